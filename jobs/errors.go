@@ -1,0 +1,44 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Permanent marks err as not worth retrying: the job fails at once, whatever
+// its limit of attempts. A nil err stays nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+// IsPermanent reports whether err, or an error it wraps, was marked by
+// [Permanent].
+func IsPermanent(err error) bool {
+	var p *permanentError
+	return errors.As(err, &p)
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// PanicError is a panic in a job's code, turned into an error.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// PartitionError says which partition an error belongs to.
+type PartitionError struct {
+	Partition uint64
+	Err       error
+}
+
+func (e *PartitionError) Error() string { return fmt.Sprintf("partition %d: %v", e.Partition, e.Err) }
+func (e *PartitionError) Unwrap() error { return e.Err }

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// Report is what a worker tells its leader, on an interval and whenever there is
+// something that cannot wait. One is under way at a time; it is sent again,
+// unchanged, until its receipt comes. The first to a leader has Sequence 1 and
+// tells all that the worker holds.
+type Report struct {
+	Epoch    uint64      `cbor:"1,keyasint"` // of the leader it is meant for
+	Worker   string      `cbor:"2,keyasint"`
+	Sequence uint64      `cbor:"3,keyasint"`           // from 1, per worker and epoch
+	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
+	Draining bool        `cbor:"5,keyasint,omitempty"` // wants no more work and will leave once it holds none
+	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all that the worker holds, in the order in which it will run them
+	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
+}
+
+// Hello introduces a worker to a leader.
+type Hello struct {
+	Host  string    `cbor:"1,keyasint"`
+	PID   int       `cbor:"2,keyasint"`
+	Slots int       `cbor:"3,keyasint"`
+	Since time.Time `cbor:"4,keyasint"` // when the process started
+	Knows []JobKind `cbor:"5,keyasint"` // the definitions it has
+}
+
+// JobKind is a definition's name and version.
+type JobKind struct {
+	Name    string `cbor:"1,keyasint"`
+	Version string `cbor:"2,keyasint"`
+}
+
+// SpanID names one assignment of a span. The leader that made it counts from 1.
+type SpanID struct {
+	Epoch  uint64 `cbor:"1,keyasint"`
+	Number uint64 `cbor:"2,keyasint"`
+}
+
+// HeldSpan is the part of an assigned span that the worker has not reported.
+type HeldSpan struct {
+	ID      SpanID    `cbor:"1,keyasint"`
+	Job     string    `cbor:"2,keyasint"`
+	Span    jobs.Span `cbor:"3,keyasint"`           // Lo is the next partition to report
+	Running bool      `cbor:"4,keyasint,omitempty"` // a slot has begun it
+}
+
+// JobReport is what a worker has to say of one job: items First, First+1, … of
+// the numbers it gives all that it ever reports of the job, whoever leads.
+type JobReport struct {
+	Job   string `cbor:"1,keyasint"`
+	First uint64 `cbor:"2,keyasint"` // from 1
+	Items []Item `cbor:"3,keyasint,omitempty"`
+}
+
+// Item is either a finished node or a failure. It is kept until durable.
+type Item struct {
+	Partial *Partial `cbor:"1,keyasint,omitempty"`
+	Failure *Failure `cbor:"2,keyasint,omitempty"`
+}
+
+// Partial is a finished node with its encoded value, or the name of the blob
+// that has it, where it is too large for a message.
+type Partial struct {
+	Node jobs.Node `cbor:"1,keyasint"`
+	Data []byte    `cbor:"2,keyasint,omitempty"`
+	Sum  uint32    `cbor:"3,keyasint"`           // CRC-32C of Data
+	Blob string    `cbor:"4,keyasint,omitempty"` // SHA-256 in hexadecimal
+}
+
+// Failure is one failed attempt at a partition, or at opening the job.
+type Failure struct {
+	Partition uint64 `cbor:"1,keyasint"`
+	Error     string `cbor:"2,keyasint"`
+	Permanent bool   `cbor:"3,keyasint,omitempty"` // no attempt can succeed
+	Open      bool   `cbor:"4,keyasint,omitempty"` // the job could not be opened: no partition was tried
+}
+
+// Receipt answers a report. A report that comes twice gets the same receipt
+// twice, so whatever it orders happens once.
+type Receipt struct {
+	Epoch    uint64        `cbor:"1,keyasint"`
+	Sequence uint64        `cbor:"2,keyasint"`           // of the report
+	Refused  string        `cbor:"3,keyasint,omitempty"` // why nothing of the report was taken
+	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // jobs that an assignment below needs and that are new to the worker
+	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
+	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
+	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
+	Every    time.Duration `cbor:"8,keyasint"` // until the next report, if nothing else calls for one
+}
+
+// Opening is what a worker needs to know to begin a job.
+type Opening struct {
+	Job        string      `cbor:"1,keyasint"` // its ID
+	Kind       JobKind     `cbor:"2,keyasint"`
+	Params     jobs.Params `cbor:"3,keyasint"`
+	Priority   int         `cbor:"4,keyasint"`
+	Partitions uint64      `cbor:"5,keyasint"`
+	Data       []byte      `cbor:"6,keyasint,omitempty"` // of the plan
+	InStore    bool        `cbor:"7,keyasint,omitempty"` // the plan's data is too large for a message: read it from the store
+}
+
+// Assignment gives a worker a span to run.
+type Assignment struct {
+	ID   SpanID    `cbor:"1,keyasint"`
+	Job  string    `cbor:"2,keyasint"`
+	Span jobs.Span `cbor:"3,keyasint"`
+}
+
+// Cut shortens a span that the worker holds: it ends at Hi, or at the first
+// partition not begun if that is later. The worker's next report says where. A
+// Hi of 0 takes away all that is not begun.
+type Cut struct {
+	ID SpanID `cbor:"1,keyasint"`
+	Hi uint64 `cbor:"2,keyasint"`
+}
+
+// JobReceipt says what the leader has of a worker's items of a job.
+type JobReceipt struct {
+	Job      string `cbor:"1,keyasint"`
+	Received uint64 `cbor:"2,keyasint"`           // items up to this number need not be sent again to this leader
+	Durable  uint64 `cbor:"3,keyasint"`           // items up to this number need not be kept
+	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job is over: drop all of it, and stop what runs
+}
+
+// Beacon says who leads. The leader sends it when it begins to lead and on an
+// interval. Workers follow the highest epoch they have seen.
+type Beacon struct {
+	Epoch   uint64        `cbor:"1,keyasint"`
+	Worker  string        `cbor:"2,keyasint"`
+	LeaseID string        `cbor:"3,keyasint"`
+	Workers int           `cbor:"4,keyasint"` // in the cluster, to spread pings over them
+	Next    time.Duration `cbor:"5,keyasint"` // when the next beacon is due
+}
+
+// Suspect says that the leader of an epoch seems dead. Whoever hears it looks
+// for itself.
+type Suspect struct {
+	Epoch  uint64 `cbor:"1,keyasint"`
+	Worker string `cbor:"2,keyasint"` // who says so
+}
+
+// Ping asks the leader of an epoch for a sign of life; the answer is a Pong.
+type Ping struct {
+	Epoch uint64 `cbor:"1,keyasint"`
+}
+
+// Pong answers a Ping or a Nudge.
+type Pong struct {
+	Epoch  uint64 `cbor:"1,keyasint"`
+	Worker string `cbor:"2,keyasint"`
+}
+
+// Nudge asks a worker to report now; the answer, where one is asked for, is a
+// Pong.
+type Nudge struct {
+	Epoch uint64 `cbor:"1,keyasint"`
+}
+
+// Offer hands the lease to a worker: it has been changed to LeaseID, which the
+// worker makes its own.
+type Offer struct {
+	Epoch   uint64 `cbor:"1,keyasint"` // of the leader that stops
+	LeaseID string `cbor:"2,keyasint"`
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Subjects names the NATS subjects of one cluster. All begin with
+// bellwether.CLUSTER.
+type Subjects struct{ prefix string }
+
+var clusterForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// NewSubjects is the subjects of the cluster of that name.
+func NewSubjects(cluster string) (Subjects, error) {
+	if !clusterForm.MatchString(cluster) {
+		return Subjects{}, fmt.Errorf("cluster name %q: want 1 to 40 lower-case letters, digits and dashes", cluster)
+	}
+	return Subjects{"bellwether." + cluster + "."}, nil
+}
+
+// Report is where workers send reports to the leader of an epoch, which answers
+// with a receipt. When the leader's process dies, NATS itself answers at once
+// that nobody listens.
+func (s Subjects) Report(epoch uint64) string { return s.epoch(epoch) + "report" }
+
+// Ping is where followers ask the leader of an epoch for a sign of life.
+func (s Subjects) Ping(epoch uint64) string { return s.epoch(epoch) + "ping" }
+
+func (s Subjects) epoch(epoch uint64) string {
+	return s.prefix + "epoch." + strconv.FormatUint(epoch, 10) + "."
+}
+
+// Beacon is where a leader tells everyone that it leads.
+func (s Subjects) Beacon() string { return s.prefix + "beacon" }
+
+// Suspect is where a follower tells the others that the leader seems dead.
+func (s Subjects) Suspect() string { return s.prefix + "suspect" }
+
+// Nudge is where the leader asks one worker to report now, and whether its
+// process lives.
+func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + worker + ".nudge" }
+
+// Offer is where a leader that stops offers the lease to one worker.
+func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
+
+// Ask is where the leader answers the command line. What is one of the Ask
+// constants.
+func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
+
+// What the command line may ask the leader.
+const (
+	AskLeader   = "leader"
+	AskWorkers  = "workers"
+	AskJobs     = "jobs"
+	AskCancel   = "cancel"
+	AskStepDown = "step-down"
+)
+
+var workerForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`)
+
+// ValidWorker reports whether id can name a worker: it becomes part of a subject.
+func ValidWorker(id string) bool { return workerForm.MatchString(id) }
