@@ -21,6 +21,8 @@ const (
 // Final reports whether a job in this state changes no more.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Cancelled }
 
+func (s State) valid() bool { return s == Queued || s == Running || s.Final() }
+
 // Spec is what was submitted. It never changes.
 type Spec struct {
 	ID          string      `cbor:"1,keyasint"`

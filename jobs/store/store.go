@@ -1,91 +1,279 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Errors that drivers return, wrapped, whatever their SDK calls them.
-var (
-	// ErrNotFound: no value is stored under the key.
-	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put or Delete does not hold; somebody else wrote.
-	// An answer that was lost may make a write of one's own look like somebody else's.
-	ErrConflict = errors.New("condition does not hold")
-	// ErrUnavailable: storage cannot be reached or refuses for now; worth trying again.
-	ErrUnavailable = errors.New("storage unavailable")
-	// ErrCorrupt: what is stored is not what was written, or is of a format this
-	// program does not know.
-	ErrCorrupt = errors.New("corrupt or unknown format")
-)
-
-// Version identifies one write of one key. Drivers choose its form (an ETag, a
-// revision); it is compared for equality only.
-type Version string
-
-// Condition is what must hold for a write to happen.
-type Condition struct {
-	kind    conditionKind
-	version Version
-}
-
-type conditionKind uint8
-
+// Kinds of keys: the first segment.
 const (
-	always conditionKind = iota
-	absent
-	matches
+	specs     = "spec/"
+	plans     = "plan/"
+	manifests = "manifest/"
+	partials  = "partial/"
+	results   = "result/"
+	actives   = "active/"
+	terms     = "term/"
+	poisons   = "poison/"
 )
 
-// Always writes unconditionally.
-var Always = Condition{kind: always}
-
-// IfAbsent writes only where no value is stored.
-var IfAbsent = Condition{kind: absent}
-
-// IfVersion writes only where the stored value is that version.
-func IfVersion(v Version) Condition { return Condition{kind: matches, version: v} }
-
-// Absent reports whether the condition is IfAbsent.
-func (c Condition) Absent() bool { return c.kind == absent }
-
-// Version returns the version the condition demands, if it demands one.
-func (c Condition) Version() (Version, bool) { return c.version, c.kind == matches }
-
-// Blobs is what a driver stores values in. Keys are made of lower-case letters,
-// digits, dots, dashes and slashes. A value is small (a manifest) or large (a
-// partial of many megabytes); a Put is atomic either way and durable when it
-// returns. Every method returns within a bounded time, with ErrUnavailable if it
-// must.
-type Blobs interface {
-	// Get returns the value and its version, or ErrNotFound.
-	Get(ctx context.Context, key string) ([]byte, Version, error)
-	// Put writes the value and returns its version, or ErrConflict.
-	Put(ctx context.Context, key string, value []byte, cond Condition) (Version, error)
-	// Delete removes the value. It is no error if there is none.
-	Delete(ctx context.Context, key string) error
-	// List returns the keys that begin with prefix, which ends in a slash, sorted.
-	List(ctx context.Context, prefix string) ([]string, error)
+// Store is the storage of one cluster. Its methods may be called from several
+// goroutines. Where a job's ID does not have the form of one, they return
+// ErrNotFound.
+type Store struct {
+	blobs Blobs
+	queue Queue
+	log   *slog.Logger
 }
 
-// Queue carries submissions. A message is delivered at least once. It stays in
-// the queue, hidden, as long as its receiver extends it, so that an autoscaler
-// which counts messages keeps the workers that are busy with them.
-type Queue interface {
-	// Send adds a message; it is durable when Send returns.
-	Send(ctx context.Context, body []byte) error
-	// Receive waits for a message and hides it for HideFor.
-	Receive(ctx context.Context) (Message, error)
+// Option is an optional part of New.
+type Option func(*Store)
+
+// WithLogger tells the store where to report what it put aside: submissions
+// moved to the poison list, and damaged entries left out of a list.
+func WithLogger(log *slog.Logger) Option { return func(s *Store) { s.log = log } }
+
+// New is the storage that keeps values in blobs and submissions in queue.
+func New(blobs Blobs, queue Queue, options ...Option) *Store {
+	s := &Store{blobs: blobs, queue: queue, log: slog.New(slog.DiscardHandler)}
+	for _, option := range options {
+		option(s)
+	}
+	return s
 }
 
-// Message is one delivery of a message.
-type Message interface {
-	// Body is what was sent.
-	Body() []byte
-	// Deliveries is how often it was received, this time included.
-	Deliveries() int
-	// Extend hides the message for another HideFor from now.
-	Extend(ctx context.Context) error
-	// Delete removes the message for good.
-	Delete(ctx context.Context) error
+// Spec returns what was submitted as the job.
+func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
+	spec, _, err := read(ctx, s, specs, id, decodeSpec)
+	if err == nil && spec.ID != id {
+		err = fmt.Errorf("read %s%s: %w: it is the spec of job %s", specs, id, ErrCorrupt, spec.ID)
+	}
+	return spec, err
+}
+
+// PutPlan keeps the plan of a job, once. Where another plan is kept already, that
+// one stays and the error is ErrConflict: read it with Plan and go by it.
+func (s *Store) PutPlan(ctx context.Context, id string, plan jobs.Plan) error {
+	return s.putOnce(ctx, plans, id, encodePlan(plan))
+}
+
+// Plan returns the plan of a job.
+func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
+	plan, _, err := read(ctx, s, plans, id, decodePlan)
+	return plan, err
+}
+
+// PutManifest writes the manifest of a job and returns its version, for the
+// condition of the next write.
+func (s *Store) PutManifest(ctx context.Context, id string, m Manifest, cond Condition) (Version, error) {
+	key, err := jobKey(manifests, id)
+	if err != nil {
+		return "", err
+	}
+	version, err := s.blobs.Put(ctx, key, encodeManifest(m), cond)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", key, err)
+	}
+	return version, nil
+}
+
+// Manifest returns the manifest of a job and its version.
+func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, error) {
+	return read(ctx, s, manifests, id, decodeManifest)
+}
+
+// PutPartial keeps an encoded partial and returns its name, which is the SHA-256
+// of its bytes in hexadecimal. To keep the same bytes again is no error.
+func (s *Store) PutPartial(ctx context.Context, id string, data []byte) (blob string, err error) {
+	blob = digest(data)
+	key, err := jobKey(partials, id, blob)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.blobs.Put(ctx, key, data, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
+		return "", fmt.Errorf("write %s: %w", key, err)
+	}
+	return blob, nil
+}
+
+// Partial returns the partial of that name, or ErrCorrupt where its bytes do not
+// have that digest.
+func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
+	key, err := jobKey(partials, id, blob)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := s.blobs.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	if got := digest(data); got != blob {
+		return nil, fmt.Errorf("read %s: %w: the digest of its %d bytes is %s", key, ErrCorrupt, len(data), got)
+	}
+	return data, nil
+}
+
+// PutResult keeps the result of a job, once. Where another result is kept
+// already, that one stays and the error is ErrConflict.
+func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
+	return s.putOnce(ctx, results, id, result)
+}
+
+// Result returns the result of a job, the bytes that PutResult was given. The
+// manifest has their digest.
+func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
+	result, _, err := read(ctx, s, results, id, func(data []byte) ([]byte, error) { return data, nil })
+	return result, err
+}
+
+// Activate enters the job in the index of active jobs. It may be there already.
+func (s *Store) Activate(ctx context.Context, id string) error {
+	return s.putOnce(ctx, actives, id, []byte{})
+}
+
+// Deactivate takes the job out of the index of active jobs. It may be absent.
+func (s *Store) Deactivate(ctx context.Context, id string) error {
+	return s.remove(ctx, actives, id)
+}
+
+// Active returns the IDs of the active jobs, oldest first. A job may be listed
+// that has ended, if its leader died just then: its manifest tells.
+func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs(ctx, actives) }
+
+// Jobs returns the IDs of all jobs that have a spec, oldest first.
+func (s *Store) Jobs(ctx context.Context) ([]string, error) { return s.listIDs(ctx, specs) }
+
+// DropPartials removes the partials of a job that has ended.
+func (s *Store) DropPartials(ctx context.Context, id string) error {
+	key, err := jobKey(partials, id)
+	if err != nil {
+		return err
+	}
+	if d, ok := s.blobs.(PrefixDeleter); ok {
+		if err := d.DeletePrefix(ctx, key+"/"); err != nil {
+			return fmt.Errorf("delete %s/: %w", key, err)
+		}
+		return nil
+	}
+	keys, err := s.blobs.List(ctx, key+"/")
+	if err != nil {
+		return fmt.Errorf("list %s/: %w", key, err)
+	}
+	for _, key := range keys {
+		if err := s.blobs.Delete(ctx, key); err != nil {
+			return fmt.Errorf("delete %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// Remove removes everything of a job. The spec goes last: where Remove fails
+// half-way, Jobs still lists the job and Remove can be called again.
+func (s *Store) Remove(ctx context.Context, id string) error {
+	if err := s.Deactivate(ctx, id); err != nil {
+		return err
+	}
+	if err := s.DropPartials(ctx, id); err != nil {
+		return err
+	}
+	for _, kind := range []string{manifests, plans, results, specs} {
+		if err := s.remove(ctx, kind, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read gets and decodes a record of a job.
+func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]byte) (T, error)) (value T, version Version, err error) {
+	key, err := jobKey(kind, id)
+	if err != nil {
+		return value, "", err
+	}
+	data, version, err := s.blobs.Get(ctx, key)
+	if err != nil {
+		return value, "", fmt.Errorf("read %s: %w", key, err)
+	}
+	if value, err = decode(data); err != nil {
+		var none T
+		return none, "", fmt.Errorf("read %s: %w", key, err)
+	}
+	return value, version, nil
+}
+
+// putOnce writes a value that never changes. The same bytes again are fine: the
+// earlier write may have been one's own, its answer lost.
+func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) error {
+	key, err := jobKey(kind, id)
+	if err != nil {
+		return err
+	}
+	_, err = s.blobs.Put(ctx, key, value, IfAbsent)
+	if errors.Is(err, ErrConflict) {
+		stored, _, getErr := s.blobs.Get(ctx, key)
+		if getErr != nil {
+			return fmt.Errorf("compare %s with what is stored: %w", key, getErr)
+		}
+		if bytes.Equal(stored, value) {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}
+
+func (s *Store) remove(ctx context.Context, kind, id string) error {
+	key, err := jobKey(kind, id)
+	if err != nil {
+		return err
+	}
+	if err := s.blobs.Delete(ctx, key); err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
+}
+
+// listIDs returns the IDs under a kind; those that are none were not put there
+// by a Store. IDs sort by time.
+func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
+	keys, err := s.blobs.List(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind, err)
+	}
+	ids := make([]string, 0, len(keys))
+	for _, key := range keys {
+		if id := path.Base(key); ValidID(id) && kind+id == key {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+func jobKey(kind, id string, more ...string) (string, error) {
+	if !ValidID(id) {
+		return "", fmt.Errorf("job %q: %w: a job's ID is %d letters and digits", id, ErrNotFound, idLength)
+	}
+	key := kind + id
+	for _, segment := range more {
+		key += "/" + segment
+	}
+	if !ValidKey(key) {
+		return "", fmt.Errorf("key %q of job %s: %w", key, id, ErrNotFound)
+	}
+	return key, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

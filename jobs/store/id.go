@@ -1,0 +1,37 @@
+package store
+
+import (
+	"crypto/rand"
+	"regexp"
+	"time"
+)
+
+// A job's ID is a time and a random part in digits that sort like their values.
+// Nine digits of five bits count milliseconds since 1970 up to the year 3084;
+// seven make two IDs of one millisecond alike once in 2^35.
+const (
+	idDigits     = "0123456789abcdefghijklmnopqrstuv"
+	idTimeDigits = 9
+	idLength     = 16
+)
+
+var idForm = regexp.MustCompile(`^[0-9a-v]{16}$`)
+
+// NewID makes a job's ID: 16 lower-case letters and digits. IDs of different
+// milliseconds sort by time.
+func NewID(now time.Time) string {
+	var id [idLength]byte
+	_, _ = rand.Read(id[idTimeDigits:]) // never fails: see crypto/rand
+	for i := idTimeDigits; i < idLength; i++ {
+		id[i] = idDigits[id[i]%32]
+	}
+	millis := now.UnixMilli()
+	for i := idTimeDigits - 1; i >= 0; i-- {
+		id[i] = idDigits[millis&31]
+		millis >>= 5
+	}
+	return string(id[:])
+}
+
+// ValidID reports whether id has the form of a job's ID.
+func ValidID(id string) bool { return idForm.MatchString(id) }

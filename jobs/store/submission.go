@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MaxDeliveries is how often a submission may be delivered before any leader has
+// written a manifest for its job. One that is delivered more often is likely what
+// the leaders die of.
+const MaxDeliveries = 5
+
+// Submission is one delivery of a submitted job. It is delivered again unless it
+// is deleted, or extended in time.
+type Submission struct {
+	ID         string // of the job
+	Deliveries int    // how often it was received, this time included
+	message    Message
+}
+
+// Extend hides the submission from other receivers anew, from now.
+func (s *Submission) Extend(ctx context.Context) error {
+	if err := s.message.Extend(ctx); err != nil {
+		return fmt.Errorf("extend submission %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// Delete takes the submission out of the queue for good. It may be called again.
+func (s *Submission) Delete(ctx context.Context) error {
+	if err := s.message.Delete(ctx); err != nil {
+		return fmt.Errorf("delete submission %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// Submit keeps the spec and then puts the job into the queue. It may be called
+// again with the same spec, after an error for instance; the job may then be
+// delivered twice. A job of that ID with another spec is ErrConflict.
+func (s *Store) Submit(ctx context.Context, spec Spec) error {
+	if err := spec.check(); err != nil {
+		return fmt.Errorf("submit job: %w", err)
+	}
+	if err := s.putOnce(ctx, specs, spec.ID, encodeSpec(spec)); err != nil {
+		return err
+	}
+	if err := s.queue.Send(ctx, encodeSubmission(spec.ID)); err != nil {
+		return fmt.Errorf("send submission %s: %w", spec.ID, err)
+	}
+	return nil
+}
+
+func (s Spec) check() error {
+	switch {
+	case !ValidID(s.ID):
+		return fmt.Errorf("job ID %q is not of the form that NewID makes", s.ID)
+	case s.Job == "" || s.Version == "":
+		return fmt.Errorf("definition %q, version %q: both are needed", s.Job, s.Version)
+	case s.MaxAttempts < 1:
+		return fmt.Errorf("at least 1 attempt per partition is needed, got %d", s.MaxAttempts)
+	}
+	return nil
+}
+
+// Receive waits for a submission until ctx is done. A job may be delivered that
+// has begun or ended: its manifest tells. On its way Receive moves to the poison
+// list what is no submission, and submissions that were delivered more than
+// [MaxDeliveries] times without any leader having written a manifest.
+func (s *Store) Receive(ctx context.Context) (*Submission, error) {
+	for {
+		message, err := s.queue.Receive(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("receive submission: %w", err)
+		}
+		submission, reason, err := s.judge(ctx, message)
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" {
+			return submission, nil
+		}
+		if err := s.poison(ctx, submission.ID, message, reason); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// judge returns why a message is poison, or an empty reason.
+func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
+	submission = &Submission{Deliveries: message.Deliveries(), message: message}
+	if submission.ID, err = decodeSubmission(message.Body()); err != nil {
+		submission.ID = ""
+		return submission, fmt.Sprintf("not a submission: %v", err), nil
+	}
+	if submission.Deliveries <= MaxDeliveries {
+		return submission, "", nil
+	}
+	switch _, _, err := s.Manifest(ctx, submission.ID); {
+	case err == nil || errors.Is(err, ErrCorrupt): // for the leader to deal with
+		return submission, "", nil
+	case errors.Is(err, ErrNotFound):
+		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
+	default:
+		return nil, "", err
+	}
+}
+
+// Poisoned is a message that was taken out of the queue.
+type Poisoned struct {
+	Name       string    `cbor:"-" json:"name"`                    // in the list
+	Reason     string    `cbor:"1,keyasint" json:"reason"`         //
+	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // its ID, if the message was a submission
+	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // until then
+	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // of the message
+	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when it was taken out
+}
+
+// Poison moves a submission from the queue to the poison list.
+func (s *Store) Poison(ctx context.Context, submission *Submission, reason string) error {
+	return s.poison(ctx, submission.ID, submission.message, reason)
+}
+
+// poison lists the message before it deletes it. Should the second step fail, the
+// message comes back and is listed once more under the same name.
+func (s *Store) poison(ctx context.Context, id string, message Message, reason string) error {
+	body := message.Body()
+	name := id
+	if name == "" {
+		name = "unknown-" + digest(body)[:16]
+	}
+	key := poisons + name
+	record := encodePoisoned(Poisoned{
+		Reason: reason, Job: id, Deliveries: message.Deliveries(), Body: body, At: time.Now(),
+	})
+	if _, err := s.blobs.Put(ctx, key, record, Always); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	if err := message.Delete(ctx); err != nil {
+		return fmt.Errorf("delete poisoned submission %s: %w", name, err)
+	}
+	s.log.Warn("submission moved to the poison list", "name", name, "reason", reason)
+	return nil
+}
+
+// PoisonList returns what was taken out of the queue, sorted by name. Entries
+// that are damaged are logged and left out.
+func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
+	list, err := readAll(ctx, s, poisons, decodePoisoned)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Poisoned, len(list))
+	for i, e := range list {
+		entries[i] = e.value
+		entries[i].Name = e.key[len(poisons):]
+	}
+	return entries, nil
+}
+
+// Requeue puts a message of the poison list back into the queue, where its
+// deliveries count from 1, and takes it off the list.
+func (s *Store) Requeue(ctx context.Context, name string) error {
+	key := poisons + name
+	if !ValidKey(key) {
+		return fmt.Errorf("requeue %q: %w", name, ErrNotFound)
+	}
+	data, _, err := s.blobs.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	entry, err := decodePoisoned(data)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	if err := s.queue.Send(ctx, entry.Body); err != nil {
+		return fmt.Errorf("send %s to the queue: %w", key, err)
+	}
+	if err := s.blobs.Delete(ctx, key); err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
+}
