@@ -18,6 +18,7 @@ type Report struct {
 	Draining bool        `cbor:"5,keyasint,omitempty"` // wants no more work and will leave once it holds none
 	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
+	More     bool        `cbor:"8,keyasint,omitempty"` // the next report goes on with the items; Spans is left out here
 }
 
 // Hello introduces a worker to a leader.
