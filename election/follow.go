@@ -1,0 +1,196 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// candidacy is the decision to try to lead.
+type candidacy struct {
+	cause   Cause
+	waited  bool      // a random moment, or needs none
+	epoch   uint64    // of the leader to replace
+	worker  string    // that led it
+	over    string    // its lease ID
+	sign    time.Time // its last sign of life; zero where none was looked for
+	decided time.Time
+}
+
+// follow returns when there is reason to try to lead, or with nil when ctx is
+// done.
+func (e *elector) follow(ctx context.Context) *candidacy {
+	for ctx.Err() == nil {
+		var c *candidacy
+		switch {
+		case e.offer != nil:
+			c, e.offer = e.takeUp(*e.offer), nil
+		case !e.known:
+			c = e.search(ctx)
+		default:
+			c = e.watch(ctx)
+		}
+		if c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// takeUp makes a candidacy of an offer. The lease was changed for this worker
+// alone, so there is nothing to wait for.
+func (e *elector) takeUp(offer wire.Offer) *candidacy {
+	c := &candidacy{cause: Handover, waited: true, epoch: offer.Epoch, over: offer.LeaseID, decided: time.Now()}
+	if offer.Epoch == e.leader.epoch {
+		c.worker = e.leader.worker
+	}
+	return c
+}
+
+// search finds out who leads. It waits briefly for a beacon, then reads the
+// record once. It returns nil when something was found out or may be tried again.
+func (e *elector) search(ctx context.Context) *candidacy {
+	if !e.linked { // nobody could be asked
+		e.rest(ctx, time.Now().Add(time.Hour))
+		return nil
+	}
+	e.others = false
+	deferred := false
+	look := e.whenToLook()
+	for !e.rest(ctx, look) {
+		if ctx.Err() != nil || e.known || e.offer != nil || !e.linked {
+			return nil
+		}
+		// One that looks finds a leader, whose beacon will be heard, or becomes it.
+		// Waiting for that once saves storage many reads.
+		if e.others && !deferred {
+			deferred = true
+			look = e.whenToLook()
+		}
+	}
+	e.peers.Suspect(0)
+	var record Record
+	err := e.call(ctx, func(ctx context.Context) (err error) {
+		record, err = e.lease.Read(ctx)
+		return err
+	})
+	e.catchUp()
+	if e.known || e.offer != nil || ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		e.failures++
+		e.complain("read the lease's record", err)
+		return nil
+	}
+	e.failures = 0
+	now := time.Now()
+	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, next: now}
+	if record.Held {
+		e.adopt(found, now)
+		return nil
+	}
+	found.workers = e.leader.workers
+	e.leader = found
+	c := &candidacy{cause: Free, waited: true, epoch: record.Epoch, worker: record.Holder, over: record.LeaseID, decided: now}
+	if record.Epoch == 0 {
+		c.cause = First
+	}
+	return c
+}
+
+// whenToLook is when to read the record if nothing is heard until then.
+func (e *elector) whenToLook() time.Time {
+	wait := listen + e.chance(listen)
+	if again := backoff(max(e.held-1, e.failures)); again > 0 {
+		wait += again/2 + e.chance(again)
+	}
+	return time.Now().Add(wait)
+}
+
+// watch pings the known leader until it has reason to replace it, or something
+// else is to be done.
+func (e *elector) watch(ctx context.Context) *candidacy {
+	epoch := e.leader.epoch
+	due := e.leader.next
+	if !e.linked { // until LinkRestored is heard
+		due = time.Now().Add(time.Hour)
+	}
+	if !e.rest(ctx, due) {
+		return nil
+	}
+	sent, err := e.ping(ctx)
+	if ctx.Err() != nil || !e.known || e.leader.epoch != epoch || e.offer != nil {
+		return nil
+	}
+	return e.judge(sent, err)
+}
+
+// ping asks the leader for a sign of life, and takes in what was heard meanwhile.
+func (e *elector) ping(ctx context.Context) (sent time.Time, err error) {
+	sent = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.PingTimeout)
+	defer cancel()
+	epoch := e.leader.epoch
+	err = e.peers.Ping(ctx, epoch)
+	e.catchUp()
+	if e.leader.epoch == epoch {
+		e.leader.pinged = sent
+	}
+	return sent, err
+}
+
+// judge decides what the outcome of a ping means.
+func (e *elector) judge(sent time.Time, err error) *candidacy {
+	now := time.Now()
+	l := &e.leader
+	switch {
+	case err == nil:
+		e.signOfLife(now)
+		l.next = now.Add(e.pingInterval())
+		return nil
+
+	case !e.linkedSince(sent):
+		l.unanswered = time.Time{}
+		l.next = later(e.trustFrom, now.Add(pingGap))
+		return nil
+
+	case errors.Is(err, ErrNoResponders):
+		if !l.answered && now.Sub(l.since) < settle { // it may have begun just now
+			l.next = now.Add(pingGap)
+			return nil
+		}
+		return e.giveUpOn(Died)
+
+	default:
+		l.next = now.Add(pingGap)
+		if l.unanswered.IsZero() {
+			l.unanswered = sent
+		}
+		if now.Sub(l.unanswered) < e.cfg.SilentAfter {
+			return nil
+		}
+		return e.giveUpOn(Silent)
+	}
+}
+
+// giveUpOn makes a candidacy to replace the leader, and tells the others to look.
+func (e *elector) giveUpOn(cause Cause) *candidacy {
+	l := e.leader
+	switch {
+	case l.leaseID == e.refused && e.held > 0:
+		cause = Expired // all but its expiry was tried
+	case l.resigned:
+		cause = Free
+	}
+	c := &candidacy{cause: cause, epoch: l.epoch, worker: l.worker, over: l.leaseID, sign: l.sign, decided: time.Now()}
+	if !l.suspected {
+		e.leader.suspected = true
+		e.peers.Suspect(l.epoch)
+	}
+	e.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", cause,
+		"detect", c.decided.Sub(c.sign))
+	return c
+}

@@ -1,0 +1,56 @@
+package election
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// ErrNoResponders: nobody listens where the other side should; its process is
+// gone, or its connection is.
+var ErrNoResponders = errors.New("nobody listens")
+
+// Peers is what the processes of a cluster tell one another about who leads.
+type Peers interface {
+	// Ping asks the leader of an epoch for a sign of life. ErrNoResponders: its
+	// process is gone. Any other error: no answer, which may mean anything.
+	Ping(ctx context.Context, epoch uint64) error
+	// Suspect tells the others that the leader of the epoch seems dead, so that
+	// they look for themselves. Epoch 0: that nobody is known to lead and the
+	// caller is about to look. It is sent at best effort.
+	Suspect(epoch uint64)
+	// Offer hands the lease to a worker. It returns nil once the worker has the
+	// offer, and ErrNoResponders if its process is gone.
+	Offer(ctx context.Context, worker string, offer wire.Offer) error
+	// Events is what is heard, in order. It is always the same channel, and is
+	// not closed.
+	Events() <-chan Event
+}
+
+// Event is something heard from Peers: BeaconHeard, SuspicionHeard,
+// OfferReceived, LinkLost or LinkRestored.
+type Event interface{ event() }
+
+// BeaconHeard: a leader says that it leads.
+type BeaconHeard struct{ wire.Beacon }
+
+// SuspicionHeard: a follower says that a leader seems dead, or the leader itself
+// that it has stopped.
+type SuspicionHeard struct{ wire.Suspect }
+
+// OfferReceived: a leader that stops hands this worker the lease.
+type OfferReceived struct{ wire.Offer }
+
+// LinkLost: this process has lost its connection. What it fails to hear from now
+// on says nothing about others.
+type LinkLost struct{}
+
+// LinkRestored: this process is connected again.
+type LinkRestored struct{}
+
+func (BeaconHeard) event()    {}
+func (SuspicionHeard) event() {}
+func (OfferReceived) event()  {}
+func (LinkLost) event()       {}
+func (LinkRestored) event()   {}
