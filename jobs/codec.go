@@ -1,14 +1,20 @@
 package jobs
 
 import (
+	"encoding"
 	"fmt"
+	"math/big"
+	"reflect"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 )
 
 // Codec turns a job's partials into bytes and back. Encode must be a function
 // of the value alone, and Decode(Encode(v)) must be as good as v to Merge:
-// results are compared byte for byte. Both are called from several goroutines.
+// results are compared byte for byte, and where a partial passes through its
+// encoding differs from run to run. Neither may keep what it is given, nor
+// return memory of it. Both are called from several goroutines.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	Decode(data []byte) (T, error)
@@ -16,7 +22,7 @@ type Codec[T any] interface {
 
 // cborCodec is the default codec: CBOR in core deterministic encoding (RFC 8949,
 // section 4.2.1). Keys are sorted; floats keep their exact value, infinities and
-// NaN included.
+// NaN included (every NaN becomes the same one), and times their nanoseconds.
 type cborCodec[T any] struct{}
 
 func (cborCodec[T]) Encode(value T) ([]byte, error) {
@@ -36,18 +42,76 @@ func (cborCodec[T]) Decode(data []byte) (T, error) {
 }
 
 var (
-	cborEncoding = must(cbor.CoreDetEncOptions().EncMode())
+	cborEncoding = func() cbor.EncMode {
+		options := cbor.CoreDetEncOptions()
+		options.Time = cbor.TimeRFC3339NanoUTC // the default drops fractions of a second
+		mode, err := options.EncMode()
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return mode
+	}()
 	// The limits are the library's largest: a partial may be one big slice.
-	cborDecoding = must(cbor.DecOptions{
-		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-		MaxArrayElements: 1<<31 - 1,
-		MaxMapPairs:      1<<31 - 1,
-	}.DecMode())
+	cborDecoding = func() cbor.DecMode {
+		mode, err := cbor.DecOptions{
+			DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+			MaxArrayElements: 1<<31 - 1,
+			MaxMapPairs:      1<<31 - 1,
+		}.DecMode()
+		if err != nil {
+			panic(err)
+		}
+		return mode
+	}()
 )
 
-func must[M any](mode M, err error) M {
-	if err != nil {
-		panic(err) // the options are constants
+// checkEncodes refuses a type that would lose something on its way through the
+// default codec. Whatever it lost would be missing from some runs and not from
+// others.
+func checkEncodes(t reflect.Type) error { return checkType(t, make(map[reflect.Type]bool)) }
+
+func checkType(t reflect.Type, seen map[reflect.Type]bool) error {
+	if seen[t] || encodesItself(t) {
+		return nil
 	}
-	return mode
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return checkType(t.Elem(), seen)
+	case reflect.Map:
+		if err := checkType(t.Key(), seen); err != nil {
+			return err
+		}
+		return checkType(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Name == "_" || f.Tag.Get("cbor") == "-" {
+				continue
+			}
+			if !f.IsExported() && !f.Anonymous {
+				return fmt.Errorf("field %s of %s is not exported", f.Name, t)
+			}
+			if err := checkType(f.Type, seen); err != nil {
+				return err
+			}
+		}
+	case reflect.Chan, reflect.Func, reflect.Interface, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
+		return fmt.Errorf("type %s has no encoding that decodes to the same", t)
+	}
+	return nil
+}
+
+var (
+	cborMarshaler   = reflect.TypeFor[cbor.Marshaler]()
+	binaryMarshaler = reflect.TypeFor[encoding.BinaryMarshaler]()
+)
+
+func encodesItself(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[time.Time](), reflect.TypeFor[big.Int](), reflect.TypeFor[struct{}]():
+		return true
+	}
+	p := reflect.PointerTo(t)
+	return p.Implements(cborMarshaler) || p.Implements(binaryMarshaler)
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // Permanent marks err as not worth retrying: the job fails at once, whatever
@@ -26,13 +27,28 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// PanicError is a panic in a job's code, turned into an error.
+// PanicError is a panic in a job's code, turned into an error. Where the value
+// is an error, PanicError wraps it.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func newPanicError(value any) *PanicError { return &PanicError{value, debug.Stack()} }
+
+// recoverTo is deferred around a job's code.
+func recoverTo(err *error) {
+	if v := recover(); v != nil {
+		*err = newPanicError(v)
+	}
+}
 
 // PartitionError says which partition an error belongs to.
 type PartitionError struct {

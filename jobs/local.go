@@ -3,7 +3,9 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -12,19 +14,20 @@ import (
 // Local runs a job in this process alone: the reference that a cluster's bytes
 // must equal. It computes the same tree with the same merges.
 type Local struct {
-	Slots    int                    // goroutines that map, at least 1
-	Attempts int                    // times to try a partition that fails, at least 1
-	Progress func(done, all uint64) // optional; called often, from several goroutines
+	Slots    int                    // goroutines that map; less than 1 is 1
+	Attempts int                    // times to try a partition that fails, at once each time; less than 1 is 1
+	Progress func(done, all uint64) // optional; called now and then, from several goroutines
 }
 
 // LocalResult is what a run in one process gives.
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
-	Executed   uint64 // attempts that failed are not counted
+	Executed   uint64 // partitions run to their end, so the same number
 }
 
-// Run plans, maps, merges and finishes. Params are in the stored form.
+// Run plans, maps, merges and finishes. Params are in the stored form. When ctx
+// is done, Run returns its error once the partitions under way have ended.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -60,71 +63,97 @@ const subtreesPerSlot = 64
 // them level by level. Subtrees of one level are nodes of the tree, so the merges
 // are the tree's own.
 func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]byte, error) {
+	slots := max(l.Slots, 1)
 	level := tree.Root().Level
-	for level > 0 && (tree.Partitions()-1)>>level+1 < uint64(l.Slots*subtreesPerSlot) {
+	for level > 0 && subtrees(tree, level) < uint64(slots)*subtreesPerSlot {
 		level--
 	}
-	subtrees := make([][]byte, (tree.Partitions()-1)>>level+1)
+	partials := make([][]byte, subtrees(tree, level))
 	var next, done atomic.Uint64
 	var stop atomic.Bool
-	group, ctx := errgroup.WithContext(ctx)
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-	for range l.Slots {
+	var group errgroup.Group
+	for range slots {
 		group.Go(func() error {
 			s := task.NewStack()
 			for {
 				i := next.Add(1) - 1
-				if i >= uint64(len(subtrees)) {
+				if i >= uint64(len(partials)) {
 					return nil
 				}
 				span := tree.Span(Node{level, i})
-				if err := l.runSpan(ctx, s, span, &stop); err != nil {
-					return err
+				data, err := l.runSubtree(ctx, s, span, &stop)
+				if err == errStopped {
+					return nil // another slot has the reason
 				}
-				partials, err := s.Drain()
 				if err != nil {
+					stop.Store(true)
 					return err
 				}
-				subtrees[i] = partials[0].Data
+				partials[i] = data
 				if l.Progress != nil {
 					l.Progress(done.Add(span.Len()), tree.Partitions())
 				}
 			}
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for len(subtrees) > 1 {
-		for i := 0; i+1 < len(subtrees); i += 2 {
-			merged, err := job.Merge(subtrees[i], subtrees[i+1])
-			if err != nil {
-				return nil, err
-			}
-			subtrees[i/2] = merged
-		}
-		if len(subtrees)%2 == 1 {
-			subtrees[len(subtrees)/2] = subtrees[len(subtrees)-1]
-		}
-		subtrees = subtrees[:(len(subtrees)+1)/2]
-	}
-	return subtrees[0], nil
+	return mergeLevels(job, partials)
 }
 
-// runSpan runs a span to its end. A partition that fails is tried again at once.
-func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) error {
-	for attempt := 1; !span.Empty(); attempt++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+// subtrees is the number of nodes that the level has, under any name.
+func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
+
+// errStopped ends a slot because another has failed, or the context is done.
+var errStopped = errors.New("stopped")
+
+// runSubtree runs the span of a whole subtree and returns its partial. A
+// partition that fails is tried again at once.
+func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]byte, error) {
+	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)
 		if next > span.Lo {
-			attempt = 1
+			failed = 0
 		}
 		span.Lo = next
-		if err != nil && (IsPermanent(err) || attempt >= l.Attempts) {
-			return err
+		if err != nil {
+			if failed++; IsPermanent(err) || failed >= l.Attempts {
+				return nil, err
+			}
+		}
+		if stop.Load() && !span.Empty() {
+			return nil, errStopped
 		}
 	}
-	return nil
+	partials, err := s.Drain()
+	if err != nil {
+		return nil, err
+	}
+	return partials[0].Data, nil
+}
+
+// mergeLevels merges the partials of all nodes of one level up to the root. A
+// last one without a sibling is its own parent.
+func mergeLevels(job Job, partials [][]byte) ([]byte, error) {
+	for len(partials) > 1 {
+		parents := partials[:0]
+		for pair := range slices.Chunk(partials, 2) {
+			data := pair[0]
+			if len(pair) == 2 {
+				var err error
+				if data, err = job.Merge(pair[0], pair[1]); err != nil {
+					return nil, err
+				}
+			}
+			parents = append(parents, data)
+		}
+		partials = parents
+	}
+	return partials[0], nil
 }

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 )
 
@@ -13,7 +12,8 @@ type Task struct {
 	close func() error
 }
 
-// NewStack returns an empty stack. Each slot has its own.
+// NewStack returns an empty stack. Each slot has its own, and does best to keep
+// it for as long as it works on the job.
 func (t *Task) NewStack() Stack { return t.stack() }
 
 // Close closes the mapper. No stack of the task may be running.
@@ -27,13 +27,16 @@ func (t *Task) Close() (err error) {
 // the tree for each contiguous span. It is used from one goroutine at a time.
 type Stack interface {
 	// Run maps the partitions of span in order until all are done, stop is set or
-	// one fails, and returns the first partition that is not done. The error is a
-	// *PartitionError; what was done before it stays on the stack, so the caller
-	// may go on after the partition that failed. A panic is an error, and so is a
-	// done context, which stop is the gentler way for.
+	// one fails, and returns the first partition that is not done. Run itself heeds
+	// stop alone, between partitions; ctx is what Map gets.
+	//
+	// The error is a *PartitionError; a panic is an error. What was done before it
+	// stays on the stack, so the caller may go on, also after the partition that
+	// failed. Where a merge failed, the error is permanent and the stack is empty.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
-	// Drain empties the stack into encoded partials, in order.
+	// Drain empties the stack into encoded partials, in the order in which they
+	// were run. Its error is permanent.
 	Drain() ([]Partial, error)
 }
 
@@ -48,40 +51,66 @@ type stack[T any] struct {
 	mapper Mapper[T]
 	merge  func(left, right T) (T, error)
 	codec  Codec[T]
-	nodes  []Node
-	values []T
+
+	mapOne  func(ctx context.Context, partition uint64) (T, error) // nil until needed
+	merging bool                                                   // the job's Merge has been called and has not returned well
+	nodes   []Node
+	values  []T
 }
 
 func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error) {
 	next = span.Lo
+	if span.Hi > s.tree.Partitions() {
+		err := fmt.Errorf("run span %v: the job has %d partitions", span, s.tree.Partitions())
+		return next, &PartitionError{next, Permanent(err)}
+	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PartitionError{next, &PanicError{Value: v, Stack: debug.Stack()}}
+			err = newPanicError(v)
+			s.mapOne = nil // a fork may have stopped half-way
 		}
+		if err == nil {
+			return
+		}
+		if s.merging {
+			// An operand may be half changed. The same operands fail everywhere.
+			err = Permanent(fmt.Errorf("merge partials: %w", err))
+			s.clear()
+		}
+		err = &PartitionError{next, err}
 	}()
+	if s.mapOne == nil {
+		s.mapOne = mapFunc(s.mapper)
+	}
 	for ; next < span.Hi && !stop.Load(); next++ {
-		value, err := s.mapper.Map(ctx, next)
+		value, err := s.mapOne(ctx, next)
 		if err != nil {
-			return next, &PartitionError{next, err}
+			return next, err
 		}
 		if err := s.push(Leaf(next), value); err != nil {
-			return next, &PartitionError{next, err}
+			return next, err
 		}
 	}
 	return next, nil
 }
 
-// push adds a node that comes after all others, and merges as far as siblings
-// reach. It changes the stack only when every merge has succeeded.
+func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T, error) {
+	if f, ok := m.(Forker[T]); ok {
+		return f.Fork()
+	}
+	return m.Map
+}
+
+// push adds a node and merges as far as siblings reach.
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
-		merged, err := s.merge(s.values[top-1], value)
-		if err != nil {
-			// The same operands fail the same way everywhere.
-			return Permanent(fmt.Errorf("merge %v and %v: %w", n.Sibling(), n, err))
+		var err error
+		s.merging = true
+		if value, err = s.merge(s.values[top-1], value); err != nil {
+			return err
 		}
-		value = merged
+		s.merging = false
 		top--
 	}
 	clear(s.values[top:])
@@ -90,15 +119,23 @@ func (s *stack[T]) push(n Node, value T) error {
 }
 
 func (s *stack[T]) Drain() (partials []Partial, err error) {
-	defer recoverTo(&err)
+	defer func() {
+		if v := recover(); v != nil {
+			partials, err = nil, Permanent(newPanicError(v))
+		}
+	}()
 	for i, n := range s.nodes {
 		data, err := s.codec.Encode(s.values[i])
 		if err != nil {
-			return nil, Permanent(fmt.Errorf("node %v: %w", n, err))
+			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}
 		partials = append(partials, Partial{n, data})
 	}
-	clear(s.values)
-	s.nodes, s.values = s.nodes[:0], s.values[:0]
+	s.clear()
 	return partials, nil
+}
+
+func (s *stack[T]) clear() {
+	clear(s.values)
+	s.nodes, s.values, s.merging = s.nodes[:0], s.values[:0], false
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 )
@@ -9,14 +10,15 @@ import (
 // two bits of a uint64, so that no sum of a node's bounds can overflow.
 const MaxPartitions = 1 << 62
 
-// Span is the contiguous range of partitions [Lo, Hi).
+// Span is the contiguous range of partitions [Lo, Hi). It is empty where Hi is
+// not above Lo.
 type Span struct {
 	Lo uint64 `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
 }
 
 // Len is the number of partitions in the span.
-func (s Span) Len() uint64 { return s.Hi - s.Lo }
+func (s Span) Len() uint64 { return max(s.Hi, s.Lo) - s.Lo }
 
 // Empty reports whether the span holds no partition.
 func (s Span) Empty() bool { return s.Lo >= s.Hi }
@@ -66,7 +68,7 @@ type Tree struct{ partitions uint64 }
 // NewTree is the tree of that many partitions, 1 to [MaxPartitions].
 func NewTree(partitions uint64) (Tree, error) {
 	if partitions == 0 {
-		return Tree{}, fmt.Errorf("a job needs at least 1 partition, got 0")
+		return Tree{}, errors.New("a job needs at least 1 partition, got 0")
 	}
 	if partitions > MaxPartitions {
 		return Tree{}, fmt.Errorf("a job has at most 2^62 partitions, got %d", partitions)
@@ -80,13 +82,15 @@ func (t Tree) Partitions() uint64 { return t.partitions }
 // Root is the node that covers every partition.
 func (t Tree) Root() Node { return Node{Level: uint8(bits.Len64(t.partitions - 1))} }
 
-// Span is what n covers, cut at the number of partitions.
+// Span is what n covers, cut at the number of partitions. Of a node that the tree
+// does not contain it says nothing useful.
 func (t Tree) Span(n Node) Span {
 	lo := n.Index << n.Level
 	return Span{lo, min(lo+1<<n.Level, t.partitions)}
 }
 
-// Contains reports whether n is a node of the tree under its highest name.
+// Contains reports whether n is a node of the tree under its highest name. It
+// takes any Node, so it is the check for one that came from elsewhere.
 func (t Tree) Contains(n Node) bool {
 	root := t.Root()
 	if n.Level > root.Level || n.Index > (t.partitions-1)>>n.Level {
@@ -113,22 +117,24 @@ func (t Tree) Lift(n Node) Node {
 	return n
 }
 
-// Children are the two nodes whose merge is n, which must be in the tree and
-// cover more than one partition.
+// Children are the two nodes whose merge is n, under their highest names. The
+// node must be in the tree and cover more than one partition.
 func (t Tree) Children(n Node) (left, right Node) {
-	for n.Right().Index<<(n.Level-1) >= t.partitions { // n is its left child
+	for n.Level > 1 && n.Right().Index<<(n.Level-1) >= t.partitions { // n is its left child
 		n = n.Left()
 	}
 	return n.Left(), n.Right()
 }
 
-// Cover returns the fewest nodes that together are exactly the span, in order.
-// There are at most two per level.
+// Cover returns the fewest nodes that together are exactly the span, in order and
+// under their highest names. There are at most two per level. What lies past the
+// number of partitions is left out.
 func (t Tree) Cover(s Span) []Node {
 	var nodes []Node
-	for lo := s.Lo; lo < s.Hi; {
+	root, hi := t.Root(), min(s.Hi, t.partitions)
+	for lo := s.Lo; lo < hi; {
 		n := Leaf(lo)
-		for n.Level < 63 && !n.IsRight() && t.Span(n.Parent()).Hi <= s.Hi && n.Level < t.Root().Level {
+		for n != root && !n.IsRight() && t.Span(n.Parent()).Hi <= hi {
 			n = n.Parent()
 		}
 		nodes = append(nodes, n)

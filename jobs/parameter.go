@@ -1,0 +1,262 @@
+package jobs
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Parameter describes one parameter of a job, as a catalog shows it.
+type Parameter struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`            // integer, number, string, boolean, duration
+	Default string `json:"default"`         // as it would be given with -p
+	Takes   string `json:"takes,omitempty"` // the range or the choices, in words
+	Help    string `json:"help,omitempty"`  // one line
+	field   int    // in the parameters' struct
+	min     string // the tags, as written
+	max     string
+	oneOf   []string
+}
+
+var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// describe reads the description of the parameters from the struct that holds
+// their defaults: one parameter per field, as [Definition] explains.
+func describe(defaults any) ([]Parameter, error) {
+	v := reflect.ValueOf(defaults)
+	if v.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("parameters must be a struct, got %T", defaults)
+	}
+	var list []Parameter
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Anonymous {
+			return nil, fmt.Errorf("parameter field %s must be exported and not embedded", f.Name)
+		}
+		p, err := describeField(f)
+		if err != nil {
+			return nil, fmt.Errorf("parameter field %s: %w", f.Name, err)
+		}
+		if slices.ContainsFunc(list, func(o Parameter) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("parameter %s is declared twice", p.Name)
+		}
+		p.field = i
+		p.Default = formatParameter(v.Field(i))
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func describeField(f reflect.StructField) (Parameter, error) {
+	p := Parameter{
+		Name:  strings.ToLower(f.Name),
+		Type:  parameterType(f.Type),
+		Help:  f.Tag.Get("help"),
+		min:   f.Tag.Get("min"),
+		max:   f.Tag.Get("max"),
+		oneOf: strings.Fields(f.Tag.Get("oneof")),
+	}
+	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		p.Name = name
+	}
+	if !parameterForm.MatchString(p.Name) {
+		return p, fmt.Errorf("name %q: want letters, digits, dashes and underscores, a letter first", p.Name)
+	}
+	if p.Type == "" {
+		return p, fmt.Errorf("type %s is not supported: use an integer, float, string, bool or time.Duration", f.Type)
+	}
+	if len(p.oneOf) > 0 && p.Type != "string" {
+		return p, fmt.Errorf("the tag oneof is for strings, not for type %s", f.Type)
+	}
+	for _, bound := range []string{p.min, p.max} {
+		if bound == "" {
+			continue
+		}
+		if err := setParameter(reflect.New(f.Type).Elem(), bound); err != nil || p.Type == "string" || p.Type == "boolean" {
+			return p, fmt.Errorf("bound %q does not fit type %s", bound, f.Type)
+		}
+	}
+	if p.min == "" && reflect.Zero(f.Type).CanUint() {
+		p.min = "0" // so that what is refused is also said
+	}
+	p.Takes = p.takes()
+	return p, nil
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+func parameterType(t reflect.Type) string {
+	v := reflect.Zero(t)
+	switch {
+	case t == durationType:
+		return "duration"
+	case t.Kind() == reflect.Uintptr:
+		return ""
+	case v.CanInt(), v.CanUint():
+		return "integer"
+	case v.CanFloat():
+		return "number"
+	case t.Kind() == reflect.String:
+		return "string"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	}
+	return ""
+}
+
+func (p Parameter) takes() string {
+	switch {
+	case len(p.oneOf) > 0:
+		return "one of " + strings.Join(p.oneOf, ", ")
+	case p.min != "" && p.max != "":
+		return p.min + " to " + p.max
+	case p.min != "":
+		return "at least " + p.min
+	case p.max != "":
+		return "at most " + p.max
+	}
+	return ""
+}
+
+// errGot is the error for a value that p does not take. It shows no more than
+// the beginning of a long one.
+func (p Parameter) errGot(got string) error {
+	const most = 100
+	if len(got) > most {
+		got = strings.ToValidUTF8(got[:most], "") + "..."
+	}
+	want := "a " + p.Type
+	switch {
+	case p.Type == "integer":
+		want = "an integer"
+	case p.Type == "duration":
+		want = "a duration such as 1.5s"
+	case len(p.oneOf) > 0:
+		return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, p.Takes)
+	}
+	if p.Takes != "" {
+		want += ", " + p.Takes
+	}
+	return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, want)
+}
+
+// check refuses a value of the right type that p does not take. What passes can
+// be written as JSON and read back unchanged.
+func (p Parameter) check(v reflect.Value) error {
+	switch {
+	case p.Type == "string" && !utf8.ValidString(v.String()):
+		return p.errGot(strconv.Quote(v.String()) + ", which is not UTF-8")
+	case len(p.oneOf) > 0 && !slices.Contains(p.oneOf, v.String()):
+		return p.errGot(strconv.Quote(v.String()))
+	case p.Type == "number" && (math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0)):
+		return p.errGot(formatParameter(v))
+	}
+	if p.min != "" && compare(v, boundOf(v.Type(), p.min)) < 0 || p.max != "" && compare(v, boundOf(v.Type(), p.max)) > 0 {
+		return p.errGot(formatParameter(v))
+	}
+	return nil
+}
+
+// boundOf is a tag's value as a value of the parameter's type.
+func boundOf(t reflect.Type, text string) reflect.Value {
+	v := reflect.New(t).Elem()
+	if err := setParameter(v, text); err != nil {
+		panic(err) // describeField has tried it
+	}
+	return v
+}
+
+// compare is -1, 0 or 1 as a is below, equal to or above b, two numbers of one type.
+func compare(a, b reflect.Value) int {
+	switch {
+	case a.CanInt():
+		return cmp.Compare(a.Int(), b.Int())
+	case a.CanUint():
+		return cmp.Compare(a.Uint(), b.Uint())
+	default:
+		return cmp.Compare(a.Float(), b.Float())
+	}
+}
+
+// setParameter parses what a person wrote. Numbers may hold underscores, and
+// integers be written 5e9.
+func setParameter(v reflect.Value, text string) error {
+	number := strings.ReplaceAll(text, "_", "")
+	switch {
+	case v.Type() == durationType:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		v.SetInt(int64(d))
+	case v.CanInt():
+		n, err := strconv.ParseInt(writeOut(number), 10, v.Type().Bits())
+		if err != nil {
+			return err
+		}
+		v.SetInt(n)
+	case v.CanUint():
+		n, err := strconv.ParseUint(writeOut(number), 10, v.Type().Bits())
+		if err != nil {
+			return err
+		}
+		v.SetUint(n)
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(number, v.Type().Bits())
+		if err != nil {
+			return err
+		}
+		v.SetFloat(f)
+	case v.Kind() == reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return err
+		}
+		v.SetBool(b)
+	default:
+		v.SetString(text)
+	}
+	return nil
+}
+
+var powerForm = regexp.MustCompile(`^(-?)([0-9]+)(?:\.([0-9]+))?[eE]\+?([0-9]{1,2})$`)
+
+// writeOut writes a number such as 5e9 or 1.5e6 out in digits, where it is a
+// whole number; anything else stays as it is.
+func writeOut(text string) string {
+	m := powerForm.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	sign, whole, fraction := m[1], m[2], strings.TrimRight(m[3], "0")
+	exponent, _ := strconv.Atoi(m[4])
+	if len(fraction) > exponent {
+		return text
+	}
+	return sign + whole + fraction + strings.Repeat("0", exponent-len(fraction))
+}
+
+// formatParameter writes a value so that setParameter reads the same value.
+func formatParameter(v reflect.Value) string {
+	switch {
+	case v.Type() == durationType:
+		return time.Duration(v.Int()).String()
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10)
+	case v.CanFloat():
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits())
+	case v.Kind() == reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	return v.String()
+}

@@ -1,0 +1,349 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// trace is a partial that shows every merge it came from, and a sum whose last
+// bits depend on their order.
+type trace struct {
+	Text string
+	Sum  float64
+}
+
+type traceParams struct {
+	Partitions uint64 `min:"1"`
+}
+
+// tracer maps partition i to its number and 1/(i+1). It fails the first attempt
+// at the partitions in flaky.
+type tracer struct {
+	flaky map[uint64]error
+}
+
+func (m *tracer) Map(_ context.Context, partition uint64) (trace, error) {
+	if err := m.flaky[partition]; err != nil {
+		delete(m.flaky, partition)
+		return trace{}, err
+	}
+	return trace{fmt.Sprint(partition), 1 / float64(partition+1)}, nil
+}
+
+func (m *tracer) Close() error { return nil }
+
+func traceDefinition(m Mapper[trace]) Definition[traceParams, trace, trace] {
+	return Definition[traceParams, trace, trace]{
+		Name: "trace", Version: "1", Defaults: traceParams{Partitions: 1},
+		Plan: func(_ context.Context, p traceParams) (Plan, error) { return Plan{Partitions: p.Partitions}, nil },
+		Open: func(context.Context, traceParams, Plan) (Mapper[trace], error) { return m, nil },
+		Merge: func(left, right trace) (trace, error) {
+			return trace{"(" + left.Text + " " + right.Text + ")", left.Sum + right.Sum}, nil
+		},
+		Finish: func(_ context.Context, _ traceParams, root trace) (trace, error) { return root, nil },
+	}
+}
+
+// wantTrace is the partial of a node by the definition of the tree alone.
+func wantTrace(tree Tree, n Node) trace {
+	span := tree.Span(n)
+	if span.Len() == 1 {
+		return trace{fmt.Sprint(span.Lo), 1 / float64(span.Lo+1)}
+	}
+	left, right := tree.Children(n)
+	l, r := wantTrace(tree, left), wantTrace(tree, right)
+	return trace{"(" + l.Text + " " + r.Text + ")", l.Sum + r.Sum}
+}
+
+func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, *Task) {
+	t.Helper()
+	job := MustNew(traceDefinition(m))
+	params, err := job.Params(nil, fmt.Sprintf("partitions=%d", partitions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := job.Plan(context.Background(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := job.Open(context.Background(), params, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job, task
+}
+
+// However [0, N) is cut into spans, in whichever order they run on however many
+// stacks, wherever stacks are drained and partitions fail, the root is the same.
+func TestStackAnyCutting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Range(1, 200).Draw(t, "n")
+		tree := mustTree(t, n)
+		mapper := &tracer{flaky: make(map[uint64]error)}
+		for _, p := range rapid.SliceOfN(rapid.Uint64Range(0, n-1), 0, 5).Draw(t, "flaky") {
+			mapper.flaky[p] = errors.New("flaky")
+		}
+		job, task := openTrace(t, n, mapper)
+
+		cuts := rapid.SliceOfNDistinct(rapid.Uint64Range(0, n-1), 0, int(min(n, 10)), rapid.ID).Draw(t, "cuts")
+		stacks := []Stack{task.NewStack(), task.NewStack()}
+		forest := make(map[Node][]byte)
+		drain := func(s Stack) {
+			partials, err := s.Drain()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range partials {
+				if !tree.Contains(p.Node) || forest[p.Node] != nil {
+					t.Fatalf("drained %v, which is no node of %d partitions or came before", p.Node, n)
+				}
+				forest[p.Node] = p.Data
+			}
+		}
+		for _, span := range rapid.Permutation(spansBetween(n, cuts)).Draw(t, "spans") {
+			s := rapid.SampledFrom(stacks).Draw(t, "stack")
+			for !span.Empty() {
+				part := Span{span.Lo, rapid.Uint64Range(span.Lo+1, span.Hi).Draw(t, "until")}
+				next, err := s.Run(context.Background(), part, new(atomic.Bool))
+				var failed *PartitionError
+				if errors.As(err, &failed) && failed.Partition != next || err == nil && next != part.Hi {
+					t.Fatalf("run %v ended at %d: %v", part, next, err)
+				}
+				span.Lo = next
+				if rapid.Bool().Draw(t, "drain") {
+					drain(s)
+				}
+			}
+		}
+		for _, s := range stacks {
+			drain(s)
+		}
+
+		root := tree.Root()
+		mergeForest(t, job, tree, forest)
+		if len(forest) != 1 || forest[root] == nil {
+			t.Fatalf("the forest has %d nodes left", len(forest))
+		}
+		want, err := cborCodec[trace]{}.Encode(wantTrace(tree, root))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(forest[root]) != string(want) {
+			got, _ := cborCodec[trace]{}.Decode(forest[root])
+			t.Fatalf("root is %+v, want %+v", got, wantTrace(tree, root))
+		}
+	})
+}
+
+// spansBetween cuts [0, n) at the given places.
+func spansBetween(n uint64, cuts []uint64) []Span {
+	isCut := make(map[uint64]bool)
+	for _, c := range cuts {
+		isCut[c] = true
+	}
+	spans := []Span{{}}
+	for p := range n {
+		if last := &spans[len(spans)-1]; isCut[p] && p > last.Lo {
+			spans = append(spans, Span{p, p})
+		}
+		spans[len(spans)-1].Hi = p + 1
+	}
+	return spans
+}
+
+// mergeForest merges siblings until none is left.
+func mergeForest(t rapid.TB, job Job, tree Tree, forest map[Node][]byte) {
+	for merged := true; merged; {
+		merged = false
+		for n, right := range forest {
+			left, ok := forest[n.Sibling()]
+			if !ok || !n.IsRight() {
+				continue
+			}
+			data, err := job.Merge(left, right)
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(forest, n)
+			delete(forest, n.Sibling())
+			forest[tree.Lift(n.Parent())] = data
+			merged = true
+		}
+	}
+}
+
+func TestLocalMatchesTheTree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Range(1, 2000).Draw(t, "n")
+		job := MustNew(traceDefinition(&tracer{}))
+		params, err := job.Params(nil, fmt.Sprintf("partitions=%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Local{Slots: rapid.IntRange(0, 4).Draw(t, "slots")}.Run(context.Background(), job, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := mustTree(t, n)
+		want, err := job.Finish(context.Background(), params, must(cborCodec[trace]{}.Encode(wantTrace(tree, tree.Root()))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got.Result) != string(want) || got.Partitions != n {
+			t.Fatalf("got %s of %d partitions, want %s of %d", got.Result, got.Partitions, want, n)
+		}
+	})
+}
+
+func TestStackStaysSmall(t *testing.T) {
+	const n = 1<<16 - 1
+	_, task := openTrace(t, n, funcMapper(func(context.Context, uint64) (trace, error) { return trace{}, nil }))
+	s := task.NewStack()
+	if _, err := s.Run(context.Background(), Span{1, n - 1}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	partials, err := s.Drain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(mustTree(t, n).Cover(Span{1, n - 1})); len(partials) != want {
+		t.Errorf("drained %d nodes, the cover has %d", len(partials), want)
+	}
+	if partials, err := s.Drain(); len(partials) != 0 || err != nil {
+		t.Errorf("drained %d nodes of an empty stack: %v", len(partials), err)
+	}
+}
+
+func TestStackStops(t *testing.T) {
+	var stop atomic.Bool
+	_, task := openTrace(t, 100, funcMapper(func(_ context.Context, p uint64) (trace, error) {
+		if p == 41 {
+			stop.Store(true)
+		}
+		return trace{}, nil
+	}))
+	if next, err := task.NewStack().Run(context.Background(), Span{10, 90}, &stop); next != 42 || err != nil {
+		t.Errorf("run ended at %d: %v, want 42", next, err)
+	}
+}
+
+func TestStackRefusesSpanOutside(t *testing.T) {
+	_, task := openTrace(t, 100, &tracer{})
+	if next, err := task.NewStack().Run(context.Background(), Span{90, 101}, new(atomic.Bool)); next != 90 || !IsPermanent(err) {
+		t.Errorf("run ended at %d: %v, want a permanent error", next, err)
+	}
+}
+
+func TestStackGoesOnAfterPanic(t *testing.T) {
+	cause := errors.New("cause")
+	tried := 0
+	_, task := openTrace(t, 4, funcMapper(func(_ context.Context, p uint64) (trace, error) {
+		if p == 2 {
+			if tried++; tried == 1 {
+				panic(cause)
+			}
+		}
+		return trace{Text: fmt.Sprint(p)}, nil
+	}))
+	s := task.NewStack()
+	next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool))
+	var panicked *PanicError
+	var failed *PartitionError
+	if next != 2 || !errors.As(err, &panicked) || !errors.As(err, &failed) || failed.Partition != 2 || IsPermanent(err) || !errors.Is(err, cause) {
+		t.Fatalf("run ended at %d: %v", next, err)
+	}
+	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
+		t.Fatalf("second run ended at %d: %v", next, err)
+	}
+	if partials, err := s.Drain(); err != nil || len(partials) != 1 {
+		t.Fatalf("drained %v: %v", partials, err)
+	}
+}
+
+// A merge that fails may leave its operands half changed: nothing of them may be
+// reported.
+func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("cannot merge") },
+		"panic": func() error { panic("cannot merge") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := traceDefinition(&tracer{})
+			d.Merge = func(left, _ trace) (trace, error) {
+				if left.Text == "merged" {
+					return trace{}, fail()
+				}
+				return trace{Text: "merged"}, nil
+			}
+			job := MustNew(d)
+			params, err := job.Params(nil, "partitions=4")
+			if err != nil {
+				t.Fatal(err)
+			}
+			task, err := job.Open(context.Background(), params, Plan{Partitions: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := task.NewStack()
+			if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 3 || !IsPermanent(err) {
+				t.Errorf("run ended at %d: %v, want a permanent error", next, err)
+			}
+			if partials, err := s.Drain(); len(partials) != 0 || err != nil {
+				t.Errorf("drained %v: %v", partials, err)
+			}
+			if _, err := job.Merge(must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {
+				t.Errorf("Job.Merge: %v, want a permanent error", err)
+			}
+		})
+	}
+}
+
+// forker counts its forks; each fork counts its own calls.
+type forker struct {
+	tracer
+	forks atomic.Int64
+}
+
+func (m *forker) Fork() func(context.Context, uint64) (trace, error) {
+	m.forks.Add(1)
+	calls := 0
+	return func(_ context.Context, p uint64) (trace, error) {
+		if calls++; calls == 3 {
+			panic("third call")
+		}
+		return trace{Text: fmt.Sprint(calls)}, nil
+	}
+}
+
+func TestStackForks(t *testing.T) {
+	m := &forker{}
+	_, task := openTrace(t, 4, m)
+	s := task.NewStack()
+	if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 2 || err == nil {
+		t.Fatalf("run ended at %d: %v", next, err)
+	}
+	// After the panic there is a new fork, whose first calls these are.
+	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
+		t.Fatalf("second run ended at %d: %v", next, err)
+	}
+	if n := m.forks.Load(); n != 2 {
+		t.Errorf("%d forks, want 2", n)
+	}
+}
+
+type funcMapper func(context.Context, uint64) (trace, error)
+
+func (f funcMapper) Map(ctx context.Context, p uint64) (trace, error) { return f(ctx, p) }
+func (f funcMapper) Close() error                                     { return nil }
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
