@@ -14,7 +14,12 @@ const formatVersion = 1
 // MaxMessage is the most bytes a message may have: NATS' own default limit.
 const MaxMessage = 1 << 20
 
-// Errors of Decode.
+// maxElements is the most elements a list in a message may have. Since an empty
+// element takes one byte in a message and 150 in memory, it bounds what decoding
+// allocates.
+const maxElements = 1 << 16
+
+// Errors of Decode and the Validate methods.
 var (
 	ErrUnknownVersion = errors.New("message of an unknown version")
 	ErrMalformed      = errors.New("malformed message")
@@ -35,8 +40,8 @@ func Encode[M Message](m M) []byte {
 	return append([]byte{formatVersion}, data...)
 }
 
-// Decode reads a message strictly. It allocates no more than a small multiple of
-// len(data).
+// Decode reads a message strictly. What it allocates is bounded by the message's
+// length: at most 192 bytes for each byte, and 64 MiB altogether.
 func Decode[M Message](data []byte) (M, error) {
 	var m M
 	if len(data) == 0 {
@@ -68,7 +73,7 @@ var (
 			IndefLength:      cbor.IndefLengthForbidden,
 			TagsMd:           cbor.TagsForbidden,
 			MaxNestedLevels:  16,
-			MaxArrayElements: MaxMessage / 2,
+			MaxArrayElements: maxElements,
 			MaxMapPairs:      64,
 		}.DecMode()
 		if err != nil {

@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"fmt"
+	"hash/crc32"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// castagnoli is the polynomial of CRC-32C (RFC 3720, section 12.1), which
+// processors compute in hardware.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// NewPartial is a partial that carries its data, with its checksum.
+func NewPartial(node jobs.Node, data []byte) Partial {
+	return Partial{Node: node, Data: data, Sum: Checksum(data)}
+}
+
+// Checksum is the CRC-32C of data.
+func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+
+// CheckSum fails if Data is not what Sum was computed from.
+func (p Partial) CheckSum() error {
+	if sum := Checksum(p.Data); sum != p.Sum {
+		return fmt.Errorf("%w: partial of node %v has checksum %08x, its data %08x", ErrMalformed, p.Node, p.Sum, sum)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package wire says what the processes of a cluster tell one another over NATS:
+// the subjects, and the messages as they are encoded.
+//
+//	           Beacon(): Beacon ─────────────────────▶ everyone
+//	           Nudge(worker): Nudge ─────────────────▶
+//	           Offer(worker): Offer ─────────────────▶
+//	leader     Report(epoch): ◀────────────── Report   worker
+//	                          Receipt ───────────────▶
+//	           Ping(epoch):   ◀──────────────── Ping   follower
+//	                          Pong ──────────────────▶
+//	           Ask(what):     ◀──── JobQuery, Cancel   command line
+//	                          Jobs, Workers, … ──────▶
+//
+//	follower   Suspect(): Suspect ───────────────────▶ the other followers
+//
+// # Worker and leader
+//
+// A worker has one report under way at a time. It sends the same bytes again
+// until their receipt comes, and the leader answers a report that comes again
+// with the same receipt. So both directions are reliable and in order: every
+// report is taken once, and every order in a receipt (Opens, Assigned, Cuts) is
+// carried out once. All else that a leader wants it writes into the next
+// receipt; a Nudge asks for that to be soon.
+//
+// The first report to a leader has Sequence 1 and Hello, and repeats whatever is
+// not durable. What one message cannot hold follows at once in the next. At any
+// point the partitions of a span that was assigned are exactly those of the items
+// reported so far and of the held spans in the latest report: a held span moves
+// on, or vanishes, only in the report that has its items or after it. Partitions
+// in neither were given up (the job could not be opened there, the span was cut,
+// the worker drains), and the leader plans them again. A failure stands for its
+// partition like an item.
+//
+// A worker numbers its items of each job from 1, whoever leads. JobReport.First
+// may be above what a leader has only where what is between was dropped because a
+// leader said that the job had ended. A receipt's Received may stay below what
+// was reported: the next report repeats what is above it.
+//
+// A receipt with Refused orders nothing. The worker then starts over, after a
+// while, with Sequence 1 and Hello. A refusal is not repeated: a leader judges
+// that report anew, even though an earlier one had the same sequence.
+//
+// # Failures
+//
+// [Decode] refuses a message of an unknown format version with
+// [ErrUnknownVersion] and anything else it cannot read with [ErrMalformed]; so do
+// the Validate methods with what is readable and senseless. Whoever receives such
+// a message drops it with a line in the log. A message of an epoch below the
+// highest seen is dropped too; one above it is followed, where it comes from a
+// leader. Messages may be lost, repeated and delayed.
+package wire

@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// kind is one of the messages, with its type out of sight.
+type kind struct {
+	name   string
+	sample []byte                              // every field set
+	again  func(data []byte) ([]byte, error)   // decodes and encodes
+	value  func(data []byte) (any, any, error) // what decoding gives, and the sample
+}
+
+func kindOf[M Message](sample M) kind {
+	return kind{
+		name:   reflect.TypeFor[M]().Name(),
+		sample: Encode(sample),
+		again: func(data []byte) ([]byte, error) {
+			m, err := Decode[M](data)
+			if err != nil {
+				return nil, err
+			}
+			return Encode(m), nil
+		},
+		value: func(data []byte) (any, any, error) {
+			m, err := Decode[M](data)
+			return m, sample, err
+		},
+	}
+}
+
+var (
+	since = time.Unix(1_700_000_000, 0)
+
+	fullReport = Report{
+		Epoch: 7, Worker: "w-1", Sequence: 1, Draining: true,
+		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}},
+		Spans: []HeldSpan{{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true}},
+		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
+			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
+			{Partial: &Partial{Node: jobs.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
+			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Open: true}},
+		}}},
+	}
+	fullReceipt = Receipt{
+		Epoch: 7, Sequence: 3, Refused: "why",
+		Opens: []Opening{{
+			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
+			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true,
+		}},
+		Assigned: []Assignment{{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}}},
+		Cuts:     []Cut{{ID: SpanID{7, 1}, Hi: 8}},
+		Jobs:     []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true}},
+		Every:    time.Second,
+	}
+
+	kinds = []kind{
+		kindOf(fullReport),
+		kindOf(fullReceipt),
+		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second}),
+		kindOf(Suspect{Epoch: 7, Worker: "w"}),
+		kindOf(Ping{Epoch: 7}),
+		kindOf(Pong{Epoch: 7, Worker: "w"}),
+		kindOf(Nudge{Epoch: 7}),
+		kindOf(Offer{Epoch: 7, LeaseID: "l"}),
+		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since}),
+		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since}}}),
+		kindOf(JobQuery{Job: "j"}),
+		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}}),
+		kindOf(Cancel{Job: "j"}),
+		kindOf(Done{Error: "e"}),
+	}
+)
+
+func TestMessagesSurviveTheWire(t *testing.T) {
+	for _, k := range kinds {
+		got, want, err := k.value(k.sample)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", k.name, got, err, want)
+		}
+		again, err := k.again(k.sample)
+		if err != nil || !bytes.Equal(again, k.sample) {
+			t.Errorf("%s: encodes as %x, %v the second time, %x the first", k.name, again, err, k.sample)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, k := range kinds {
+		for _, c := range []struct {
+			name string
+			data []byte
+			want error
+		}{
+			{"empty", nil, ErrMalformed},
+			{"next version", append([]byte{formatVersion + 1}, k.sample[1:]...), ErrUnknownVersion},
+			{"version zero", append([]byte{0}, k.sample[1:]...), ErrUnknownVersion},
+			{"cut short", k.sample[:len(k.sample)-1], ErrMalformed},
+			{"something after it", append(bytes.Clone(k.sample), 0), ErrMalformed},
+			{"text", []byte("\x01hello"), ErrMalformed},
+			{"oversized", append([]byte{formatVersion}, make([]byte, MaxMessage)...), ErrMalformed},
+		} {
+			if _, err := k.again(c.data); !errors.Is(err, c.want) {
+				t.Errorf("%s, %s: got %v, want %v", k.name, c.name, err, c.want)
+			}
+		}
+	}
+}
+
+func TestDecodeIgnoresFieldsOfLaterPrograms(t *testing.T) {
+	// {1: 7, 99: "new"}
+	got, err := Decode[Ping]([]byte{formatVersion, 0xa2, 0x01, 0x07, 0x18, 99, 0x63, 'n', 'e', 'w'})
+	if err != nil || got.Epoch != 7 {
+		t.Errorf("got %+v, %v, want epoch 7", got, err)
+	}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// list is the head of a CBOR array and then the element n times.
+func list(n int, element ...byte) []byte {
+	head := []byte{0x9a, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	return append(head, bytes.Repeat(element, n)...)
+}
+
+func TestDecodeAllocatesInProportion(t *testing.T) {
+	message := func(parts ...[]byte) []byte {
+		return append([]byte{formatVersion}, bytes.Join(parts, nil)...)
+	}
+	items := list(maxElements/4, 0xa1, 0x01, 0xa0) // {1: {}}: a partial with nothing in it
+	job := append([]byte{0xa1, 0x03}, items...)
+	reports := message([]byte{0xa2, 0x06}, list(maxElements, 0xa0), []byte{0x07}, list(15, job...))
+	workers := message([]byte{0xa1, 0x02}, list(maxElements, 0xa0))
+	receipts := message([]byte{0xa3, 0x04}, list(maxElements, 0xa0), []byte{0x05}, list(maxElements, 0xa0), []byte{0x07}, list(maxElements, 0xa0))
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		decode func(data []byte) error
+	}{
+		{"report", reports, func(data []byte) error { _, err := Decode[Report](data); return err }},
+		{"workers", workers, func(data []byte) error { _, err := Decode[Workers](data); return err }},
+		{"receipt", receipts, func(data []byte) error { _, err := Decode[Receipt](data); return err }},
+		{"list that is not there", message([]byte{0xa1, 0x06, 0x9a, 0, 1, 0, 0}), func(data []byte) error {
+			if _, err := Decode[Report](data); err == nil {
+				return errors.New("accepted")
+			}
+			return nil
+		}},
+	} {
+		if len(c.data) > MaxMessage {
+			t.Fatalf("%s: the test's message is too long: %d bytes", c.name, len(c.data))
+		}
+		var err error
+		got := allocated(func() { err = c.decode(c.data) })
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		// Besides what is in proportion, the decoder needs a little for itself.
+		if limit := min(192*uint64(len(c.data)), 64<<20) + 64<<10; got > limit {
+			t.Errorf("%s: %d bytes made it allocate %d, limit %d", c.name, len(c.data), got, limit)
+		} else {
+			t.Logf("%s: %d bytes made it allocate %d", c.name, len(c.data), got)
+		}
+	}
+	tooMany := message([]byte{0xa1, 0x06}, list(maxElements+1, 0xa0))
+	if _, err := Decode[Report](tooMany); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a list of %d elements: got %v, want ErrMalformed", maxElements+1, err)
+	}
+}
+
+// FuzzDecode reads arbitrary bytes as each of the messages. What is accepted
+// must encode to bytes that mean the same.
+func FuzzDecode(f *testing.F) {
+	for i, k := range kinds {
+		f.Add(uint8(i), k.sample)
+		f.Add(uint8(i), k.sample[:len(k.sample)/2])
+		f.Add(uint8(i), []byte{formatVersion, 0xa0})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		k := kinds[int(which)%len(kinds)]
+		once, err := k.again(data)
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownVersion) {
+				t.Fatalf("%s: an error of no kind: %v", k.name, err)
+			}
+			return
+		}
+		if len(once) > MaxMessage {
+			return
+		}
+		twice, err := k.again(once)
+		if err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%s: %x encodes as %x and then as %x, %v", k.name, data, once, twice, err)
+		}
+	})
+}
+
+// FuzzValidate looks for reports and receipts that make Validate panic.
+func FuzzValidate(f *testing.F) {
+	f.Add(Encode(fullReport))
+	f.Add(Encode(fullReceipt))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := Decode[Report](data); err == nil {
+			if err := r.Validate(); err != nil && !errors.Is(err, ErrMalformed) {
+				t.Fatalf("report: an error of no kind: %v", err)
+			}
+		}
+		if r, err := Decode[Receipt](data); err == nil {
+			if err := r.Validate(); err != nil && !errors.Is(err, ErrMalformed) {
+				t.Fatalf("receipt: an error of no kind: %v", err)
+			}
+		}
+	})
+}

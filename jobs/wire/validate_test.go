@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+func TestValidateAccepts(t *testing.T) {
+	if err := fullReport.Validate(); err != nil {
+		t.Errorf("report: %v", err)
+	}
+	if err := fullReceipt.Validate(); err != nil {
+		t.Errorf("receipt: %v", err)
+	}
+}
+
+func TestReportValidateRefuses(t *testing.T) {
+	partial := func(p Partial) func(*Report) {
+		return func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Partial: &p}}}} }
+	}
+	for name, spoil := range map[string]func(*Report){
+		"no epoch":            func(r *Report) { r.Epoch = 0 },
+		"no worker":           func(r *Report) { r.Worker = "" },
+		"worker with a dot":   func(r *Report) { r.Worker = "a.b" },
+		"no sequence":         func(r *Report) { r.Sequence = 0 },
+		"first, no hello":     func(r *Report) { r.Hello = nil },
+		"later, with hello":   func(r *Report) { r.Sequence = 2 },
+		"no slots":            func(r *Report) { r.Hello = &Hello{} },
+		"too many slots":      func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
+		"span without ID":     func(r *Report) { r.Spans = []HeldSpan{{Job: "j", Span: jobs.Span{Hi: 1}}} },
+		"span without job":    func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Span: jobs.Span{Hi: 1}}} },
+		"empty span":          func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 4, Hi: 4}}} },
+		"span turned round":   func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 4}}} },
+		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1<<62 + 1}}} },
+		"span twice":          func(r *Report) { r.Spans = append(r.Spans, r.Spans[0]) },
+		"job without name":    func(r *Report) { r.Jobs = []JobReport{{First: 1}} },
+		"job's name too long": func(r *Report) { r.Jobs = []JobReport{{Job: strings.Repeat("j", MaxJobID+1), First: 1}} },
+		"job twice":           func(r *Report) { r.Jobs = append(r.Jobs, r.Jobs[0]) },
+		"items from 0":        func(r *Report) { r.Jobs = []JobReport{{Job: "j"}} },
+		"items past the end":  func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1<<64 - 1, Items: r.Jobs[0].Items}} },
+		"item of nothing":     func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{}}}} },
+		"item of both": func(r *Report) {
+			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Partial: &Partial{}, Failure: &Failure{}}}}}
+		},
+		"failure too long": func(r *Report) {
+			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Failure: &Failure{Error: strings.Repeat("x", MaxErrorText+1)}}}}}
+		},
+		"node too high":    partial(Partial{Node: jobs.Node{Level: 63}}),
+		"node too far":     partial(Partial{Node: jobs.Node{Level: 62, Index: 1}}),
+		"data and blob":    partial(Partial{Data: []byte{1}, Blob: fullReport.Jobs[0].Items[1].Partial.Blob}),
+		"blob not in hex":  partial(Partial{Blob: strings.Repeat("x", 64)}),
+		"blob of no SHA-2": partial(Partial{Blob: "abcd"}),
+	} {
+		r := fullReport
+		spoil(&r)
+		if err := r.Validate(); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: got %v, want ErrMalformed", name, err)
+		}
+	}
+}
+
+func TestReceiptValidateRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*Receipt){
+		"no epoch":              func(r *Receipt) { r.Epoch = 0 },
+		"no sequence":           func(r *Receipt) { r.Sequence = 0 },
+		"negative interval":     func(r *Receipt) { r.Every = -1 },
+		"opening without a job": func(r *Receipt) { r.Opens = []Opening{{Partitions: 1}} },
+		"no partitions":         func(r *Receipt) { r.Opens = []Opening{{Job: "j"}} },
+		"too many partitions":   func(r *Receipt) { r.Opens = []Opening{{Job: "j", Partitions: 1<<62 + 1}} },
+		"assigned nothing":      func(r *Receipt) { r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j"}} },
+		"assigned without ID":   func(r *Receipt) { r.Assigned = []Assignment{{Job: "j", Span: jobs.Span{Hi: 1}}} },
+		"receipt of no job":     func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
+	} {
+		r := fullReceipt
+		spoil(&r)
+		if err := r.Validate(); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: got %v, want ErrMalformed", name, err)
+		}
+	}
+}
+
+func TestPartialCheckSum(t *testing.T) {
+	// The check value of CRC-32C: Williams, "A Painless Guide to CRC Error Detection Algorithms".
+	if got := Checksum([]byte("123456789")); got != 0xe3069283 {
+		t.Errorf("checksum of the check string: got %08x, want e3069283", got)
+	}
+	p := NewPartial(jobs.Leaf(3), []byte("abc"))
+	if err := p.CheckSum(); err != nil {
+		t.Errorf("whole: %v", err)
+	}
+	p.Data = []byte("abd")
+	if err := p.CheckSum(); !errors.Is(err, ErrMalformed) {
+		t.Errorf("spoilt: got %v, want ErrMalformed", err)
+	}
+}
+
+func TestSubjects(t *testing.T) {
+	s, err := NewSubjects("blue-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, want := range map[string]string{
+		s.Report(12):     "bellwether.blue-1.epoch.12.report",
+		s.Ping(12):       "bellwether.blue-1.epoch.12.ping",
+		s.Beacon():       "bellwether.blue-1.beacon",
+		s.Suspect():      "bellwether.blue-1.suspect",
+		s.Nudge("w"):     "bellwether.blue-1.worker.w.nudge",
+		s.Offer("w"):     "bellwether.blue-1.worker.w.offer",
+		s.Ask(AskLeader): "bellwether.blue-1.ask.leader",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for _, bad := range []string{"", "a.b", "A", "-a", "a*", ">", strings.Repeat("a", 41)} {
+		if _, err := NewSubjects(bad); err == nil {
+			t.Errorf("cluster name %q was accepted", bad)
+		}
+		if bad != strings.Repeat("a", 41) && ValidWorker(bad) {
+			t.Errorf("worker ID %q was accepted", bad)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package book
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Take gives an idle slot the span to run next, or nil: that of the job with the
+// highest priority; among equals of the one that has the fewest slots; then of
+// the one that has waited longest for a slot; and of its spans the one that
+// arrived first.
+func (b *Book) Take() *Run {
+	if b.draining || b.busy == b.slots {
+		return nil
+	}
+	var next *job
+	for _, j := range b.jobs {
+		if j.waits() && (next == nil || before(j, next) < 0) {
+			next = j
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	r := next.queue[0]
+	next.queue = slices.Delete(next.queue, 0, 1)
+	next.runs = insert(next.runs, r)
+	b.busy++
+	b.turns++
+	next.turn = b.turns
+	return r
+}
+
+func before(a, b *job) int {
+	return cmp.Or(
+		-cmp.Compare(a.opening.Priority, b.opening.Priority),
+		cmp.Compare(len(a.runs), len(b.runs)),
+		cmp.Compare(a.turn, b.turn),
+		cmp.Compare(a.queue[0].arrival, b.queue[0].arrival),
+	)
+}
+
+// waits reports whether a span of the job could run, were there a slot.
+func (j *job) waits() bool { return j.state == open && len(j.queue) > 0 }
+
+// insert puts a run in its place by arrival.
+func insert(runs []*Run, r *Run) []*Run {
+	at, _ := slices.BinarySearchFunc(runs, r, func(a, b *Run) int { return cmp.Compare(a.arrival, b.arrival) })
+	return slices.Insert(runs, at, r)
+}
+
+// Claim gives a run its next partitions to begin, at most want. An empty span
+// means that the slot should deliver what it has done and release the run: the
+// run is at its end, or was cut, or is to make room for one that has more right
+// to a slot. Long says that the run has had its slot for longer than a job should
+// while another of the same priority has none.
+func (b *Book) Claim(r *Run, want uint64, long bool) jobs.Span {
+	if r.gone || r.yields || b.draining || r.claimed == r.hi {
+		return jobs.Span{}
+	}
+	if b.mustYield(r, long) {
+		r.yields = true
+		b.yielding++
+		return jobs.Span{}
+	}
+	claim := jobs.Span{Lo: r.claimed, Hi: r.claimed + min(want, r.hi-r.claimed)}
+	r.claimed = claim.Hi
+	return claim
+}
+
+// mustYield reports whether there are more spans with a better right to a slot
+// than slots that are idle or about to be.
+func (b *Book) mustYield(r *Run, long bool) bool {
+	waiting := 0
+	for _, j := range b.jobs {
+		switch {
+		case !j.waits():
+		case j.opening.Priority > r.job.opening.Priority:
+			waiting += len(j.queue)
+		case j.opening.Priority == r.job.opening.Priority && long && len(j.runs) == 0:
+			waiting++
+		}
+	}
+	return waiting > b.slots-b.busy+b.yielding
+}
+
+// Deliver takes what a run has done since the last delivery: items that stand,
+// in order, for exactly the partitions from there to next. Partitions claimed
+// from next on count as not begun again. An error means that nothing was taken.
+func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
+	if r.gone {
+		return nil
+	}
+	items := make([]item, 0, len(delivered))
+	at := r.lo
+	for _, d := range delivered {
+		i := item{Item: d, span: r.id}
+		switch {
+		case d.Partial != nil && r.job.tree.Contains(d.Partial.Node):
+			i.covers = r.job.tree.Span(d.Partial.Node)
+		case d.Failure != nil:
+			i.covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
+		default:
+			return fmt.Errorf("deliver span %v: an item is no node of the tree", r.id)
+		}
+		if i.Partial != nil && len(i.Partial.Data) > MaxInline {
+			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", r.id, i.Partial.Node, len(i.Partial.Data), MaxInline)
+		}
+		if i.covers.Lo != at {
+			return fmt.Errorf("deliver span %v: want partition %d next, got %v", r.id, at, i.covers)
+		}
+		at = i.covers.Hi
+		items = append(items, i)
+	}
+	if at != next || next > r.claimed {
+		return fmt.Errorf("deliver span %v: the items reach to %d, the slot to %d, its claim to %d", r.id, at, next, r.claimed)
+	}
+	for _, i := range items {
+		b.keep(r.job, i)
+		if i.Failure != nil {
+			b.urgent = true
+		}
+	}
+	r.lo, r.claimed = next, next
+	if r.lo == r.hi {
+		b.letGo(r)
+		b.urgent = true
+	}
+	return nil
+}
+
+// keep appends an item to those of a job.
+func (b *Book) keep(j *job, i item) {
+	const rest = 48 // what is not of variable length, and its keys
+	i.size = rest
+	if p := i.Partial; p != nil {
+		i.size += len(p.Data) + len(p.Blob)
+	}
+	if f := i.Failure; f != nil {
+		i.size += len(f.Error)
+	}
+	j.items = append(j.items, i)
+}
+
+// Release gives the slot of a run back. What the run has not delivered goes back
+// to the queue, or is given up where the worker drains.
+func (b *Book) Release(r *Run) {
+	b.busy--
+	if r.yields {
+		r.yields = false
+		b.yielding--
+	}
+	if r.gone {
+		return
+	}
+	r.claimed = r.lo
+	if b.draining {
+		b.letGo(r)
+		b.urgent = true
+		return
+	}
+	j := r.job
+	j.runs = slices.DeleteFunc(j.runs, func(o *Run) bool { return o == r })
+	j.queue = insert(j.queue, r)
+}
+
+// Abandon gives up all that a run has not delivered, because of a failure at its
+// first partition that has no other remedy. The run is still to be released.
+func (b *Book) Abandon(r *Run, f wire.Failure) {
+	if r.gone {
+		return
+	}
+	b.keep(r.job, item{Item: wire.Item{Failure: &f}, span: r.id, covers: jobs.Span{Lo: r.lo, Hi: r.lo + 1}})
+	b.letGo(r)
+	b.urgent = true
+}
+
+// letGo ends the holding of a span.
+func (b *Book) letGo(r *Run) {
+	r.gone = true
+	b.held--
+	same := func(o *Run) bool { return o == r }
+	r.job.queue = slices.DeleteFunc(r.job.queue, same)
+	r.job.runs = slices.DeleteFunc(r.job.runs, same)
+}
