@@ -19,8 +19,8 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 // Checksum is the CRC-32C of data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
-// CheckSum fails if Data is not what Sum was computed from.
-func (p Partial) CheckSum() error {
+// Check fails if Data is not what Sum was computed from.
+func (p Partial) Check() error {
 	if sum := Checksum(p.Data); sum != p.Sum {
 		return fmt.Errorf("%w: partial of node %v has checksum %08x, its data %08x", ErrMalformed, p.Node, p.Sum, sum)
 	}

@@ -23,13 +23,14 @@
 // receipt; a Nudge asks for that to be soon.
 //
 // The first report to a leader has Sequence 1 and Hello, and repeats whatever is
-// not durable. What one message cannot hold follows at once in the next. At any
-// point the partitions of a span that was assigned are exactly those of the items
-// reported so far and of the held spans in the latest report: a held span moves
-// on, or vanishes, only in the report that has its items or after it. Partitions
-// in neither were given up (the job could not be opened there, the span was cut,
-// the worker drains), and the leader plans them again. A failure stands for its
-// partition like an item.
+// not durable. Where the items are too many for one message, it says that there
+// are More, leaves out Spans, and the next follows at once. So whenever a report
+// has Spans, the partitions of each span that the worker was assigned are exactly
+// those of the items reported so far and of the held span: it moves on, or
+// vanishes, only together with its items. Partitions in neither were given up (the
+// job could not be opened there, the span was cut, the worker drains), and the
+// leader plans them again. A failed attempt is an item like a finished node, and
+// stands for its partition.
 //
 // A worker numbers its items of each job from 1, whoever leads. JobReport.First
 // may be above what a leader has only where what is between was dropped because a

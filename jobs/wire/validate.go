@@ -33,6 +33,8 @@ func (r Report) Validate() error {
 		return malformed("report %d: the first report alone has a hello", r.Sequence)
 	case r.Hello != nil && (r.Hello.Slots < 1 || r.Hello.Slots > MaxSlots):
 		return malformed("hello of a worker with %d slots", r.Hello.Slots)
+	case r.More && len(r.Spans) > 0:
+		return malformed("report %d names spans before all items", r.Sequence)
 	}
 	held := make(map[SpanID]bool, len(r.Spans))
 	for _, s := range r.Spans {

@@ -35,6 +35,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"empty span":          func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 4, Hi: 4}}} },
 		"span turned round":   func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 4}}} },
 		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1<<62 + 1}}} },
+		"spans, but more":     func(r *Report) { r.More = true },
 		"span twice":          func(r *Report) { r.Spans = append(r.Spans, r.Spans[0]) },
 		"job without name":    func(r *Report) { r.Jobs = []JobReport{{First: 1}} },
 		"job's name too long": func(r *Report) { r.Jobs = []JobReport{{Job: strings.Repeat("j", MaxJobID+1), First: 1}} },
@@ -82,17 +83,17 @@ func TestReceiptValidateRefuses(t *testing.T) {
 	}
 }
 
-func TestPartialCheckSum(t *testing.T) {
+func TestPartialCheck(t *testing.T) {
 	// The check value of CRC-32C: Williams, "A Painless Guide to CRC Error Detection Algorithms".
 	if got := Checksum([]byte("123456789")); got != 0xe3069283 {
 		t.Errorf("checksum of the check string: got %08x, want e3069283", got)
 	}
 	p := NewPartial(jobs.Leaf(3), []byte("abc"))
-	if err := p.CheckSum(); err != nil {
+	if err := p.Check(); err != nil {
 		t.Errorf("whole: %v", err)
 	}
 	p.Data = []byte("abd")
-	if err := p.CheckSum(); !errors.Is(err, ErrMalformed) {
+	if err := p.Check(); !errors.Is(err, ErrMalformed) {
 		t.Errorf("spoilt: got %v, want ErrMalformed", err)
 	}
 }

@@ -17,7 +17,7 @@ type Book struct {
 	epoch    uint64 // followed; 0 before the first
 	sequence uint64 // of the last report; 0 before the first to this leader
 	underWay bool   // the last report has no receipt yet
-	partial  bool   // the last report left out items that did not fit
+	more     bool   // the last report left out items that did not fit
 	parted   bool   // the last report said that the worker drains and holds nothing
 	urgent   bool   // something should be reported at once
 	draining bool
@@ -55,12 +55,11 @@ const (
 	open                     // spans can run
 )
 
-// item is a kept item, with the part of a span that it stands for.
+// item is a kept item.
 type item struct {
 	wire.Item
-	span   wire.SpanID
-	covers jobs.Span // empty for a failure to open
-	size   int       // in a report, in bytes, at most; below itemBudget
+	span wire.SpanID // that it is of; zero for a failure to open
+	size int         // in a report, in bytes, at most; below itemBudget
 }
 
 // Run is a held span. Slots get it from [Book.Take] and give it back with
@@ -101,7 +100,7 @@ func (b *Book) Follow(epoch uint64) bool {
 
 // startOver makes the next report the first to the leader.
 func (b *Book) startOver() {
-	b.sequence, b.underWay, b.partial, b.parted, b.urgent = 0, false, false, false, true
+	b.sequence, b.underWay, b.more, b.parted, b.urgent = 0, false, false, false, true
 	for _, j := range b.jobs {
 		j.received = j.dropped
 	}

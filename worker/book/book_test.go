@@ -184,76 +184,88 @@ func TestANewLeaderIsToldEverything(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitFollowsAndStaysHeld(t *testing.T) {
+func TestWhatDoesNotFitFollowsBeforeTheSpansMoveOn(t *testing.T) {
 	b := newBook(t)
-	exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 3}, jobs.Span{Lo: 3, Hi: 9}))
+	exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}, jobs.Span{Lo: 4, Hi: 9}))
 	b.Opened("a")
-	big := make([]byte, MaxInline)
 	r := b.Take()
-	for p := range uint64(3) {
+	for p := range uint64(4) {
 		wantClaim(t, b, r, 1, p, p+1)
-		partial := wire.NewPartial(jobs.Leaf(p), big)
+		partial := wire.NewPartial(jobs.Leaf(p), make([]byte, MaxInline))
 		deliver(t, b, r, p+1, wire.Item{Partial: &partial})
 	}
 	b.Release(r)
-	r = b.Take()
-	wantClaim(t, b, r, 2, 3, 5)
-	partial := wire.NewPartial(jobs.Leaf(3), big)
-	deliver(t, b, r, 5, wire.Item{Partial: &partial}, wire.Item{Failure: &wire.Failure{Partition: 4}})
 
 	received := func(n uint64) func(*wire.Receipt) {
 		return func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Received: n}} }
 	}
 	report, _ := exchange(t, b, received(2))
-	wantHeld(t, report, "1a[2,3)! 2a[3,9)!")
-	if len(report.Jobs[0].Items) != 2 || !b.Urgent() {
-		t.Errorf("got %d items, urgent %v, want 2 and the rest at once", len(report.Jobs[0].Items), b.Urgent())
+	if !report.More || len(report.Spans) != 0 || len(report.Jobs[0].Items) != 2 || !b.Urgent() {
+		t.Errorf("got %d items and spans %s, more %v, urgent %v; want 2, none and the rest at once", len(report.Jobs[0].Items), held(report), report.More, b.Urgent())
 	}
-	report, _ = exchange(t, b, received(4)) // the failure is not taken
-	wantHeld(t, report, "2a[5,9)!")
-	report, _ = exchange(t, b, received(4))
-	wantHeld(t, report, "2a[5,9)!")
+	report, _ = exchange(t, b, received(3)) // the second item is not taken
+	wantHeld(t, report, "2a[4,9)")
+	if report.More || report.Jobs[0].First != 3 || len(report.Jobs[0].Items) != 2 {
+		t.Errorf("got %d items from %d, more %v; want 2 from 3 and no more", len(report.Jobs[0].Items), report.Jobs[0].First, report.More)
+	}
 	if b.Urgent() {
-		t.Error("urgent though the leader does not take more")
+		t.Error("urgent though nothing is new")
 	}
-	report, _ = exchange(t, b, received(5))
-	if report.Jobs[0].First != 5 {
-		t.Errorf("got items from %d, want 5 again", report.Jobs[0].First)
+	if report, _ = exchange(t, b, received(4)); report.Jobs[0].First != 4 {
+		t.Errorf("got items from %d, want 4 again", report.Jobs[0].First)
+	}
+}
+
+func TestALeaderThatTakesNothingIsNotHurried(t *testing.T) {
+	b := newBook(t)
+	exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}))
+	b.Opened("a")
+	r := b.Take()
+	for p := range uint64(3) {
+		wantClaim(t, b, r, 1, p, p+1)
+		partial := wire.NewPartial(jobs.Leaf(p), make([]byte, MaxInline))
+		deliver(t, b, r, p+1, wire.Item{Partial: &partial})
+	}
+	if report, _ := exchange(t, b, nil); !report.More || b.Urgent() {
+		t.Errorf("more %v, urgent %v, want more but not at once", report.More, b.Urgent())
 	}
 }
 
 func TestReportsStayWithinAMessage(t *testing.T) {
 	b := newBook(t)
 	long := strings.Repeat("j", wire.MaxJobID)
-	exchange(t, b, func(r *wire.Receipt) {
-		r.Opens = []wire.Opening{{Job: long, Partitions: jobs.MaxPartitions}}
-		for i := range uint64(MaxHeld) {
-			lo := uint64(jobs.MaxPartitions - 2*MaxHeld + 2*i)
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: 1<<63 + i}, Job: long, Span: jobs.Span{Lo: lo, Hi: lo + 2}})
+	many := func(number, lo, n uint64) func(*wire.Receipt) {
+		return func(r *wire.Receipt) {
+			r.Opens = []wire.Opening{{Job: long, Partitions: jobs.MaxPartitions}}
+			for i := range n {
+				r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: number + i}, Job: long, Span: jobs.Span{Lo: lo + i, Hi: lo + i + 1}})
+			}
 		}
-	})
+	}
+	exchange(t, b, many(1<<63, 1<<61, MaxHeld))
 	b.Opened(long)
 	for range MaxHeld {
 		r := b.Take()
-		s := b.Claim(r, 2, false)
-		var items []wire.Item
-		for p := s.Lo; p < s.Hi; p++ {
-			partial := wire.NewPartial(jobs.Leaf(p), make([]byte, 800))
-			items = append(items, wire.Item{Partial: &partial})
-		}
-		deliver(t, b, r, s.Hi, items...)
+		s := b.Claim(r, 1, false)
+		partial := wire.NewPartial(jobs.Leaf(s.Lo), make([]byte, itemBudget/MaxHeld-itemSize-1))
+		deliver(t, b, r, s.Hi, wire.Item{Partial: &partial})
 		b.Release(r)
 	}
-	_, orders := exchange(t, b, func(r *wire.Receipt) {
-		for i := range uint64(MaxHeld + 1) {
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: 1<<62 + i}, Job: long, Span: jobs.Span{Lo: 1<<61 + i, Hi: 1<<61 + i + 1}})
-		}
-	})
-	if len(orders.Ignored) != 1 {
-		t.Errorf("ignored %v, want the one span too many", orders.Ignored)
+	received := b.Report()
+	if received.More {
+		t.Fatal("the test's items do not fit")
+	}
+	orders, err := b.Receive(func() wire.Receipt {
+		r := wire.Receipt{Epoch: 1, Sequence: received.Sequence}
+		many(1<<62, 1<<61+MaxHeld, MaxHeld+1)(&r)
+		return r
+	}())
+	if err != nil || len(orders.Ignored) != 1 {
+		t.Errorf("ignored %v, %v, want the one span too many", orders.Ignored, err)
 	}
 	report := b.Report()
-	if size := len(wire.Encode(report)); size > wire.MaxMessage || len(report.Spans) != MaxHeld+maxUnsent {
+	size := len(wire.Encode(report))
+	if size > wire.MaxMessage || size < wire.MaxMessage*3/4 || len(report.Spans) != MaxHeld {
 		t.Errorf("the fullest report has %d bytes and %d spans", size, len(report.Spans))
 	}
 }

@@ -21,10 +21,9 @@
 //     ended or could not be opened, a drain).
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
 //     until a leader says that it is durable or that the job has ended.
-//   - In every report, each partition of the first kind and of an item that the
-//     leader has not received is in a held span or in an item of the report. So a
-//     span never moves on in a report ahead of its items, even where they do not
-//     all fit.
+//   - A report that names the held spans has, with those before it, every item
+//     there is. So a span never moves on ahead of its items; while they do not all
+//     fit, reports say that more follows and leave the spans out.
 //   - A cut takes no partition that was claimed. What is claimed is delivered,
 //     or lost by name: Release takes the run back to the last delivery.
 //

@@ -10,10 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// MaxHeld is how many spans a worker holds at most: each of its reports names
-// them all.
-const MaxHeld = 2048
-
 // ErrStale: the receipt is not that of the report under way.
 var ErrStale = errors.New("receipt of no report under way")
 
@@ -83,7 +79,7 @@ func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
 	j.items = slices.Delete(j.items, 0, int(durable-j.dropped))
 	j.dropped = durable
 	received := max(j.received, durable, min(r.Received, j.last()))
-	if received > j.received && b.partial {
+	if received > j.received && b.more {
 		b.urgent = true // the leader keeps up: the rest follows at once
 	}
 	j.received = received

@@ -98,23 +98,22 @@ func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
 	items := make([]item, 0, len(delivered))
 	at := r.lo
 	for _, d := range delivered {
-		i := item{Item: d, span: r.id}
+		var covers jobs.Span
 		switch {
-		case d.Partial != nil && r.job.tree.Contains(d.Partial.Node):
-			i.covers = r.job.tree.Span(d.Partial.Node)
 		case d.Failure != nil:
-			i.covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
-		default:
+			covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
+		case d.Partial == nil || !r.job.tree.Contains(d.Partial.Node):
 			return fmt.Errorf("deliver span %v: an item is no node of the tree", r.id)
+		case len(d.Partial.Data) > MaxInline:
+			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", r.id, d.Partial.Node, len(d.Partial.Data), MaxInline)
+		default:
+			covers = r.job.tree.Span(d.Partial.Node)
 		}
-		if i.Partial != nil && len(i.Partial.Data) > MaxInline {
-			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", r.id, i.Partial.Node, len(i.Partial.Data), MaxInline)
+		if covers.Lo != at {
+			return fmt.Errorf("deliver span %v: want partition %d next, got %v", r.id, at, covers)
 		}
-		if i.covers.Lo != at {
-			return fmt.Errorf("deliver span %v: want partition %d next, got %v", r.id, at, i.covers)
-		}
-		at = i.covers.Hi
-		items = append(items, i)
+		at = covers.Hi
+		items = append(items, item{Item: d, span: r.id})
 	}
 	if at != next || next > r.claimed {
 		return fmt.Errorf("deliver span %v: the items reach to %d, the slot to %d, its claim to %d", r.id, at, next, r.claimed)
@@ -135,8 +134,7 @@ func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
 
 // keep appends an item to those of a job.
 func (b *Book) keep(j *job, i item) {
-	const rest = 48 // what is not of variable length, and its keys
-	i.size = rest
+	i.size = itemSize
 	if p := i.Partial; p != nil {
 		i.size += len(p.Data) + len(p.Blob)
 	}
@@ -174,7 +172,7 @@ func (b *Book) Abandon(r *Run, f wire.Failure) {
 	if r.gone {
 		return
 	}
-	b.keep(r.job, item{Item: wire.Item{Failure: &f}, span: r.id, covers: jobs.Span{Lo: r.lo, Hi: r.lo + 1}})
+	b.keep(r.job, item{Item: wire.Item{Failure: &f}, span: r.id})
 	b.letGo(r)
 	b.urgent = true
 }
