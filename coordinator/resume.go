@@ -1,0 +1,238 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// inParallel is how many jobs a new leader fences and loads at once.
+const inParallel = 16
+
+// resume fences and loads the jobs that were active before this term, and begins
+// dispatch with them. It runs beside the loop, which only answers pings until then.
+func (r *reign) resume() {
+	var ids []string
+	err := r.persist("list active jobs", func(ctx context.Context) (err error) {
+		ids, err = r.cfg.Store.Active(ctx)
+		return err
+	})
+	if err != nil {
+		r.failWrite(err)
+		return
+	}
+	loaded := make([]readied, len(ids))
+	group := new(errgroup.Group)
+	group.SetLimit(inParallel)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			loaded[i], err = r.ready(id)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		r.failWrite(err)
+		return
+	}
+	r.post(resumed{loaded, time.Since(r.term.Since)})
+}
+
+// resumed: every active job carries this leader's epoch.
+type resumed struct {
+	jobs  []readied
+	fence time.Duration
+}
+
+func (in resumed) on(r *reign) {
+	cfg := r.cfg.Ledger
+	cfg.Epoch, cfg.Self = r.term.Epoch, r.cfg.Worker
+	l, err := ledger.New(cfg, time.Since(r.began))
+	if err != nil {
+		in := broken{err}
+		in.on(r)
+		return
+	}
+	r.ledger = l
+	r.timeline.fenced = in.fence
+	for _, ready := range in.jobs {
+		r.takeOn(ready, nil)
+	}
+	for _, report := range r.early {
+		report.on(r)
+	}
+	r.early = nil
+	r.spawn(r.receive)
+	r.spawn(r.extend)
+}
+
+// readied is a job that this leader has fenced and may work on, or the reason why
+// it cannot.
+type readied struct {
+	id     string
+	active *activeJob
+	plan   jobs.Plan
+	ended  bool   // there is nothing to do for it
+	parked string // why it must wait
+}
+
+// ready makes a job this leader's. It plans the job if no leader has, and
+// resumes it from its manifest otherwise. From then on the writes of earlier
+// leaders fail.
+func (r *reign) ready(id string) (readied, error) {
+	spec, err := r.readSpec(id)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+		r.log.Error("active job has no readable spec, it is left alone", "job", id, "error", err)
+		return readied{id: id, parked: err.Error()}, nil
+	}
+	if err != nil {
+		return readied{}, err
+	}
+	manifest, version, err := r.readManifest(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return r.begin(spec, store.Manifest{}, store.IfAbsent)
+	case errors.Is(err, store.ErrCorrupt):
+		r.log.Error("active job has no readable manifest, it is left alone", "job", id, "error", err)
+		return readied{id: id, parked: err.Error()}, nil
+	case err != nil:
+		return readied{}, err
+	case manifest.State.Final():
+		r.tidy(id, nil, true)
+		return readied{id: id, ended: true}, nil
+	case manifest.State == store.Queued && manifest.Epoch <= r.term.Epoch:
+		return r.begin(spec, manifest, store.IfVersion(version))
+	}
+	job, known := r.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
+	if !known {
+		return r.park(spec), nil
+	}
+	j := &activeJob{spec: spec, job: job, manifest: manifest, version: version}
+	if err := r.fence(j); err != nil {
+		return readied{}, err
+	}
+	if j.manifest.State.Final() { // its last leader was quicker
+		r.tidy(id, nil, true)
+		return readied{id: id, ended: true}, nil
+	}
+	var plan jobs.Plan
+	err = r.persist("read plan", func(ctx context.Context) (err error) {
+		plan, err = r.cfg.Store.Plan(ctx, id)
+		return err
+	})
+	if err != nil {
+		return readied{}, fmt.Errorf("resume job %s: %w", id, err)
+	}
+	return j.with(plan)
+}
+
+func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {
+	j.tree, err = jobs.NewTree(plan.Partitions)
+	return readied{id: j.spec.ID, active: j, plan: plan}, err
+}
+
+// park sets a job aside that this leader does not know. Another may.
+func (r *reign) park(spec store.Spec) readied {
+	why := fmt.Sprintf("the leader %s does not know %s version %s", r.cfg.Worker, spec.Job, spec.Version)
+	r.log.Warn("job waits", "job", spec.ID, "reason", why)
+	return readied{id: spec.ID, parked: why}
+}
+
+// fence writes this leader's epoch into the job's manifest, and so learns its
+// last state: what was read before may have been replaced meanwhile.
+func (r *reign) fence(j *activeJob) error {
+	for {
+		if j.manifest.Epoch > r.term.Epoch {
+			r.term.Deposed(j.manifest.Epoch)
+			return fmt.Errorf("fence job %s: %w: epoch %d", j.spec.ID, errFenced, j.manifest.Epoch)
+		}
+		if j.manifest.State.Final() || j.manifest.Epoch == r.term.Epoch {
+			return nil
+		}
+		next := j.manifest
+		next.Epoch = r.term.Epoch
+		next.Sequence++
+		next.Epochs = append(slices.Clone(next.Epochs), r.term.Epoch)
+		err := r.persist("fence manifest", func(ctx context.Context) error {
+			version, err := r.cfg.Store.PutManifest(ctx, j.spec.ID, next, store.IfVersion(j.version))
+			if err == nil {
+				j.manifest, j.version = next, version
+			}
+			return err
+		})
+		if errors.Is(err, store.ErrConflict) {
+			j.manifest, j.version, err = r.readManifest(j.spec.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("fence job %s: %w", j.spec.ID, err)
+		}
+	}
+}
+
+func (r *reign) readSpec(id string) (spec store.Spec, err error) {
+	err = r.persist("read spec", func(ctx context.Context) (err error) {
+		spec, err = r.cfg.Store.Spec(ctx, id)
+		return err
+	})
+	return spec, err
+}
+
+func (r *reign) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
+	err = r.persist("read manifest", func(ctx context.Context) (err error) {
+		manifest, version, err = r.cfg.Store.Manifest(ctx, id)
+		return err
+	})
+	return manifest, version, err
+}
+
+// inReceipt is the most bytes of a plan's data that a receipt carries. Workers
+// read more from the store.
+const inReceipt = 8 << 10
+
+// takeOn gives a readied job to the ledger.
+func (r *reign) takeOn(ready readied, submission *store.Submission) {
+	if ready.parked != "" {
+		r.parked[ready.id] = ready.parked
+		return
+	}
+	if ready.ended || r.jobs[ready.id] != nil {
+		return
+	}
+	delete(r.parked, ready.id)
+	j := ready.active
+	j.submission = submission
+	r.jobs[ready.id] = j
+	m := j.manifest
+	e := ledger.JobAdded{
+		Spec: j.spec, Partitions: ready.plan.Partitions, Data: ready.plan.Data,
+		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, Suspects: m.Suspects,
+		LeaderDied: r.term.Crashed && len(m.Epochs) > 1,
+	}
+	if len(e.Data) > inReceipt {
+		e.Data, e.InStore = nil, true
+	}
+	for _, n := range m.Nodes {
+		ref := ledger.NoRef
+		if !n.Empty {
+			ref = r.newRef(partial{data: n.Data, blob: n.Blob})
+		}
+		if n.Blob != "" {
+			j.blobs.Store(true)
+		}
+		e.Nodes = append(e.Nodes, ledger.Finished{Node: n.Node, Ref: ref})
+	}
+	if len(m.Epochs) > 1 {
+		r.log.Info("job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+	} else {
+		r.log.Info("job started", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions)
+	}
+	r.step(e)
+}
