@@ -1,0 +1,216 @@
+package kvlease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/election"
+)
+
+// bucket is the part of jetstream.KeyValue that a lease needs.
+type bucket interface {
+	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
+	Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error)
+	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+}
+
+// Lease is one process's access to a lease.
+type Lease struct {
+	bucket      bucket
+	key         string
+	duration    time.Duration
+	callTimeout time.Duration
+
+	mu   sync.Mutex
+	last observation
+}
+
+// observation is what was read or written last.
+type observation struct {
+	record   election.Record // Held: not released
+	revision uint64          // 0: there was no record
+	since    time.Time       // when this revision was first known
+}
+
+var (
+	_ election.Lease       = (*Lease)(nil)
+	_ election.Transferrer = (*Lease)(nil)
+)
+
+func newLease(b bucket, cfg Config) *Lease {
+	return &Lease{bucket: b, key: cfg.Key, duration: cfg.Duration, callTimeout: cfg.CallTimeout}
+}
+
+// errConflict: the record has another revision than expected.
+var errConflict = errors.New("somebody else wrote")
+
+// Read returns the record as it is. It is not held if it was released, or if
+// this process has seen it unrenewed for the lease's duration.
+func (l *Lease) Read(ctx context.Context) (election.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
+	defer cancel()
+	seen, err := l.read(ctx)
+	if err != nil {
+		return election.Record{}, fmt.Errorf("read lease: %w", err)
+	}
+	record := seen.record
+	record.Held = record.Held && !l.expired(seen)
+	return record, nil
+}
+
+// Acquire makes the claimant the holder, or fails with ErrHeld.
+func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
+	defer cancel()
+	// A conflict means that somebody got further, or that one's own write did and its
+	// answer was lost: the next look tells.
+	for {
+		seen, err := l.read(ctx)
+		if err != nil {
+			return election.Record{}, fmt.Errorf("acquire lease: %w", err)
+		}
+		now := seen.record
+		next := election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
+		switch {
+		case now.Held && now.LeaseID == claim.LeaseID:
+			next = now // an earlier attempt of the same claim did succeed
+		case now.Held && now.LeaseID != claim.Over && !l.expired(seen):
+			return election.Record{}, fmt.Errorf("acquire lease: %w by %s in epoch %d", election.ErrHeld, now.Holder, now.Epoch)
+		}
+		err = l.write(ctx, next, seen.revision)
+		if err == nil {
+			return next, nil
+		}
+		if !errors.Is(err, errConflict) {
+			return election.Record{}, fmt.Errorf("acquire lease: %w", err)
+		}
+	}
+}
+
+// Renew starts the duration anew, or fails with ErrLost.
+func (l *Lease) Renew(ctx context.Context, held election.Record) error {
+	held.Held = true
+	if err := l.swap(ctx, held, held); err != nil {
+		return fmt.Errorf("renew lease: %w", err)
+	}
+	return nil
+}
+
+// Release frees the lease, or fails with ErrLost.
+func (l *Lease) Release(ctx context.Context, held election.Record) error {
+	free := held
+	free.Held = false
+	if err := l.swap(ctx, held, free); err != nil {
+		return fmt.Errorf("release lease: %w", err)
+	}
+	return nil
+}
+
+// Transfer changes the lease ID, or fails with ErrLost.
+func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID string) error {
+	next := held
+	next.LeaseID, next.Held = leaseID, true
+	if err := l.swap(ctx, held, next); err != nil {
+		return fmt.Errorf("transfer lease: %w", err)
+	}
+	return nil
+}
+
+// swap replaces the record of a holder. It spares the read where the revision is
+// known, and reads after a conflict.
+func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
+	defer cancel()
+	var err error
+	seen := l.known()
+	if !isHeldAs(seen.record, held) {
+		if seen, err = l.read(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		switch {
+		case isHeldAs(seen.record, held):
+		case next != held && seen.record == next:
+			return nil // an earlier write did succeed, and its answer was lost
+		default:
+			return election.ErrLost
+		}
+		if err = l.write(ctx, next, seen.revision); !errors.Is(err, errConflict) {
+			return err
+		}
+		if seen, err = l.read(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// isHeldAs reports whether a record still is that of the holder.
+func isHeldAs(now, held election.Record) bool {
+	return now.Held && now.Epoch == held.Epoch && now.LeaseID == held.LeaseID
+}
+
+// expired reports whether the record has not been renewed for the duration, as
+// far as this process has seen.
+func (l *Lease) expired(seen observation) bool {
+	return seen.revision != 0 && time.Since(seen.since) >= l.duration
+}
+
+func (l *Lease) known() observation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// observe notes a revision. One already known keeps its instant.
+func (l *Lease) observe(record election.Record, revision uint64) observation {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if revision != l.last.revision {
+		l.last = observation{record, revision, now}
+	}
+	return l.last
+}
+
+// read returns the record, which is the zero Record where there is none.
+func (l *Lease) read(ctx context.Context) (observation, error) {
+	entry, err := l.bucket.Get(ctx, l.key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return l.observe(election.Record{}, 0), nil
+	}
+	if err != nil {
+		return observation{}, unavailable(err)
+	}
+	record, err := decode(entry.Value())
+	if err != nil {
+		return observation{}, fmt.Errorf("revision %d: %w", entry.Revision(), err)
+	}
+	return l.observe(record, entry.Revision()), nil
+}
+
+// write replaces the record if it has the revision, or fails with errConflict.
+func (l *Lease) write(ctx context.Context, record election.Record, revision uint64) error {
+	var err error
+	if revision == 0 {
+		revision, err = l.bucket.Create(ctx, l.key, encode(record))
+	} else {
+		revision, err = l.bucket.Update(ctx, l.key, encode(record), revision)
+	}
+	switch {
+	case err == nil:
+		l.observe(record, revision)
+		return nil
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return fmt.Errorf("%w: %w", errConflict, err)
+	default:
+		return unavailable(err)
+	}
+}
+
+func unavailable(err error) error { return fmt.Errorf("%w: %w", election.ErrUnavailable, err) }

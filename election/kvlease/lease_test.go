@@ -1,0 +1,283 @@
+package kvlease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/leasetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// startServer runs a NATS server with JetStream until the test ends.
+func startServer(t *testing.T) *server.Server {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	return srv
+}
+
+func connect(t *testing.T, srv *server.Server) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func open(t *testing.T, js jetstream.JetStream, cfg Config) *Lease {
+	t.Helper()
+	lease, err := Open(t.Context(), js, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func TestConformance(t *testing.T) {
+	srv := startServer(t)
+	const duration = time.Second
+	var buckets atomic.Int64
+	leasetest.Run(t, leasetest.Driver{
+		Duration: duration,
+		New: func(t *testing.T) func() election.Lease {
+			cfg := Config{Bucket: fmt.Sprintf("lease_%d", buckets.Add(1)), Duration: duration, CallTimeout: 10 * time.Second}
+			return func() election.Lease { return open(t, connect(t, srv), cfg) }
+		},
+	})
+}
+
+func TestOpenAtOnce(t *testing.T) {
+	srv := startServer(t)
+	var wait sync.WaitGroup
+	for range 8 {
+		js := connect(t, srv)
+		wait.Go(func() {
+			lease, err := Open(t.Context(), js, Config{Bucket: "lease"})
+			if err == nil {
+				_, err = lease.Read(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestOpenRefusesBucketThatForgets(t *testing.T) {
+	js := connect(t, startServer(t))
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "lease", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if lease, err := Open(t.Context(), js, Config{Bucket: "lease"}); err == nil {
+		t.Fatalf("got %v, want an error", lease)
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	for _, value := range []string{"", "garbage", `{"version":2,"epoch":1,"lease_id":"a"}`, `{"version":1}`} {
+		b := &faultyBucket{bucket: newMemoryBucket()}
+		lease := newLease(b, Config{Key: "leader", Duration: time.Minute, CallTimeout: time.Second})
+		if _, err := b.Create(t.Context(), "leader", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lease.Read(t.Context()); !errors.Is(err, errFormat) {
+			t.Errorf("reading %q: got error %v, want errFormat", value, err)
+		}
+		if _, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"}); !errors.Is(err, errFormat) {
+			t.Errorf("acquiring over %q: got error %v, want errFormat", value, err)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	srv := startServer(t)
+	lease := open(t, connect(t, srv), Config{Bucket: "lease", CallTimeout: 200 * time.Millisecond})
+	record, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	begun := time.Now()
+	if err := lease.Renew(t.Context(), record); !errors.Is(err, election.ErrUnavailable) {
+		t.Errorf("renewing without a server: got error %v, want ErrUnavailable", err)
+	}
+	if _, err := lease.Read(t.Context()); !errors.Is(err, election.ErrUnavailable) {
+		t.Errorf("reading without a server: got error %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("two calls bounded by 200ms took %v", took)
+	}
+}
+
+var errLostAnswer = errors.New("the answer is lost")
+
+func TestLostAnswers(t *testing.T) {
+	b := &faultyBucket{bucket: newMemoryBucket()}
+	lease := newLease(b, Config{Key: "leader", Duration: time.Minute, CallTimeout: time.Second})
+	claim := election.Claim{Holder: "w", LeaseID: "a"}
+
+	loseOne := func(do func() error) {
+		t.Helper()
+		b.loseNext = true
+		if err := do(); !errors.Is(err, election.ErrUnavailable) {
+			t.Fatalf("with the answer lost: got error %v, want ErrUnavailable", err)
+		}
+		if err := do(); err != nil {
+			t.Fatalf("the same again: %v", err)
+		}
+	}
+	var record election.Record
+	loseOne(func() (err error) {
+		record, err = lease.Acquire(t.Context(), claim)
+		return err
+	})
+	if record.Epoch != 1 {
+		t.Fatalf("the epoch is %d, want 1", record.Epoch)
+	}
+	loseOne(func() error { return lease.Renew(t.Context(), record) })
+	loseOne(func() error { return lease.Transfer(t.Context(), record, "b") })
+	record.LeaseID = "b"
+	loseOne(func() error { return lease.Release(t.Context(), record) })
+	if got, err := lease.Read(t.Context()); err != nil || got.Held || got.Epoch != 1 {
+		t.Fatalf("record at the end: %+v, %v", got, err)
+	}
+}
+
+// TestLaggingReads shows that reads from a replica that lags do not make a former
+// holder believe that it has the lease.
+func TestLaggingReads(t *testing.T) {
+	memory := newMemoryBucket()
+	b := &faultyBucket{bucket: memory}
+	cfg := Config{Key: "leader", Duration: time.Minute, CallTimeout: 50 * time.Millisecond}
+	lagging, other := newLease(b, cfg), newLease(memory, cfg)
+	record, err := lagging.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.lagging, err = memory.Get(t.Context(), "leader"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Acquire(t.Context(), election.Claim{Holder: "v", LeaseID: "b", Over: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lagging.Renew(t.Context(), record); err == nil {
+		t.Error("a former holder renewed, by a read that lags")
+	}
+	b.lagging = nil
+	if err := lagging.Renew(t.Context(), record); !errors.Is(err, election.ErrLost) {
+		t.Errorf("got error %v, want ErrLost", err)
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(encode(election.Record{Epoch: 1, Holder: "worker-a", LeaseID: "a", Held: true}))
+	f.Add(encode(election.Record{Epoch: 1<<64 - 1, Holder: "worker-a", LeaseID: "a"}))
+	f.Add([]byte(`{"version":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		record, err := decode(data)
+		if err != nil {
+			return
+		}
+		again, err := decode(encode(record))
+		if err != nil || again != record {
+			t.Fatalf("%+v came back as %+v, %v", record, again, err)
+		}
+	})
+}
+
+// faultyBucket loses the answer to a write, or reads what once was.
+type faultyBucket struct {
+	bucket
+	loseNext bool
+	lagging  jetstream.KeyValueEntry
+}
+
+func (b *faultyBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if b.lagging != nil {
+		return b.lagging, ctx.Err()
+	}
+	return b.bucket.Get(ctx, key)
+}
+
+func (b *faultyBucket) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
+	return b.answer(b.bucket.Create(ctx, key, value, opts...))
+}
+
+func (b *faultyBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	return b.answer(b.bucket.Update(ctx, key, value, revision))
+}
+
+func (b *faultyBucket) answer(revision uint64, err error) (uint64, error) {
+	if b.loseNext {
+		b.loseNext = false
+		return 0, errLostAnswer
+	}
+	return revision, err
+}
+
+// memoryBucket is a bucket of one key.
+type memoryBucket struct {
+	value    []byte
+	revision uint64
+}
+
+func newMemoryBucket() *memoryBucket { return &memoryBucket{} }
+
+type memoryEntry struct {
+	jetstream.KeyValueEntry
+	memoryBucket
+}
+
+func (e memoryEntry) Value() []byte    { return e.value }
+func (e memoryEntry) Revision() uint64 { return e.revision }
+
+func (b *memoryBucket) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
+	if b.revision == 0 {
+		return nil, jetstream.ErrKeyNotFound
+	}
+	return memoryEntry{memoryBucket: *b}, nil
+}
+
+func (b *memoryBucket) Create(ctx context.Context, key string, value []byte, _ ...jetstream.KVCreateOpt) (uint64, error) {
+	return b.Update(ctx, key, value, 0)
+}
+
+func (b *memoryBucket) Update(_ context.Context, _ string, value []byte, revision uint64) (uint64, error) {
+	if revision != b.revision {
+		return 0, jetstream.ErrKeyRevisionMismatch
+	}
+	b.value, b.revision = value, revision+1
+	return b.revision, nil
+}

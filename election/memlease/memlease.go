@@ -1,0 +1,193 @@
+package memlease
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/election"
+)
+
+// Storage holds one lease's record.
+type Storage struct {
+	duration time.Duration
+
+	mu      sync.Mutex
+	record  election.Record
+	expires time.Time
+	calls   int
+}
+
+// New returns the storage of a lease that lasts for duration without renewal.
+func New(duration time.Duration) *Storage { return &Storage{duration: duration} }
+
+// Record returns the record as it is, without counting as a call.
+func (s *Storage) Record() election.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current()
+}
+
+// Calls is how many calls were made, those that failed included.
+func (s *Storage) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+func (s *Storage) current() election.Record {
+	r := s.record
+	r.Held = r.Held && time.Now().Before(s.expires)
+	return r
+}
+
+// Call names a method of Lease.
+type Call string
+
+// The calls that Faults are asked about.
+const (
+	Read     Call = "read"
+	Acquire  Call = "acquire"
+	Renew    Call = "renew"
+	Release  Call = "release"
+	Transfer Call = "transfer"
+)
+
+// Fault is what goes wrong with a call. The zero Fault is nothing.
+type Fault struct {
+	Delay  time.Duration // until the call takes effect; a context done before that prevents it
+	Before error         // the call has no effect and fails with this
+	Late   time.Duration // from the effect to the answer; a context done before that loses it
+	After  error         // the call has its effect and fails with this
+}
+
+// Lease is one process's access to a Storage.
+type Lease struct {
+	storage *Storage
+	faults  func(Call) Fault
+}
+
+var (
+	_ election.Lease       = (*Lease)(nil)
+	_ election.Transferrer = (*Lease)(nil)
+)
+
+// Open returns access to the storage. The faults function, unless nil, is asked
+// before each call, from the goroutine that makes it.
+func (s *Storage) Open(faults func(Call) Fault) *Lease {
+	if faults == nil {
+		faults = func(Call) Fault { return Fault{} }
+	}
+	return &Lease{s, faults}
+}
+
+func (l *Lease) do(ctx context.Context, call Call, effect func(*Storage) error) error {
+	l.storage.mu.Lock()
+	l.storage.calls++
+	l.storage.mu.Unlock()
+	fault := l.faults(call)
+	if err := sleep(ctx, fault.Delay); err != nil {
+		return fmt.Errorf("%s lease: %w: %w", call, election.ErrUnavailable, err)
+	}
+	if fault.Before != nil {
+		return fmt.Errorf("%s lease: %w", call, fault.Before)
+	}
+	l.storage.mu.Lock()
+	err := effect(l.storage)
+	l.storage.mu.Unlock()
+	if late := sleep(ctx, fault.Late); late != nil {
+		return fmt.Errorf("%s lease: %w: %w", call, election.ErrUnavailable, late)
+	}
+	if fault.After != nil {
+		err = fault.After
+	}
+	if err != nil {
+		return fmt.Errorf("%s lease: %w", call, err)
+	}
+	return nil
+}
+
+// sleep waits for d, which may be 0, or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Read returns the record as it is.
+func (l *Lease) Read(ctx context.Context) (record election.Record, err error) {
+	err = l.do(ctx, Read, func(s *Storage) error {
+		record = s.current()
+		return nil
+	})
+	return record, err
+}
+
+// Acquire makes the claimant the holder, or fails with ErrHeld.
+func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record election.Record, err error) {
+	err = l.do(ctx, Acquire, func(s *Storage) error {
+		now := s.current()
+		switch {
+		case now.Held && now.LeaseID == claim.LeaseID: // the same attempt again
+		case !now.Held || now.LeaseID == claim.Over:
+			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
+		default:
+			return election.ErrHeld
+		}
+		s.expires = time.Now().Add(s.duration)
+		record = s.record
+		return nil
+	})
+	if err != nil {
+		return election.Record{}, err
+	}
+	return record, nil
+}
+
+// Renew starts the duration anew, or fails with ErrLost.
+func (l *Lease) Renew(ctx context.Context, held election.Record) error {
+	return l.do(ctx, Renew, func(s *Storage) error {
+		if !s.heldAs(held) {
+			return election.ErrLost
+		}
+		s.expires = time.Now().Add(s.duration)
+		return nil
+	})
+}
+
+// Release frees the lease, or fails with ErrLost.
+func (l *Lease) Release(ctx context.Context, held election.Record) error {
+	return l.do(ctx, Release, func(s *Storage) error {
+		if !s.heldAs(held) {
+			return election.ErrLost
+		}
+		s.record.Held = false
+		return nil
+	})
+}
+
+// Transfer changes the lease ID, or fails with ErrLost.
+func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID string) error {
+	return l.do(ctx, Transfer, func(s *Storage) error {
+		if !s.heldAs(held) {
+			return election.ErrLost
+		}
+		s.record.LeaseID = leaseID
+		return nil
+	})
+}
+
+// heldAs reports whether the lease is held as the record says. An expired lease
+// may be renewed as long as nobody else took it.
+func (s *Storage) heldAs(held election.Record) bool {
+	return s.record.Held && s.record.Epoch == held.Epoch && s.record.LeaseID == held.LeaseID
+}
