@@ -1,0 +1,203 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// Get implements store.Blobs.
+func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
+	token, err := keyToken(key)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := d.connected(ctx); err != nil {
+		return nil, "", translate(ctx, err)
+	}
+	var seen uint64
+	for {
+		e, err := d.entry(ctx, token)
+		if err != nil {
+			return nil, "", translate(ctx, err)
+		}
+		if e.large == nil {
+			return e.value, e.version(), nil
+		}
+		value, err := d.getLarge(ctx, token, *e.large)
+		switch {
+		case err == nil:
+			return value, e.version(), nil
+		case !errors.Is(err, errChunkGone):
+			return nil, "", translate(ctx, err)
+		case e.revision == seen:
+			return nil, "", fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+		}
+		seen = e.revision // replaced meanwhile, or else damaged: look again
+	}
+}
+
+// entry is the newest revision of a key.
+type entry struct {
+	revision uint64
+	value    []byte
+	large    *pointer // nil: value is all
+}
+
+func (e entry) version() store.Version { return makeVersion(e.revision, e.large) }
+
+func (d *Driver) entry(ctx context.Context, token string) (entry, error) {
+	got, err := d.values.Get(ctx, token)
+	if err != nil {
+		return entry{}, err
+	}
+	value, large, err := decodeValue(got.Value())
+	return entry{got.Revision(), value, large}, err
+}
+
+// Put implements store.Blobs.
+func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Version, error) {
+	token, err := keyToken(key)
+	if err != nil {
+		return "", err
+	}
+	if err := d.connected(ctx); err != nil {
+		return "", translate(ctx, err)
+	}
+	if len(value) < d.maxMessage {
+		return d.putBody(ctx, token, encodeInline(value), nil, cond)
+	}
+	p, err := d.putLarge(ctx, token, value)
+	if err != nil {
+		return "", translate(ctx, err)
+	}
+	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
+	if errors.Is(err, store.ErrConflict) { // only then is it sure that nothing points there
+		d.dropLarge(ctx, p.Name)
+	}
+	return version, err
+}
+
+// putBody writes what is stored under the key itself, and removes the chunks of
+// the value it replaced.
+func (d *Driver) putBody(ctx context.Context, token string, body []byte, large *pointer, cond store.Condition) (store.Version, error) {
+	if cond == store.Always {
+		return d.overwrite(ctx, token, body, large)
+	}
+	if cond.Absent() {
+		revision, err := d.values.Create(ctx, token, body)
+		if err != nil {
+			return "", translate(ctx, err)
+		}
+		return makeVersion(revision, large), nil
+	}
+	version, _ := cond.Version()
+	expected, replaced, ok := parseVersion(version)
+	if !ok {
+		return "", fmt.Errorf("version %q: %w", version, store.ErrConflict)
+	}
+	return d.swap(ctx, token, body, large, expected, replaced)
+}
+
+func (d *Driver) swap(ctx context.Context, token string, body []byte, large *pointer, expected uint64, replaced string) (store.Version, error) {
+	revision, err := d.values.Update(ctx, token, body, expected)
+	if err != nil {
+		return "", translate(ctx, err)
+	}
+	if replaced != "" {
+		d.dropLarge(ctx, replaced)
+	}
+	return makeVersion(revision, large), nil
+}
+
+// overwrite swaps whatever is there, so as to know what it replaced.
+func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
+	for {
+		var version store.Version
+		e, err := d.entry(ctx, token)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			version, err = d.putBody(ctx, token, body, large, store.IfAbsent)
+		case err == nil || errors.Is(err, store.ErrCorrupt):
+			_, replaced, _ := parseVersion(e.version())
+			version, err = d.swap(ctx, token, body, large, e.revision, replaced)
+		default:
+			return "", translate(ctx, err)
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return version, err
+		}
+		// Somebody else wrote in between; each turn, somebody gets through.
+	}
+}
+
+// Delete implements store.Blobs. It removes the key for good, rather than leave
+// the mark that a bucket's own delete does.
+func (d *Driver) Delete(ctx context.Context, key string) error {
+	token, err := keyToken(key)
+	if err != nil {
+		return err
+	}
+	if err := d.connected(ctx); err != nil {
+		return translate(ctx, err)
+	}
+	e, err := d.entry(ctx, token)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+		return translate(ctx, err)
+	}
+	// Up to the revision that was seen: a later one was written after this delete.
+	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
+	if err != nil {
+		return translate(ctx, err)
+	}
+	if e.large != nil {
+		d.dropLarge(ctx, e.large.Name)
+	}
+	return nil
+}
+
+// List implements store.Blobs.
+func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
+	token, err := prefixToken(prefix)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.connected(ctx); err != nil {
+		return nil, translate(ctx, err)
+	}
+	info, err := d.bucket.Info(ctx, jetstream.WithSubjectFilter(d.names.value(token)+".>"))
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	keys := make([]string, 0, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		keys = append(keys, fromToken.Replace(strings.TrimPrefix(subject, d.names.valueSubjects)))
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// DeletePrefix implements store.PrefixDeleter. A large value that is being
+// written under the prefix meanwhile may be damaged.
+func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
+	token, err := prefixToken(prefix)
+	if err != nil {
+		return err
+	}
+	if err := d.connected(ctx); err != nil {
+		return translate(ctx, err)
+	}
+	if err := d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)+".>")); err != nil {
+		return translate(ctx, err)
+	}
+	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token))))
+}

@@ -1,0 +1,172 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// Config says which cluster's storage to open, and how.
+type Config struct {
+	// Cluster is the cluster's name, which all names in JetStream contain: 1 to 40
+	// lower-case letters, digits and dashes.
+	Cluster string
+
+	// Replicas is how many servers keep each value, 1 (the default) to 5. It counts
+	// when the storage is created.
+	Replicas int
+
+	// HideFor is how long a submission stays hidden once received, at least 100 ms;
+	// 30 s by default. The receiver must extend it well before. It is the queue's:
+	// the last to open it with another value changes it for all.
+	HideFor time.Duration
+
+	// CallTimeout bounds each exchange with the server where the caller's context
+	// has no deadline; 5 s by default. A server that does not answer for so long is
+	// more likely gone than slow, even at syncing its disk.
+	CallTimeout time.Duration
+
+	// Logger reports when the queue goes away and comes back; nil for silence.
+	Logger *slog.Logger
+}
+
+var clusterForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.HideFor == 0 {
+		c.HideFor = 30 * time.Second
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case !clusterForm.MatchString(c.Cluster):
+		return c, fmt.Errorf("cluster name %q: want 1 to 40 lower-case letters, digits and dashes", c.Cluster)
+	case c.Replicas < 1 || c.Replicas > 5:
+		return c, fmt.Errorf("replicas: want 1 to 5, got %d", c.Replicas)
+	case c.HideFor < 100*time.Millisecond:
+		return c, fmt.Errorf("hide time: want 100 ms at least, got %v", c.HideFor)
+	case c.CallTimeout < 0:
+		return c, fmt.Errorf("call timeout: want a positive time, got %v", c.CallTimeout)
+	}
+	return c, nil
+}
+
+// Driver keeps a cluster's storage in JetStream. It has no goroutines and needs
+// no closing; it lives as long as its connection.
+type Driver struct {
+	cfg   Config
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	names names
+
+	values jetstream.KeyValue
+	bucket jetstream.Stream // of values
+	chunks jetstream.Stream
+	queue  jetstream.Consumer
+
+	maxMessage int // bytes of a value or chunk that go in one message
+}
+
+var (
+	_ store.Blobs         = (*Driver)(nil)
+	_ store.PrefixDeleter = (*Driver)(nil)
+	_ store.Queue         = (*Driver)(nil)
+)
+
+// Open opens a cluster's storage and creates what is missing of it; several
+// processes may do so at once. The connection stays the caller's.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Driver, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open JetStream storage: %w", err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(cfg.CallTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("open JetStream storage: %w", err)
+	}
+	d := &Driver{cfg: cfg, nc: nc, js: js, names: newNames(cfg.Cluster)}
+	if err := d.open(ctx); err != nil {
+		return nil, fmt.Errorf("open JetStream storage of cluster %s: %w", cfg.Cluster, translate(ctx, err))
+	}
+	return d, nil
+}
+
+func (d *Driver) open(ctx context.Context) (err error) {
+	if err := d.connected(ctx); err != nil {
+		return err
+	}
+	d.maxMessage = min(maxMessage, int(d.nc.MaxPayload())-messageOverhead)
+	if d.maxMessage < 1 {
+		return fmt.Errorf("the server takes messages of at most %d bytes, which is too few", d.nc.MaxPayload())
+	}
+	if d.bucket, err = d.stream(ctx, d.bucketConfig()); err != nil {
+		return err
+	}
+	if d.values, err = d.js.KeyValue(ctx, d.names.bucket); err != nil {
+		return err
+	}
+	if d.chunks, err = d.stream(ctx, d.chunksConfig()); err != nil {
+		return err
+	}
+	d.queue, err = d.openQueue(ctx)
+	return err
+}
+
+// stream looks up a stream and creates it where it is missing. It leaves alone
+// what somebody set otherwise.
+func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := d.js.Stream(ctx, cfg.Name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return stream, err
+	}
+	stream, err = d.js.CreateStream(ctx, cfg)
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+		return d.js.Stream(ctx, cfg.Name)
+	}
+	return stream, err
+}
+
+// bucketConfig is that of a key-value bucket, so that the tools for those can
+// look into it. A bucket's usual direct reads may be answered by a replica that
+// lags behind, so they are allowed only where there is no other.
+func (d *Driver) bucketConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              d.names.bucketStream,
+		Description:       "values of Bellwether cluster " + d.cfg.Cluster,
+		Subjects:          []string{d.names.valueSubjects + ">"},
+		Storage:           jetstream.FileStorage,
+		Replicas:          d.cfg.Replicas,
+		MaxMsgsPerSubject: 1,
+		Discard:           jetstream.DiscardNew,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		AllowDirect:       d.cfg.Replicas == 1,
+	}
+}
+
+func (d *Driver) chunksConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        d.names.chunksStream,
+		Description: "large values of Bellwether cluster " + d.cfg.Cluster,
+		Subjects:    []string{d.names.chunkSubjects + ">"},
+		Storage:     jetstream.FileStorage,
+		Replicas:    d.cfg.Replicas,
+		Discard:     jetstream.DiscardNew,
+		AllowDirect: d.cfg.Replicas == 1,
+	}
+}

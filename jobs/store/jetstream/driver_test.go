@@ -1,0 +1,532 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hideFor is short for the tests' sake.
+const hideFor = time.Second
+
+func startServer(t testing.TB, dir string, port int) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(embedded.Config{Dir: dir, Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return server
+}
+
+func connect(t testing.TB, url string) *nats.Conn {
+	t.Helper()
+	closed := make(chan struct{})
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		nc.Close()
+		<-closed
+	})
+	return nc
+}
+
+func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
+	t.Helper()
+	if cfg.Cluster == "" {
+		cfg.Cluster = "test"
+	}
+	if cfg.HideFor == 0 {
+		cfg.HideFor = hideFor
+	}
+	d, err := jetstream.Open(context.Background(), nc, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// opener opens clusters of their own on one server.
+func opener(t *testing.T) func(t *testing.T) *jetstream.Driver {
+	server := startServer(t, t.TempDir(), 0)
+	clusters := 0
+	return func(t *testing.T) *jetstream.Driver {
+		clusters++
+		return open(t, connect(t, server.URL()), jetstream.Config{Cluster: fmt.Sprintf("c%d", clusters)})
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	openDriver := opener(t)
+	storetest.TestBlobs(t, func(t *testing.T) store.Blobs { return openDriver(t) })
+}
+
+func TestQueue(t *testing.T) {
+	openDriver := opener(t)
+	storetest.TestQueue(t, func(t *testing.T) store.Queue { return openDriver(t) }, hideFor)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	for _, cfg := range []jetstream.Config{
+		{},
+		{Cluster: "Upper"},
+		{Cluster: "a.b"},
+		{Cluster: strings.Repeat("x", 41)},
+		{Cluster: "c", Replicas: 6},
+		{Cluster: "c", Replicas: -1},
+		{Cluster: "c", HideFor: time.Millisecond},
+		{Cluster: "c", CallTimeout: -1},
+	} {
+		if _, err := jetstream.Open(t.Context(), nc, cfg); err == nil {
+			t.Errorf("Open takes %+v", cfg)
+		}
+	}
+}
+
+func TestManyOpenAtOnce(t *testing.T) {
+	server := startServer(t, t.TempDir(), 0)
+	var group errgroup.Group
+	for range 8 {
+		nc := connect(t, server.URL())
+		group.Go(func() error {
+			d, err := jetstream.Open(t.Context(), nc, jetstream.Config{Cluster: "c"})
+			if err != nil {
+				return err
+			}
+			if err := d.Send(t.Context(), []byte("x")); err != nil {
+				return err
+			}
+			m, err := d.Receive(t.Context())
+			if err != nil {
+				return err
+			}
+			return m.Delete(t.Context())
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClustersAreApart(t *testing.T) {
+	server := startServer(t, t.TempDir(), 0)
+	nc := connect(t, server.URL())
+	one, two := open(t, nc, jetstream.Config{Cluster: "a"}), open(t, nc, jetstream.Config{Cluster: "a-large"})
+	if _, err := one.Put(t.Context(), "key/x", []byte("one"), store.Always); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Send(t.Context(), []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := two.Get(t.Context(), "key/x"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Get in another cluster: %v", err)
+	}
+	if err := two.DeletePrefix(t.Context(), "key/"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := one.Get(t.Context(), "key/x"); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if m, err := two.Receive(ctx); err == nil {
+		t.Errorf("received %q from another cluster", m.Body())
+	}
+}
+
+// chunkCount is how many chunks of large values are stored.
+func chunkCount(t *testing.T, nc *nats.Conn) uint64 {
+	t.Helper()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "bellwether-test-large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.Msgs
+}
+
+func TestReplacedChunksAreRemoved(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	d := open(t, nc, jetstream.Config{})
+	large := make([]byte, 1<<20+1) // three chunks
+	put := func(value []byte, cond store.Condition) store.Version {
+		t.Helper()
+		v, err := d.Put(t.Context(), "a/b", value, cond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	want := func(chunks uint64) {
+		t.Helper()
+		if got := chunkCount(t, nc); got != chunks {
+			t.Fatalf("%d chunks are stored, want %d", got, chunks)
+		}
+	}
+	v := put(large, store.IfAbsent)
+	want(3)
+	if _, err := d.Put(t.Context(), "a/b", large, store.IfAbsent); !errors.Is(err, store.ErrConflict) {
+		t.Fatal(err)
+	}
+	want(3)
+	v = put(large[:600<<10], store.IfVersion(v))
+	want(2)
+	put(large, store.Always)
+	want(3)
+	put([]byte("small"), store.Always)
+	want(0)
+	put(large, store.Always)
+	want(3)
+	if _, err := d.Put(t.Context(), "a/b", nil, store.IfVersion(v)); !errors.Is(err, store.ErrConflict) {
+		t.Fatal(err)
+	}
+	want(3)
+	if err := d.Delete(t.Context(), "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	want(0)
+	// Chunks whose writer died before it wrote the pointer.
+	if err := nc.Publish("bellwether.test.store.large.0123456789ABCDEFGHIJKL.0.a.b", large[:100]); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want(1)
+	if err := d.DeletePrefix(t.Context(), "a/"); err != nil {
+		t.Fatal(err)
+	}
+	want(0)
+}
+
+func TestDamageIsNoticed(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	d := open(t, nc, jetstream.Config{})
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.KeyValue(t.Context(), "bellwether-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCorrupt := func(key string) {
+		t.Helper()
+		if _, _, err := d.Get(t.Context(), key); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("Get %s: %v, want ErrCorrupt", key, err)
+		}
+	}
+	for i, raw := range []string{"", "\x00", "\x07x", "\x02", "\x02garbage"} {
+		key := fmt.Sprintf("garbage%d", i)
+		if _, err := bucket.PutString(t.Context(), key, raw); err != nil {
+			t.Fatal(err)
+		}
+		wantCorrupt(key)
+		if _, err := d.Put(t.Context(), key, []byte("mended"), store.Always); err != nil {
+			t.Errorf("overwrite %q: %v", raw, err)
+		}
+		if _, err := bucket.PutString(t.Context(), key, raw); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Delete(t.Context(), key); err != nil {
+			t.Errorf("delete %q: %v", raw, err)
+		}
+	}
+	version, err := d.Put(t.Context(), "large", bytes.Repeat([]byte("x"), 600<<10), store.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, name, _ := strings.Cut(string(version), ".")
+	chunk := "bellwether.test.store.large." + name + ".1.large"
+	if _, err := js.Publish(t.Context(), chunk, bytes.Repeat([]byte("y"), 600<<10-512<<10)); err != nil {
+		t.Fatal(err)
+	}
+	wantCorrupt("large") // another digest
+	if _, err := js.Publish(t.Context(), chunk, []byte("short")); err != nil {
+		t.Fatal(err)
+	}
+	wantCorrupt("large")
+	stream, err := js.Stream(t.Context(), "bellwether-test-large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCorrupt("large") // gone for good
+}
+
+// A bucket's own delete leaves a mark, which counts as nothing.
+func TestDeleteMarkCountsAsAbsent(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	d := open(t, nc, jetstream.Config{})
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.KeyValue(t.Context(), "bellwether-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cond := range []store.Condition{store.IfAbsent, store.Always} {
+		if err := bucket.Delete(t.Context(), "key"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Get(t.Context(), "key"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Get: %v", err)
+		}
+		if _, err := d.Put(t.Context(), "key", []byte("x"), cond); err != nil {
+			t.Errorf("Put: %v", err)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	server := startServer(t, t.TempDir(), 0)
+	nc := connect(t, server.URL())
+	d := open(t, nc, jetstream.Config{CallTimeout: 100 * time.Millisecond})
+	if err := d.Send(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Receive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Shutdown()
+	calls := map[string]func() error{
+		"Get":          func() error { _, _, err := d.Get(t.Context(), "key"); return err },
+		"Put":          func() error { _, err := d.Put(t.Context(), "key", nil, store.IfAbsent); return err },
+		"large Put":    func() error { _, err := d.Put(t.Context(), "key", make([]byte, 1<<20), store.IfAbsent); return err },
+		"Delete":       func() error { return d.Delete(t.Context(), "key") },
+		"List":         func() error { _, err := d.List(t.Context(), "key/"); return err },
+		"DeletePrefix": func() error { return d.DeletePrefix(t.Context(), "key/") },
+		"Send":         func() error { return d.Send(t.Context(), []byte("x")) },
+		"Extend":       func() error { return m.Extend(t.Context()) },
+		"Discard":      func() error { return m.Delete(t.Context()) },
+		"Open": func() error {
+			_, err := jetstream.Open(t.Context(), nc, jetstream.Config{Cluster: "test", CallTimeout: 100 * time.Millisecond})
+			return err
+		},
+	}
+	for name, call := range calls {
+		start := time.Now()
+		if err := call(); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUnavailable", name, err)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+	nc.Close()
+	if _, err := d.Receive(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Receive on a closed connection: %v", err)
+	}
+}
+
+// TestReceiveOutlivesTheServer restarts the server under a waiting Receive. What
+// was written before is there after.
+func TestReceiveOutlivesTheServer(t *testing.T) {
+	dir := t.TempDir()
+	server := startServer(t, dir, 0)
+	port := portOf(t, server)
+	log := &countingHandler{}
+	d := open(t, connect(t, server.URL()), jetstream.Config{Logger: slog.New(log), CallTimeout: time.Second})
+	version, err := d.Put(t.Context(), "key", []byte("kept"), store.Always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := receiveLater(t, d)
+	server.Shutdown()
+	log.await(t, "queue is unavailable, waiting for it")
+	server = startServer(t, dir, port)
+	if err := eventually(t, func() error { return d.Send(t.Context(), []byte("after")) }); err != nil {
+		t.Fatal(err)
+	}
+	m := <-received
+	if string(m.Body()) != "after" {
+		t.Errorf("received %q", m.Body())
+	}
+	if err := m.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	log.await(t, "queue is back")
+	if n := log.count("queue is unavailable, waiting for it"); n != 1 {
+		t.Errorf("logged %d times that the queue is away", n)
+	}
+	value, got, err := d.Get(t.Context(), "key")
+	if err != nil || string(value) != "kept" || got != version {
+		t.Errorf("Get after the restart: %q, version %q, %v", value, got, err)
+	}
+}
+
+// TestReceiveMakesTheQueueAnew deletes the stream under a waiting Receive.
+func TestReceiveMakesTheQueueAnew(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	log := &countingHandler{}
+	d := open(t, nc, jetstream.Config{Logger: slog.New(log)})
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := receiveLater(t, d)
+	if err := js.DeleteStream(t.Context(), "bellwether-test-queue"); err != nil {
+		t.Fatal(err)
+	}
+	if err := eventually(t, func() error { return d.Send(t.Context(), []byte("after")) }); err != nil {
+		t.Fatal(err)
+	}
+	if m := <-received; string(m.Body()) != "after" {
+		t.Errorf("received %q", m.Body())
+	}
+}
+
+// A submission is not acknowledged until its job ends, and there may be many.
+func TestManyMessagesMayBeHidden(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	d := open(t, nc, jetstream.Config{HideFor: time.Minute})
+	const messages = 1100 // more than a consumer's default limit
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range messages {
+		if _, err := js.PublishAsync("bellwether.test.store.queue", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range messages {
+		if _, err := d.Receive(ctx); err != nil {
+			t.Fatalf("message %d: %v", i, err)
+		}
+	}
+}
+
+func TestHideTimeFollowsTheLatestOpen(t *testing.T) {
+	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	open(t, nc, jetstream.Config{HideFor: time.Hour})
+	d := open(t, nc, jetstream.Config{HideFor: 200 * time.Millisecond})
+	if err := d.Send(t.Context(), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for n := 1; n <= 2; n++ {
+		m, err := d.Receive(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Deliveries() != n {
+			t.Errorf("delivery %d counts %d", n, m.Deliveries())
+		}
+	}
+}
+
+func portOf(t *testing.T, server *embedded.Server) (port int) {
+	t.Helper()
+	if _, err := fmt.Sscanf(server.URL(), "nats://127.0.0.1:%d", &port); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// receiveLater receives one message in the background.
+func receiveLater(t *testing.T, d *jetstream.Driver) <-chan store.Message {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	received := make(chan store.Message, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(received)
+		m, err := d.Receive(ctx)
+		if err != nil {
+			t.Errorf("Receive: %v", err)
+			return
+		}
+		received <- m
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return received
+}
+
+// eventually calls do until it succeeds, for a while.
+func eventually(t *testing.T, do func() error) error {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := do()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// countingHandler counts log records by their message.
+type countingHandler struct {
+	mu      sync.Mutex
+	records map[string]int
+}
+
+func (h *countingHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h *countingHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h *countingHandler) WithGroup(string) slog.Handler            { return h }
+
+func (h *countingHandler) Handle(_ context.Context, r slog.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.records == nil {
+		h.records = map[string]int{}
+	}
+	h.records[r.Message]++
+	return nil
+}
+
+func (h *countingHandler) count(message string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.records[message]
+}
+
+func (h *countingHandler) await(t *testing.T, message string) {
+	t.Helper()
+	err := eventually(t, func() error {
+		if h.count(message) == 0 {
+			return fmt.Errorf("%q was not logged", message)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

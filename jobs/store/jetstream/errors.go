@@ -1,0 +1,83 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// translate turns the errors of NATS into those of package store. Where the
+// caller gave up, the error says so and nothing about storage.
+func translate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	switch {
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict),
+		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt):
+		return err
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	case unavailable(err):
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return err
+}
+
+func unavailable(err error) bool {
+	for _, known := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout,
+		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
+		nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
+		nats.ErrDisconnected, nats.ErrNoServers, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
+		jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
+		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code >= http.StatusInternalServerError
+}
+
+// connected waits for the connection, no longer than a call may take. Without
+// it, a request would wait in the client's buffer and might be sent long after
+// its caller was told that it had failed.
+func (d *Driver) connected(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.nc.IsConnected() {
+		return nil
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.cfg.CallTimeout)
+		defer cancel()
+	}
+	changes := d.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer d.nc.RemoveStatusListener(changes)
+	for !d.nc.IsConnected() {
+		if d.nc.IsClosed() {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, nats.ErrConnectionClosed)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for NATS: %w", ctx.Err())
+		case <-changes:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+const (
+	// maxMessage is the most bytes of a value that go in one message. A larger one
+	// would hold up the messages behind it on the connection.
+	maxMessage = 512 << 10
+	// messageOverhead is room for a message's headers.
+	messageOverhead = 4 << 10
+	// chunksInFlight bounds the memory that chunks take on the way, and lets the
+	// next one travel while the server syncs the last.
+	chunksInFlight = 4
+)
+
+// errChunkGone: the value was replaced or deleted while it was being read.
+var errChunkGone = errors.New("chunk of a large value is missing")
+
+// putLarge writes the chunks of a value under a name of their own.
+func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (pointer, error) {
+	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: sha256.Sum256(value)}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(chunksInFlight)
+	for i := range p.chunks() {
+		group.Go(func() error {
+			lo, hi := p.bounds(i)
+			_, err := d.js.Publish(groupCtx, d.names.chunk(token, p.Name, i), value[lo:hi])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		d.dropLarge(ctx, p.Name)
+		return pointer{}, err
+	}
+	return p, nil
+}
+
+// getLarge reads the chunks of a value, or fails with errChunkGone.
+func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {
+	// The first chunk goes before the memory for all: a damaged pointer leads nowhere.
+	first, err := d.chunk(ctx, token, p, 0)
+	if err != nil {
+		return nil, err
+	}
+	value := make([]byte, p.Size)
+	copy(value, first)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(chunksInFlight)
+	for i := 1; i < p.chunks(); i++ {
+		group.Go(func() error {
+			data, err := d.chunk(groupCtx, token, p, i)
+			if err != nil {
+				return err
+			}
+			lo, _ := p.bounds(i)
+			copy(value[lo:], data)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(value) != p.SHA256 {
+		return nil, fmt.Errorf("%w: the digest of its %d bytes is another", store.ErrCorrupt, p.Size)
+	}
+	return value, nil
+}
+
+func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]byte, error) {
+	msg, err := d.chunks.GetLastMsgForSubject(ctx, d.names.chunk(token, p.Name, i))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("%w: number %d of %d", errChunkGone, i, p.chunks())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if lo, hi := p.bounds(i); uint64(len(msg.Data)) != hi-lo {
+		return nil, fmt.Errorf("%w: chunk %d has %d bytes of %d", store.ErrCorrupt, i, len(msg.Data), hi-lo)
+	}
+	return msg.Data, nil
+}
+
+// dropLarge removes chunks that nothing points to. Where that fails they take up
+// room until DeletePrefix, and do no other harm, so the failure is not the
+// caller's. It goes on past the end of ctx, which often is why it is needed.
+func (d *Driver) dropLarge(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
+	defer cancel()
+	err := d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunks(name)))
+	if err != nil {
+		d.cfg.Logger.Debug("chunks left behind", "name", name, "error", err)
+	}
+}

@@ -1,0 +1,190 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+const (
+	// consumerName is that of the queue's one consumer, which all receivers share.
+	consumerName = "receivers"
+	// pullFor is how long the server keeps a request for a message.
+	pullFor = 30 * time.Second
+	// pullHeartbeat is how often it says that it still does. A server that was
+	// restarted does not: twice this time passes until the request is made again.
+	pullHeartbeat = time.Second
+
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 2 * time.Second
+)
+
+func (d *Driver) queueConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        d.names.queueStream,
+		Description: "submissions to Bellwether cluster " + d.cfg.Cluster,
+		Subjects:    []string{d.names.queueSubject},
+		Storage:     jetstream.FileStorage,
+		Replicas:    d.cfg.Replicas,
+		Retention:   jetstream.WorkQueuePolicy,
+		Discard:     jetstream.DiscardNew,
+	}
+}
+
+func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       consumerName,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       d.cfg.HideFor,
+		MaxDeliver:    -1, // whoever receives decides what is poison
+		MaxAckPending: -1, // a submission is not acknowledged until its job ends
+	}
+}
+
+func (d *Driver) openQueue(ctx context.Context) (jetstream.Consumer, error) {
+	stream, err := d.stream(ctx, d.queueConfig())
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := stream.Consumer(ctx, consumerName)
+	if err == nil && consumer.CachedInfo().Config.AckWait == d.cfg.HideFor {
+		return consumer, nil
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, err
+	}
+	return stream.CreateOrUpdateConsumer(ctx, d.consumerConfig())
+}
+
+// Send implements store.Queue.
+func (d *Driver) Send(ctx context.Context, body []byte) error {
+	if len(body) > store.MaxMessage {
+		return fmt.Errorf("message of %d bytes, at most %d are allowed", len(body), store.MaxMessage)
+	}
+	if err := d.connected(ctx); err != nil {
+		return translate(ctx, err)
+	}
+	_, err := d.js.Publish(ctx, d.names.queueSubject, body)
+	return translate(ctx, err)
+}
+
+// Receive implements store.Queue. It goes on while the server is away, and makes
+// the queue anew if it is gone. It gives up only once the connection is closed.
+func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
+	backoff := time.Duration(0) // 0: all is well
+	for {
+		msg, err := d.receive(ctx)
+		if err == nil || errors.Is(err, errNothingYet) {
+			if backoff > 0 {
+				d.cfg.Logger.Info("queue is back")
+			}
+			if err == nil {
+				return msg, nil
+			}
+			backoff = 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if d.nc.IsClosed() {
+			return nil, translate(ctx, nats.ErrConnectionClosed)
+		}
+		if backoff == 0 {
+			d.cfg.Logger.Warn("queue is unavailable, waiting for it", "error", err)
+		}
+		backoff = min(max(2*backoff, minBackoff), maxBackoff)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(backoff):
+		}
+	}
+}
+
+// errNothingYet: the server answers, and there was no message in pullFor.
+var errNothingYet = errors.New("no message yet")
+
+func (d *Driver) receive(ctx context.Context) (store.Message, error) {
+	// The deadline of ctx is that of waiting for a message. No call that only readies
+	// the wait may use it up.
+	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
+	defer cancelCall()
+	if err := d.connected(call); err != nil {
+		return nil, err
+	}
+	// Nor may it become the request's own, which then ends early. The heartbeat
+	// tells when the server has forgotten the request.
+	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	msg, err := d.queue.Next(jetstream.FetchContext(pull), jetstream.FetchHeartbeat(pullHeartbeat))
+	switch {
+	case err == nil:
+		return newMessage(d, msg)
+	case errors.Is(err, nats.ErrTimeout):
+		return nil, errNothingYet
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil, d.reopenQueue(ctx, err)
+	}
+	return nil, err
+}
+
+// reopenQueue makes the queue anew if it is gone, and returns why it had to, or
+// why it could not.
+func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
+	defer cancel()
+	if _, err := d.openQueue(ctx); err != nil {
+		return fmt.Errorf("%w; open it again: %w", reason, err)
+	}
+	return reason
+}
+
+// message is one delivery.
+type message struct {
+	driver     *Driver
+	body       []byte
+	deliveries int
+	reply      string // the subject that takes what becomes of the message
+}
+
+func newMessage(d *Driver, msg jetstream.Msg) (*message, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return nil, fmt.Errorf("read metadata of a queue's message: %w", err)
+	}
+	return &message{d, msg.Data(), int(meta.NumDelivered), msg.Reply()}, nil
+}
+
+func (m *message) Body() []byte { return m.body }
+
+func (m *message) Deliveries() int { return m.deliveries }
+
+func (m *message) Extend(ctx context.Context) error { return m.tell(ctx, "+WPI") }
+
+func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK") }
+
+// tell sends a verb of JetStream's acknowledgements and waits for the server to
+// confirm it. The client library's own waits for an answer to one verb only, and
+// cannot be asked twice.
+func (m *message) tell(ctx context.Context, verb string) error {
+	d := m.driver
+	if err := d.connected(ctx); err != nil {
+		return translate(ctx, err)
+	}
+	call := ctx
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		call, cancel = context.WithTimeout(ctx, d.cfg.CallTimeout)
+		defer cancel()
+	}
+	_, err := d.nc.RequestWithContext(call, m.reply, []byte(verb))
+	return translate(ctx, err)
+}

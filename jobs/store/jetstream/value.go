@@ -1,0 +1,116 @@
+package jetstream
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// The first byte of a stored value.
+const (
+	valueInline  = 1 // the value follows
+	valuePointer = 2 // a pointer follows, in CBOR
+)
+
+// pointer says where a large value is.
+type pointer struct {
+	Name   string            `cbor:"1,keyasint"` // in the chunks' subjects
+	Size   uint64            `cbor:"2,keyasint"` // bytes in all
+	Chunk  uint64            `cbor:"3,keyasint"` // bytes in each chunk but the last
+	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
+}
+
+// chunks is their number.
+func (p pointer) chunks() int { return int((p.Size + p.Chunk - 1) / p.Chunk) }
+
+// bounds are where chunk i begins and ends in the value.
+func (p pointer) bounds(i int) (lo, hi uint64) {
+	lo = uint64(i) * p.Chunk
+	return lo, min(lo+p.Chunk, p.Size)
+}
+
+// maxLarge bounds what a damaged pointer can make a reader allocate.
+const maxLarge = 16 << 30
+
+var chunkName = regexp.MustCompile(`^[0-9A-Za-z]{22}$`)
+
+func encodeInline(value []byte) []byte {
+	return append(append(make([]byte, 0, len(value)+1), valueInline), value...)
+}
+
+func encodePointer(p pointer) []byte {
+	data, err := encoding.Marshal(p)
+	if err != nil {
+		panic(err) // it is made of types that encode
+	}
+	return append([]byte{valuePointer}, data...)
+}
+
+// decodeValue returns the value, or the pointer to it.
+func decodeValue(data []byte) ([]byte, *pointer, error) {
+	if len(data) == 0 {
+		return nil, nil, fmt.Errorf("%w: it is empty", store.ErrCorrupt)
+	}
+	switch data[0] {
+	case valueInline:
+		return data[1:], nil, nil
+	case valuePointer:
+		var p pointer
+		if err := decoding.Unmarshal(data[1:], &p); err != nil {
+			return nil, nil, fmt.Errorf("%w: pointer: %w", store.ErrCorrupt, err)
+		}
+		if !chunkName.MatchString(p.Name) || p.Chunk == 0 || p.Size == 0 || p.Size > maxLarge || p.Chunk > p.Size {
+			return nil, nil, fmt.Errorf("%w: pointer to %d bytes in chunks of %d under %q", store.ErrCorrupt, p.Size, p.Chunk, p.Name)
+		}
+		return nil, &p, nil
+	default:
+		return nil, nil, fmt.Errorf("%w: it begins with %d", store.ErrCorrupt, data[0])
+	}
+}
+
+// A version is the revision, and for a large value the name of its chunks.
+func makeVersion(revision uint64, large *pointer) store.Version {
+	v := strconv.FormatUint(revision, 10)
+	if large != nil {
+		v += "." + large.Name
+	}
+	return store.Version(v)
+}
+
+// parseVersion refuses what no Put of this driver has returned.
+func parseVersion(v store.Version) (revision uint64, large string, ok bool) {
+	digits, large, isLarge := strings.Cut(string(v), ".")
+	revision, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || revision == 0 || isLarge != chunkName.MatchString(large) {
+		return 0, "", false
+	}
+	return revision, large, true
+}
+
+var (
+	encoding = func() cbor.EncMode {
+		mode, err := cbor.CoreDetEncOptions().EncMode()
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return mode
+	}()
+	decoding = func() cbor.DecMode {
+		mode, err := cbor.DecOptions{
+			DupMapKey:   cbor.DupMapKeyEnforcedAPF,
+			IndefLength: cbor.IndefLengthForbidden,
+			TagsMd:      cbor.TagsForbidden,
+			MaxMapPairs: 32,
+		}.DecMode()
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return mode
+	}()
+)
