@@ -7,7 +7,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -27,7 +26,7 @@ func (r *reign) hearReport(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	if err := checkReport(report); err != nil {
+	if err := report.Validate(); err != nil {
 		return err
 	}
 	if report.Epoch != r.term.Epoch {
@@ -37,33 +36,6 @@ func (r *reign) hearReport(m *nats.Msg) error {
 		}))
 	}
 	r.post(reportIn{report, m.Respond})
-	return nil
-}
-
-const maxSlots = 1 << 12
-
-// checkReport refuses what no worker says.
-func checkReport(report wire.Report) error {
-	switch {
-	case !wire.ValidWorker(report.Worker):
-		return fmt.Errorf("report of worker %.100q: not a worker's ID", report.Worker)
-	case report.Sequence == 0:
-		return fmt.Errorf("report of worker %s: sequence 0", report.Worker)
-	case (report.Hello != nil) != (report.Sequence == 1):
-		return fmt.Errorf("report of worker %s: a hello belongs to sequence 1, and to it alone", report.Worker)
-	case report.Hello != nil && (report.Hello.Slots < 1 || report.Hello.Slots > maxSlots):
-		return fmt.Errorf("report of worker %s: %d slots, want 1 to %d", report.Worker, report.Hello.Slots, maxSlots)
-	}
-	for _, s := range report.Spans {
-		if s.Span.Lo > s.Span.Hi || s.Span.Hi > jobs.MaxPartitions || !store.ValidID(s.Job) {
-			return fmt.Errorf("report of worker %s: span %v of job %.100q", report.Worker, s.Span, s.Job)
-		}
-	}
-	for _, j := range report.Jobs {
-		if !store.ValidID(j.Job) || j.First == 0 && len(j.Items) > 0 {
-			return fmt.Errorf("report of worker %s: items from %d of job %.100q", report.Worker, j.First, j.Job)
-		}
-	}
 	return nil
 }
 
