@@ -1,0 +1,125 @@
+package natspeers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Peers speaks for one worker. The connection stays the caller's: others may use
+// it, and its handlers are left alone.
+type Peers struct {
+	nc       *nats.Conn
+	subjects wire.Subjects
+	worker   string
+	log      *slog.Logger
+
+	subscriptions []*nats.Subscription
+	heard         chan *nats.Msg
+	status        chan nats.Status
+	events        chan election.Event
+	closing       chan struct{}
+	close         sync.Once
+	receiving     sync.WaitGroup
+	linked        bool // owned by receive
+}
+
+var _ election.Peers = (*Peers)(nil)
+
+// New begins to listen. The worker's ID must be valid, see [wire.ValidWorker].
+// The Peers must be closed.
+func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger) (*Peers, error) {
+	if !wire.ValidWorker(worker) {
+		return nil, fmt.Errorf("listen to peers: %q cannot name a worker", worker)
+	}
+	p := &Peers{
+		nc:       nc,
+		subjects: subjects,
+		worker:   worker,
+		log:      log,
+		heard:    make(chan *nats.Msg, 1024),
+		events:   make(chan election.Event, 16),
+		closing:  make(chan struct{}),
+		linked:   true,
+	}
+	for _, subject := range []string{subjects.Beacon(), subjects.Suspect(), subjects.Offer(worker)} {
+		s, err := nc.ChanSubscribe(subject, p.heard)
+		if err != nil {
+			p.unsubscribe()
+			return nil, fmt.Errorf("listen to peers on %s: %w", subject, err)
+		}
+		p.subscriptions = append(p.subscriptions, s)
+	}
+	p.status = nc.StatusChanged()
+	p.receiving.Go(p.receive)
+	return p, nil
+}
+
+// Close stops listening. What was heard and not read is dropped.
+func (p *Peers) Close() {
+	p.close.Do(func() {
+		p.unsubscribe()
+		close(p.closing)
+		p.receiving.Wait()
+		p.nc.RemoveStatusListener(p.status)
+	})
+}
+
+func (p *Peers) unsubscribe() {
+	for _, s := range p.subscriptions {
+		_ = s.Unsubscribe() // fails only where the connection is closed, and all is unsubscribed
+	}
+}
+
+// Events is what is heard.
+func (p *Peers) Events() <-chan election.Event { return p.events }
+
+// Ping asks the leader of an epoch for a sign of life.
+func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
+	answer, err := p.request(ctx, p.subjects.Ping(epoch), wire.Encode(wire.Ping{Epoch: epoch}))
+	if err != nil {
+		return fmt.Errorf("ping leader of epoch %d: %w", epoch, err)
+	}
+	if answer.Epoch != epoch {
+		return fmt.Errorf("ping leader of epoch %d: that of epoch %d answered", epoch, answer.Epoch)
+	}
+	return nil
+}
+
+// Suspect tells the others that the leader of an epoch seems dead. It is lost if
+// the connection is.
+func (p *Peers) Suspect(epoch uint64) {
+	err := p.nc.Publish(p.subjects.Suspect(), wire.Encode(wire.Suspect{Epoch: epoch, Worker: p.worker}))
+	if err != nil {
+		p.log.Warn("Could not tell the others of a suspicion", "epoch", epoch, "error", err)
+	}
+}
+
+// Offer hands the lease to a worker, and waits until it has the offer.
+func (p *Peers) Offer(ctx context.Context, worker string, offer wire.Offer) error {
+	if !wire.ValidWorker(worker) {
+		return fmt.Errorf("offer lease: %q cannot name a worker", worker)
+	}
+	if _, err := p.request(ctx, p.subjects.Offer(worker), wire.Encode(offer)); err != nil {
+		return fmt.Errorf("offer lease to %s: %w", worker, err)
+	}
+	return nil
+}
+
+func (p *Peers) request(ctx context.Context, subject string, data []byte) (wire.Pong, error) {
+	msg, err := p.nc.RequestWithContext(ctx, subject, data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return wire.Pong{}, election.ErrNoResponders
+	}
+	if err != nil {
+		return wire.Pong{}, err
+	}
+	return wire.Decode[wire.Pong](msg.Data)
+}
