@@ -1,0 +1,239 @@
+package primes
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// sieve is what all blocks of a job share.
+type sieve struct {
+	base    []basePrime // ascending, from firstBase to the root of the limit
+	pattern []byte      // the wheel without the multiples of 7, 11, 13 and 17; repeats for ever
+	bytes   uint64      // in a block, a multiple of eight
+}
+
+// basePrime is a prime 30a + wheel[r], packed as 8a + r.
+type basePrime uint32
+
+func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
+
+// The pattern has crossed out the multiples of the primes from 7 to 17.
+const (
+	firstBase     = 19
+	patternLength = 7 * 11 * 13 * 17
+)
+
+// Bounds of a block's size in bytes: it should stay in a core's second-level cache,
+// which is fast enough, and a slot that begins somewhere must sieve a whole block
+// for its first partition, however small that is.
+const (
+	minBlock = 64 << 10
+	maxBlock = 512 << 10
+)
+
+// rootPerByte is how many numbers of the limit's root a byte of a block is enough
+// for. Beyond that, taking base primes from block to block costs more than what
+// they cross out there. Found by measuring.
+const rootPerByte = 4
+
+// newSieve readies a sieve for the numbers below limit.
+func newSieve(limit uint64) *sieve {
+	root := uint64(math.Sqrt(float64(limit))) + 1 // limits are far below 2^53
+	s := &sieve{bytes: minBlock}
+	for s.bytes < maxBlock && s.bytes*rootPerByte < root {
+		s.bytes *= 2
+	}
+	composite := make([]bool, root+1)
+	for n := uint64(7); n <= root; n++ {
+		if composite[n] || wheelIndex(n%30) == 8 {
+			continue
+		}
+		for m := n * n; m <= root; m += n {
+			composite[m] = true
+		}
+		if n >= firstBase {
+			s.base = append(s.base, basePrime(n/30<<3|wheelIndex(n%30)))
+		}
+	}
+	s.pattern = make([]byte, patternLength)
+	for i := range s.pattern {
+		for bit, w := range wheel {
+			if n := 30*i + int(w); n%7 != 0 && n%11 != 0 && n%13 != 0 && n%17 != 0 {
+				s.pattern[i] |= 1 << bit
+			}
+		}
+	}
+	return s
+}
+
+// block is one stretch of the number line, sieved. It belongs to one slot.
+type block struct {
+	*sieve
+	index   uint64 // it begins at number 30*bytes*index
+	bits    []byte
+	next    []cursor // of the base primes whose squares are below the block's end
+	crossed bool     // false until the first moveTo
+}
+
+// cursor says where a base prime crosses out next: 8 times the byte, counted from
+// the block's first, plus the cofactor's index on the wheel.
+type cursor uint32
+
+func (s *sieve) newBlock() *block {
+	return &block{sieve: s, bits: make([]byte, s.bytes), next: make([]cursor, 0, len(s.base))}
+}
+
+// count tallies the primes in [lo, hi).
+func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
+	if lo <= 5 {
+		for _, p := range []uint64{2, 3, 5} { // the wheel leaves them out
+			if lo <= p && p < hi {
+				t.add(p)
+			}
+		}
+	}
+	numbers := b.bytes * 30
+	for lo < hi {
+		if err := b.moveTo(ctx, lo/numbers); err != nil {
+			return t, err
+		}
+		end := min(hi, (b.index+1)*numbers)
+		b.tally(&t, lo-b.index*numbers, end-b.index*numbers)
+		lo = end
+	}
+	return t, nil
+}
+
+// moveTo makes b the block of that index.
+func (b *block) moveTo(ctx context.Context, index uint64) error {
+	if b.crossed && b.index == index {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !b.crossed || index != b.index+1 {
+		b.next = b.next[:0]
+	}
+	b.index, b.crossed = index, true
+	b.start()
+	b.cross()
+	return nil
+}
+
+// start fills the block with the pattern and adds the cursors of the base primes
+// that have none.
+func (b *block) start() {
+	first := b.index * b.bytes
+	for at, from := uint64(0), first%patternLength; at < b.bytes; from = 0 {
+		at += uint64(copy(b.bits[at:], b.pattern[from:]))
+	}
+	if first == 0 {
+		b.bits[0] = 0xfe // 1 is no prime; the others are, also those of the pattern
+	}
+	for i := len(b.next); i < len(b.base); i++ {
+		p := b.base[i].value()
+		if p*p >= (first+b.bytes)*30 {
+			break
+		}
+		// Multiples with a cofactor below p have a smaller prime factor.
+		cofactor := max(p, ceilDiv(first*30, p))
+		up := onWheel[cofactor%30]
+		at := p*(cofactor+up.distance)/30 - first
+		b.next = append(b.next, cursor(at<<3|up.index))
+	}
+}
+
+// cross crosses out the multiples of the base primes.
+func (b *block) cross() {
+	size := uint(len(b.bits))
+	for i, c := range b.next {
+		a, s := uint(b.base[i]>>3), &steps[b.base[i]&7]
+		at, w := uint(c>>3), uint(c&7)
+		if size > 8*30*a {
+			at, w = crossTurns(b.bits, a, s, at, w)
+		}
+		for at < size {
+			b.bits[at] &= s[w].keep
+			at += a*uint(s[w].gap) + uint(s[w].carry)
+			w = (w + 1) & 7
+		}
+		b.next[i] = cursor((at-size)<<3 | w)
+	}
+}
+
+// crossTurns crosses out multiples for as long as whole turns of the wheel fit,
+// and returns where it goes on. It is what small primes need.
+func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
+	size := uint(len(bits))
+	for w != 0 && at < size {
+		bits[at] &= s[w].keep
+		at += a*uint(s[w].gap) + uint(s[w].carry)
+		w = (w + 1) & 7
+	}
+	d1 := a*uint(s[0].gap) + uint(s[0].carry)
+	d2 := d1 + a*uint(s[1].gap) + uint(s[1].carry)
+	d3 := d2 + a*uint(s[2].gap) + uint(s[2].carry)
+	d4 := d3 + a*uint(s[3].gap) + uint(s[3].carry)
+	d5 := d4 + a*uint(s[4].gap) + uint(s[4].carry)
+	d6 := d5 + a*uint(s[5].gap) + uint(s[5].carry)
+	d7 := d6 + a*uint(s[6].gap) + uint(s[6].carry)
+	turn := d7 + a*uint(s[7].gap) + uint(s[7].carry)
+	for w == 0 && at+d7 < size {
+		t := bits[at : at+d7+1]
+		t[0] &= s[0].keep
+		t[d1] &= s[1].keep
+		t[d2] &= s[2].keep
+		t[d3] &= s[3].keep
+		t[d4] &= s[4].keep
+		t[d5] &= s[5].keep
+		t[d6] &= s[6].keep
+		t[d7] &= s[7].keep
+		at += turn
+	}
+	return at, w
+}
+
+// tally adds the primes in [lo, hi), counted from the block's first number.
+func (b *block) tally(t *tally, lo, hi uint64) {
+	first := b.index * b.bytes * 30
+	for at := lo / numbersPerWord * numbersPerWord; at < hi; at += numbersPerWord {
+		word := binary.LittleEndian.Uint64(b.bits[at/30:])
+		if at < lo {
+			word &= ^uint64(0) << bitsBelow[lo-at]
+		}
+		if hi-at < numbersPerWord {
+			word &= 1<<bitsBelow[hi-at] - 1
+		}
+		if word == 0 {
+			continue
+		}
+		if t.Count == 0 {
+			t.add(first + at + uint64(offset[bits.TrailingZeros64(word)]))
+			word &= word - 1
+		}
+		t.addWord(first+at, word)
+	}
+}
+
+// addWord adds the primes of a word that begins at number base. There has been a
+// prime before.
+func (t *tally) addWord(base, word uint64) {
+	t.Count += uint64(bits.OnesCount64(word))
+	sum, last, twins, largest, after := t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
+	for ; word != 0; word &= word - 1 {
+		prime := base + uint64(offset[bits.TrailingZeros64(word)])
+		gap := prime - last
+		if gap == 2 {
+			twins++
+		}
+		if gap > largest {
+			largest, after = gap, last
+		}
+		sum += prime
+		last = prime
+	}
+	t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter = sum, last, twins, largest, after
+}

@@ -1,0 +1,49 @@
+package primes
+
+// tally is a partial: what was found in a range of numbers.
+type tally struct {
+	_ struct{} `cbor:",toarray"`
+
+	Count     uint64
+	Sum       uint64 // modulo 2^64
+	First     uint64 // 0 where Count is
+	Last      uint64
+	TwinPairs uint64
+	Gap       uint64 // the largest inside the range; 0 below two primes
+	GapAfter  uint64 // where it begins for the first time
+}
+
+// merge joins the tallies of two ranges, the left of which ends where the right
+// begins.
+func merge(left, right tally) (tally, error) {
+	if left.Count == 0 {
+		return right, nil
+	}
+	if right.Count == 0 {
+		return left, nil
+	}
+	t := tally{
+		Count: left.Count + right.Count, Sum: left.Sum + right.Sum,
+		First: left.First, Last: right.Last,
+		TwinPairs: left.TwinPairs + right.TwinPairs,
+		Gap:       left.Gap, GapAfter: left.GapAfter,
+	}
+	between := right.First - left.Last
+	if between == 2 {
+		t.TwinPairs++
+	}
+	// Of equal gaps the first counts, so only a larger one takes its place.
+	if between > t.Gap {
+		t.Gap, t.GapAfter = between, left.Last
+	}
+	if right.Gap > t.Gap {
+		t.Gap, t.GapAfter = right.Gap, right.GapAfter
+	}
+	return t, nil
+}
+
+// add takes the next prime of the range.
+func (t *tally) add(prime uint64) {
+	one := tally{Count: 1, Sum: prime, First: prime, Last: prime}
+	*t, _ = merge(*t, one)
+}

@@ -1,0 +1,76 @@
+package primes
+
+// wheel are the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of byte j
+// stands for the number 30j + wheel[i].
+var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
+
+// A step leads from one multiple of a prime to the next whose cofactor is on the
+// wheel. For a prime p = 30a + r it is a*gap + carry bytes long.
+type step struct {
+	keep  uint8 // all bits but the multiple's
+	gap   uint8 // to the next cofactor
+	carry uint8
+}
+
+// steps has, for each residue r of a prime, the step from each cofactor on the
+// wheel.
+var steps = func() (s [8][8]step) {
+	for ri, r := range wheel {
+		for i, w := range wheel {
+			gap := (wheel[(i+1)%8] + 30 - w) % 30
+			s[ri][i] = step{
+				keep:  ^(1 << wheelIndex(r*w%30)),
+				gap:   uint8(gap),
+				carry: uint8((r*w%30 + r*gap) / 30),
+			}
+		}
+	}
+	return s
+}()
+
+// onWheel has, for each residue modulo 30, the way up to the next number on the
+// wheel and that number's index there.
+var onWheel = func() (up [30]struct{ distance, index uint64 }) {
+	for r := range uint64(30) {
+		n := r
+		for wheelIndex(n%30) == 8 {
+			n++
+		}
+		up[r].distance, up[r].index = n-r, wheelIndex(n%30)
+	}
+	return up
+}()
+
+// A word is eight bytes, and so 240 numbers.
+const numbersPerWord = 240
+
+// offset has the number that each bit of a word stands for, from the word's first.
+var offset = func() (o [64]uint8) {
+	for bit := range o {
+		o[bit] = uint8(uint64(bit/8)*30 + wheel[bit%8])
+	}
+	return o
+}()
+
+// bitsBelow has how many bits of a word stand for numbers below n, from the word's
+// first.
+var bitsBelow = func() (below [numbersPerWord]uint8) {
+	for n := range below {
+		for _, o := range offset {
+			if int(o) < n {
+				below[n]++
+			}
+		}
+	}
+	return below
+}()
+
+// wheelIndex is where r is on the wheel, or 8 if it is not.
+func wheelIndex(r uint64) uint64 {
+	for i, w := range wheel {
+		if w == r {
+			return uint64(i)
+		}
+	}
+	return 8
+}
