@@ -13,6 +13,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	since time.Time
 	ended chan struct{}
+	err   error // how it ended; written before ended is closed
 }
 
 // outputDelay is how long to wait for output that a process' own children hold
@@ -38,7 +39,8 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 // wait returns when the process has ended. It is called once.
 func (p *Process) wait() error {
 	defer close(p.ended)
-	return p.cmd.Wait()
+	p.err = p.cmd.Wait()
+	return p.err
 }
 
 func (p *Process) age() time.Duration { return time.Since(p.since) }
@@ -52,6 +54,13 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Ended is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Err is nil once the process has ended with status 0, and otherwise says how it
+// ended. It waits for that.
+func (p *Process) Err() error {
+	<-p.ended
+	return p.err
+}
 
 // Signal sends the process a signal, if it is still there. Where there are no
 // signals (Windows), the process is killed instead.

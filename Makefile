@@ -1,0 +1,39 @@
+# Bellwether needs Go and nothing else. The tools that lint uses are run at fixed
+# versions without entering go.mod.
+
+GO          ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## build bin/bellwether
+	$(GO) build -o bin/bellwether ./cmd/bellwether
+
+.PHONY: demo
+demo: build ## the main job: 4 worker processes, the leader killed half-way, the same bytes
+	bin/bellwether demo
+
+.PHONY: test
+test: ## all tests, with the race detector
+	$(GO) test -race -timeout 9m ./...
+
+.PHONY: lint
+lint: ## gofumpt, go vet and staticcheck
+	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (run gofumpt -w):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: bench
+bench: ## speed against a plain loop, of empty partitions, and of failover
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/...
+
+.PHONY: clean
+clean: ## remove what build made
+	rm -rf bin

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// jobKind is a job in the catalog's JSON.
+type jobKind struct {
+	Name       string           `json:"name"`
+	Version    string           `json:"version"`
+	Summary    string           `json:"summary"`
+	Parameters []jobs.Parameter `json:"parameters"`
+}
+
+func describe(job jobs.Job) jobKind {
+	parameters := job.Parameters()
+	if parameters == nil {
+		parameters = []jobs.Parameter{}
+	}
+	return jobKind{job.Name(), job.Version(), job.Summary(), parameters}
+}
+
+func (a *app) catalogCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "catalog [JOB]",
+		Short: "Show the jobs this program knows, and the parameters of one",
+		Args:  takes(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				job, err := a.job(args[0])
+				if err != nil {
+					return err
+				}
+				return a.showKind(job)
+			}
+			return a.showKinds()
+		},
+		ValidArgsFunction: a.completeJob,
+	}
+}
+
+func (a *app) showKinds() error {
+	kinds := []jobKind{}
+	for _, job := range a.jobs {
+		kinds = append(kinds, describe(job))
+	}
+	return a.show(kinds, func(w io.Writer) {
+		row(w, "JOB", "VERSION", "SUMMARY")
+		for _, k := range kinds {
+			row(w, k.Name, k.Version, k.Summary)
+		}
+	})
+}
+
+func (a *app) showKind(job jobs.Job) error {
+	kind := describe(job)
+	return a.show(kind, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s: %s\n", kind.Name, kind.Version, kind.Summary)
+		if len(kind.Parameters) == 0 {
+			return
+		}
+		fmt.Fprintln(w)
+		row(w, "PARAMETER", "TYPE", "DEFAULT", "TAKES", "HELP")
+		for _, p := range kind.Parameters {
+			value := p.Default
+			if value == "" {
+				value = `""`
+			}
+			row(w, p.Name, p.Type, value, p.Takes, p.Help)
+		}
+	})
+}
+
+// job finds a job by its name.
+func (a *app) job(name string) (jobs.Job, error) {
+	names := make([]string, len(a.jobs))
+	for i, job := range a.jobs {
+		if job.Name() == name {
+			return job, nil
+		}
+		names[i] = job.Name()
+	}
+	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
+}
+
+// completeJob completes a job's name as the first argument.
+func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	if len(args) == 0 {
+		for _, job := range a.jobs {
+			names = append(names, cobra.CompletionWithDesc(job.Name(), job.Summary()))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// Main runs the command line that the process was called with, knowing these
+// jobs, and exits.
+func Main(known ...jobs.Job) {
+	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	os.Exit(Run(context.Background(), os.Args[1:], streams, known...))
+}
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // results
+	Err io.Writer // progress, notes, errors and logs
+}
+
+// Run runs one command line and returns its exit status. A command that goes on
+// for long ends when ctx does, or at an interrupt.
+func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
+	a := &app{Streams: streams, jobs: slices.Clone(known)}
+	slices.SortFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return statusOK
+	}
+	if !a.started { // cobra refused the command line
+		err = usage(err)
+	}
+	fmt.Fprintf(a.Err, "bellwether: %v\n", err)
+	status := statusOf(err)
+	if status == statusUsage {
+		fmt.Fprintf(a.Err, "See '%s --help'.\n", cmd.CommandPath())
+	}
+	return status
+}
+
+// app is what all commands share.
+type app struct {
+	Streams
+	jobs    []jobs.Job // sorted by name
+	started bool       // a command's own code was reached
+
+	output  outputFormat
+	timeout time.Duration
+	at      place
+	nats    natsFlags
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bellwether",
+		Short: "Run one big computation on many workers, and get the same bytes whatever dies",
+		Long: `Bellwether runs one big computation on many identical worker processes. They
+elect a leader among themselves; anything may die at any moment; the result is
+the same bytes every time.
+
+Try it here:  bellwether demo
+A flock here: bellwether dev --workers 4   then, elsewhere:   bellwether submit JOB --wait`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.started = true
+			return nil
+		},
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+
+	flags := root.PersistentFlags()
+	flags.VarP(&a.output, "output", "o", "what results look like: table or json")
+	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for the cluster's answers")
+	a.at.register(flags)
+	a.nats.register(flags)
+	completeWords(root, "output", "table", "json")
+	completeWords(root, "storage", storageJetStream)
+
+	const here, cluster, flock = "here", "cluster", "flock"
+	root.AddGroup(
+		&cobra.Group{ID: here, Title: "In this process:"},
+		&cobra.Group{ID: cluster, Title: "On a cluster:"},
+		&cobra.Group{ID: flock, Title: "To have a cluster:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
+	add(cluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
+		a.cancelCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
+	add(flock, a.devCommand(), a.workerCommand(), a.demoCommand())
+	return root
+}
+
+// completeWords completes a flag's value from fixed words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // the flag was registered above
+	}
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// cluster is the connection of a command that asks something of a cluster.
+type cluster struct {
+	nc       *nats.Conn
+	name     string
+	subjects wire.Subjects
+	timeout  time.Duration
+	store    *store.Store // nil unless opened
+}
+
+// dial connects to NATS: enough for a command that asks the leader alone.
+func (a *app) dial() (*cluster, error) {
+	at, subjects, err := a.at.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if a.timeout <= 0 {
+		return nil, usagef("--timeout must be more than 0, got %v", a.timeout)
+	}
+	nc, err := a.nats.connect("bellwether")
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{nc: nc, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
+}
+
+// open connects to NATS and to the cluster's storage.
+func (a *app) open(ctx context.Context) (*cluster, error) {
+	c, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if c.store, err = openStore(ctx, c.nc, c.name, slog.New(slog.DiscardHandler)); err != nil {
+		c.nc.Close()
+		return nil, c.explain(err)
+	}
+	return c, nil
+}
+
+func (c *cluster) close() { c.nc.Close() }
+
+// explain gives errors of storage their exit status.
+func (c *cluster) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
+		return absentf("storage of cluster %s does not answer: %w (is JetStream enabled on this NATS server?)", c.name, err)
+	}
+	return err
+}
+
+// errNoLeader: nobody answered where a leader would.
+var errNoLeader = errors.New("nobody leads at the moment")
+
+const (
+	askTimeout  = time.Second            // for one question: a leader answers in milliseconds
+	askInterval = 100 * time.Millisecond // between questions while nobody leads
+)
+
+// ask asks the leader one thing once. It fails with errNoLeader where nobody
+// answers.
+func ask[A, Q wire.Message](ctx context.Context, c *cluster, what string, question Q) (A, error) {
+	return askBytes[A](ctx, c, what, wire.Encode(question), askTimeout)
+}
+
+func askBytes[A wire.Message](ctx context.Context, c *cluster, what string, question []byte, timeout time.Duration) (A, error) {
+	var none A
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	msg, err := c.nc.RequestWithContext(ctx, c.subjects.Ask(what), question)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return none, errNoLeader
+	case err != nil:
+		return none, fmt.Errorf("ask the leader: %w", err)
+	}
+	answer, err := wire.Decode[A](msg.Data)
+	if err != nil {
+		return none, fmt.Errorf("read the leader's answer: %w", err)
+	}
+	return answer, nil
+}
+
+// insist asks until somebody answers or the time for answers is over, since an
+// election may be under way.
+func insist[A wire.Message](ctx context.Context, c *cluster, what string, question []byte) (A, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	for {
+		answer, err := askBytes[A](ctx, c, what, question, c.timeout)
+		if !errors.Is(err, errNoLeader) {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, absentf("no leader of cluster %s answered in %v: start workers with 'bellwether worker' or 'bellwether dev'", c.name, c.timeout)
+		case <-time.After(askInterval):
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+)
+
+// defaultPort is where NATS servers listen.
+const defaultPort = 4222
+
+type devFlags struct {
+	workers int
+	slots   int
+	data    string
+	port    int
+	log     logFlags
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var flags devFlags
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a cluster on this machine: a NATS server and worker processes",
+		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs to disk
+what it acknowledges, and worker processes of this same program. A worker process
+that dies is replaced, at first at once and ever later if it keeps dying. The
+server listens on 127.0.0.1 alone.
+
+Ctrl-C stops everything. What was submitted is kept under --data and goes on when
+the cluster is started again. A second Ctrl-C does not wait for running
+partitions; they are computed again then.`,
+		Example: "  bellwether dev --workers 4",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.workers < 0 || flags.slots < 0 {
+				return usagef("--workers and --slots must not be negative")
+			}
+			if flags.port < 0 || flags.port > 65535 {
+				return usagef("--port must be 0 to 65535, got %d", flags.port)
+			}
+			return a.dev(cmd.Context(), flags)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().IntVar(&flags.workers, "workers", 2, "how many worker processes to run; 0: the NATS server alone")
+	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0: the machine's cores shared out, at least 1 each")
+	cmd.Flags().StringVar(&flags.data, "data", "", "where to keep things (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
+	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0: one that is free")
+	flags.log.register(cmd)
+	return cmd
+}
+
+// defaultData is the folder of dev's data below a folder for state.
+func defaultData(state string) string { return filepath.Join(state, "bellwether", "dev") }
+
+// dataDir is where dev keeps things: what was given, or a folder for state in
+// the user's home.
+func dataDir(given string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return defaultData(state), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usagef("find a folder for data: %w: give --data DIR", err)
+	}
+	return defaultData(filepath.Join(home, ".local", "state")), nil
+}
+
+// farewell is how long worker processes get to drain. It is longer than they
+// allow themselves.
+const farewell = 30 * time.Second
+
+func (a *app) dev(ctx context.Context, flags devFlags) error {
+	at, _, err := a.at.resolve()
+	if err != nil {
+		return err
+	}
+	log, err := flags.log.logger(a)
+	if err != nil {
+		return err
+	}
+	data, err := dataDir(flags.data)
+	if err != nil {
+		return err
+	}
+	server, err := startServer(data, flags.port, log)
+	if err != nil {
+		return err
+	}
+	defer server.Shutdown()
+
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	slots := cmp.Or(flags.slots, shareOut(flags.workers))
+	workers, err := a.newFlock(server.URL(), at.cluster, slots, flags.log, true)
+	if err != nil {
+		return err
+	}
+	hurry := make(chan struct{})
+	defer workers.Stop(farewell, hurry)
+	for range flags.workers {
+		if _, err := workers.Add(); err != nil {
+			return err
+		}
+	}
+	if err := a.greet(server.URL(), data, at.cluster, flags.workers, slots); err != nil {
+		return err
+	}
+
+	select {
+	case <-ctx.Done():
+	case <-signals:
+		a.note("stopping; once more to stop without waiting for running partitions")
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		workers.Stop(farewell, hurry)
+	}()
+	select {
+	case <-stopped:
+	case <-signals:
+		close(hurry)
+		<-stopped
+	}
+	return nil
+}
+
+// shareOut is how many slots each of so many workers gets of the machine's cores.
+func shareOut(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
+
+// newFlock is a flock of this program's worker processes, not yet started.
+func (a *app) newFlock(url, cluster string, slots int, log logFlags, replace bool) (*flock.Flock, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	logger, err := log.logger(a)
+	if err != nil {
+		return nil, err
+	}
+	return flock.New(flock.Config{
+		Program: program,
+		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
+		Env:     []string{envNATSURL + "=" + url, envCluster + "=" + cluster, envStorage + "=" + storageJetStream},
+		Output:  a.Err,
+		Replace: replace,
+		Log:     logger,
+	}), nil
+}
+
+// greet says how to use the cluster.
+func (a *app) greet(url, data, cluster string, workers, slots int) error {
+	answer := struct {
+		NATS    string `json:"nats"`
+		Cluster string `json:"cluster"`
+		Data    string `json:"data"`
+		Workers int    `json:"workers"`
+		Slots   int    `json:"slots"`
+	}{url, cluster, data, workers, slots}
+	return a.show(answer, func(w io.Writer) {
+		row(w, "nats", url)
+		row(w, "cluster", cluster)
+		row(w, "data", data)
+		row(w, "workers", fmt.Sprintf("%d, %s each", workers, plural(slots, "slot")))
+		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", envNATSURL, url)
+		if cluster != defaultCluster {
+			fmt.Fprintf(w, " %s=%s", envCluster, cluster)
+		}
+		fmt.Fprintf(w, "\n  bellwether submit primes -p limit=1e10 --wait\n\nCtrl-C stops everything.\n")
+	})
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit statuses.
+const (
+	statusOK     = 0
+	statusFailed = 1 // the job failed or was cancelled; anything unforeseen
+	statusUsage  = 2 // bad usage
+	statusAbsent = 3 // no cluster, no answer in time
+)
+
+// statusError is an error with the exit status it calls for. An error without
+// one means statusFailed.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statusError{statusUsage, err}
+}
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+func absentf(format string, args ...any) error {
+	return &statusError{statusAbsent, fmt.Errorf(format, args...)}
+}
+
+func statusOf(err error) int {
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return statusFailed
+}

@@ -1,0 +1,323 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+)
+
+// testFlock is a NATS server in the test's process and worker processes, which
+// are the test binary.
+type testFlock struct {
+	t      *testing.T
+	server *embedded.Server
+	*flock.Flock
+	trace string // a folder: what every process executed
+}
+
+// flockPatience bounds each wait of a test: a loaded machine is slow.
+const flockPatience = 60 * time.Second
+
+// newTestFlock starts a flock whose workers have one slot each and get these
+// flags besides. When the test ends, so do all processes, and nothing is left.
+func newTestFlock(t *testing.T, workers int, flags ...string) *testFlock {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	ignore := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
+	server, err := embedded.Start(embedded.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	program, err := exec.LookPath("bellwether") // put there by testscript.Main
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := &testOutput{t: t}
+	f := &testFlock{t: t, server: server, trace: t.TempDir(), Flock: flock.New(flock.Config{
+		Program: program,
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, flags...),
+		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=test", "BELLWETHER_STORAGE=jetstream"},
+		Output:  output,
+		Log:     slog.New(slog.NewTextHandler(output, nil)),
+	})}
+	t.Cleanup(output.print)
+	t.Cleanup(func() { f.Stop(30*time.Second, nil) })
+	f.add(workers)
+	return f
+}
+
+// testOutput keeps what processes write, for a test that fails.
+type testOutput struct {
+	t    *testing.T
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *testOutput) Write(data []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(data)
+}
+
+func (o *testOutput) print() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.t.Failed() {
+		o.t.Logf("what the processes wrote:\n%s", o.text.String())
+	}
+}
+
+// add starts workers and waits until a leader knows all that run.
+func (f *testFlock) add(n int) {
+	f.t.Helper()
+	for range n {
+		if _, err := f.Add(); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.awaitWorkers(len(f.Running()))
+}
+
+func (f *testFlock) awaitWorkers(n int) {
+	f.t.Helper()
+	f.until(fmt.Sprintf("%d workers are there", n), func() bool {
+		var workers []struct {
+			State string `json:"state"`
+		}
+		if f.ask(&workers, "workers") != 0 {
+			return false
+		}
+		here := 0
+		for _, w := range workers {
+			if w.State == "idle" || w.State == "busy" {
+				here++
+			}
+		}
+		return here == n
+	})
+}
+
+// until waits for a condition.
+func (f *testFlock) until(what string, holds func() bool) {
+	f.t.Helper()
+	deadline := time.Now().Add(flockPatience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("waited %v in vain until %s", flockPatience, what)
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks
+	}
+}
+
+// ask runs a command in this process, decodes its JSON and returns its status.
+func (f *testFlock) ask(answer any, args ...string) (status int) {
+	f.t.Helper()
+	var out, errs bytes.Buffer
+	args = append(args, "-o", "json", "--nats", f.server.URL(), "--cluster", "test", "--timeout", "20s")
+	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
+	if out.Len() == 0 {
+		if status == 0 {
+			f.t.Fatalf("%v printed nothing", args)
+		}
+		return status
+	}
+	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
+		f.t.Fatalf("%v: %v in %s", args, err, out.Bytes())
+	}
+	return status
+}
+
+// do is ask for a command that must succeed.
+func (f *testFlock) do(answer any, args ...string) {
+	f.t.Helper()
+	if status := f.ask(answer, args...); status != 0 {
+		f.t.Fatalf("%v: status %d", args, status)
+	}
+}
+
+// What commands print, as far as the tests read it.
+type (
+	leaderAnswer struct {
+		Epoch  uint64 `json:"epoch"`
+		Worker string `json:"worker"`
+		PID    int    `json:"pid"`
+	}
+	statusAnswer struct {
+		State string `json:"state"`
+		Done  uint64 `json:"done"`
+		Live  bool   `json:"live"`
+	}
+	outcomeAnswer struct {
+		ID         string          `json:"id"`
+		State      string          `json:"state"`
+		Partitions uint64          `json:"partitions"`
+		Result     json.RawMessage `json:"result"`
+		SHA256     string          `json:"sha256"`
+		Epochs     []uint64        `json:"epochs"`
+		Executed   uint64          `json:"executed"`
+		Repeated   uint64          `json:"repeated"`
+		Error      string          `json:"error"`
+	}
+)
+
+// submit submits the tests' job, which leaves a trace of what it executes.
+func (f *testFlock) submit(params ...string) string {
+	f.t.Helper()
+	var answer struct {
+		ID string `json:"id"`
+	}
+	f.do(&answer, f.jobArgs("submit", params)...)
+	return answer.ID
+}
+
+func (f *testFlock) jobArgs(command string, params []string) []string {
+	args := []string{command, "squares"}
+	for _, p := range params {
+		args = append(args, "-p", p)
+	}
+	if command == "submit" {
+		args = append(args, "-p", "trace="+f.trace)
+	}
+	return args
+}
+
+func (f *testFlock) leader() leaderAnswer {
+	f.t.Helper()
+	var leader leaderAnswer
+	f.do(&leader, "leader")
+	return leader
+}
+
+// process is the running process of that ID.
+func (f *testFlock) process(pid int) *flock.Process {
+	f.t.Helper()
+	p := f.Find(pid)
+	if p == nil {
+		f.t.Fatalf("process %d is none of the flock", pid)
+	}
+	return p
+}
+
+// kill ends a process with SIGKILL and waits until it is gone.
+func (f *testFlock) kill(p *flock.Process) {
+	p.Kill()
+	<-p.Ended()
+}
+
+// others are the running processes but one.
+func (f *testFlock) others(pid int) []*flock.Process {
+	var list []*flock.Process
+	for _, p := range f.Running() {
+		if p.PID() != pid {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// awaitDone waits until that many partitions are done.
+func (f *testFlock) awaitDone(id string, n uint64) {
+	f.t.Helper()
+	f.until(fmt.Sprintf("%d partitions are done", n), func() bool {
+		var s statusAnswer
+		f.do(&s, "status", id)
+		if s.State == "completed" || s.State == "failed" {
+			f.t.Fatalf("the job is %s before %d partitions were seen done", s.State, n)
+		}
+		return s.Done >= n
+	})
+}
+
+// finish waits for the end of a job and checks that its bytes are those of the
+// same job run in one process.
+func (f *testFlock) finish(id string, params ...string) outcomeAnswer {
+	f.t.Helper()
+	f.until("the job has ended", func() bool {
+		var s statusAnswer
+		f.do(&s, "status", id)
+		return s.State == "completed" || s.State == "failed" || s.State == "cancelled"
+	})
+	var got, want outcomeAnswer
+	f.do(&got, "result", id)
+	f.do(&want, f.jobArgs("run", append(params, "sleep=0s"))...)
+	if got.SHA256 == "" || got.SHA256 != want.SHA256 || !bytes.Equal(got.Result, want.Result) {
+		f.t.Errorf("result: got %s (%s), run gives %s (%s)", got.Result, got.SHA256, want.Result, want.SHA256)
+	}
+	if got.Partitions != want.Partitions {
+		f.t.Errorf("partitions: got %d, run has %d", got.Partitions, want.Partitions)
+	}
+	if got.Executed < got.Partitions || got.Repeated != got.Executed-got.Partitions {
+		f.t.Errorf("executed %d and repeated %d do not fit %d partitions", got.Executed, got.Repeated, got.Partitions)
+	}
+	return got
+}
+
+// executions counts, per process, how often it executed each partition.
+func (f *testFlock) executions() map[int]map[uint64]int {
+	f.t.Helper()
+	files, err := filepath.Glob(filepath.Join(f.trace, "*"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	all := make(map[int]map[uint64]int)
+	for _, name := range files {
+		pid, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		all[pid] = make(map[uint64]int)
+		for line := range strings.Lines(string(data)) {
+			partition, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+			if err != nil {
+				f.t.Fatalf("trace of process %d: %v", pid, err)
+			}
+			all[pid][partition]++
+		}
+	}
+	return all
+}
+
+// repeatedBy counts the executions beyond one per partition of all processes but
+// these.
+func (f *testFlock) repeatedBy(but ...int) int {
+	once := make(map[uint64]int)
+	for pid, executed := range f.executions() {
+		if slices.Contains(but, pid) {
+			continue
+		}
+		for partition, n := range executed {
+			once[partition] += n
+		}
+	}
+	repeated := 0
+	for _, n := range once {
+		repeated += n - 1
+	}
+	return repeated
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// change is one change of leader as history prints it. What is not known is 0.
+type change struct {
+	Epoch           uint64    `json:"epoch"`
+	Worker          string    `json:"worker"`
+	Cause           string    `json:"cause"`
+	At              time.Time `json:"at"`                  // when the lease was held
+	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life until it was believed dead
+	Elect           float64   `json:"elect_ms"`            // from then until the lease was held
+	Fence           float64   `json:"fence_ms"`            // from then until no earlier leader could write
+	Resume          float64   `json:"resume_ms"`           // from then until work could be handed out
+	FirstAssignment float64   `json:"first_assignment_ms"` // from the lease held until a worker was given work
+	FirstResult     float64   `json:"first_result_ms"`     // from the lease held until a worker reported a new result
+}
+
+func newChange(t store.TermRecord) change {
+	return change{
+		Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
+		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
+		FirstAssignment: millis(t.FirstAssignment), FirstResult: millis(t.FirstResult),
+	}
+}
+
+// millis is a duration in milliseconds, to the microsecond.
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (a *app) historyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "history",
+		Short: "List the changes of leader, the newest last",
+		Long: `List the changes of leader, the newest last: why each happened and how long its
+steps took, in milliseconds. The steps follow one another: detect, from the last sign of
+life of the leader before until it is believed dead; elect, until the lease is
+held; fence, until no earlier leader can write; resume, until work can be handed
+out. From the lease held on: first work, until a worker is given some; first
+result, until a worker reports something new.`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			terms, err := c.store.Terms(cmd.Context())
+			if err != nil {
+				return c.explain(fmt.Errorf("read the history: %w", err))
+			}
+			changes := []change{}
+			for _, t := range terms {
+				changes = append(changes, newChange(t))
+			}
+			return a.show(changes, func(w io.Writer) { showChanges(w, changes) })
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
+
+func showChanges(w io.Writer, changes []change) {
+	row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
+	for _, c := range changes {
+		row(w, c.Epoch, clock(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), step(c.FirstAssignment), step(c.FirstResult), c.Worker)
+	}
+}
+
+// step writes how long a step took, in milliseconds.
+func step(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", ms)
+}

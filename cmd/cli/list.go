@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the cluster's jobs, the newest last",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			return a.list(cmd.Context(), c)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
+
+func (a *app) list(ctx context.Context, c *cluster) error {
+	live, err := c.live(ctx, "")
+	if err != nil {
+		return err
+	}
+	ids, err := c.store.Jobs(ctx)
+	if err != nil {
+		return c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	list := []jobStatus{}
+	unfinished := false
+	for _, id := range ids {
+		r, err := c.record(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // being submitted
+		}
+		if err != nil {
+			return err
+		}
+		s := newJobStatus(r, live)
+		unfinished = unfinished || !s.State.Final()
+		list = append(list, s)
+	}
+	slices.SortStableFunc(list, func(x, y jobStatus) int { return x.Submitted.Compare(*y.Submitted) })
+	if live == nil && unfinished {
+		a.note("%v: this is what the last checkpoints say", errNoLeader)
+	}
+	return a.show(list, func(w io.Writer) {
+		row(w, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
+		for _, s := range list {
+			done := "-"
+			if s.Partitions > 0 {
+				done = fmt.Sprintf("%d%%", percent(s.Done, s.Partitions))
+			}
+			row(w, s.ID, s.Job, s.State, done, count(s.Partitions), clock(*s.Submitted))
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+var idForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// lookup finds the ID of a job from the ID or the beginning of it.
+func (c *cluster) lookup(ctx context.Context, given string) (string, error) {
+	if !idForm.MatchString(given) {
+		return "", usagef("%q is not the ID of a job: 'bellwether list' shows them", given)
+	}
+	ids, err := c.store.Jobs(ctx)
+	if err != nil {
+		return "", c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	if slices.Contains(ids, given) {
+		return given, nil
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, given) })
+	switch len(ids) {
+	case 0:
+		return "", usagef("cluster %s has no job %s: 'bellwether list' shows those it has", c.name, given)
+	case 1:
+		return ids[0], nil
+	}
+	return "", usagef("%s is the beginning of %d jobs' IDs: %s", given, len(ids), strings.Join(ids[:min(len(ids), 5)], ", "))
+}
+
+// record is what storage has of a job.
+type record struct {
+	spec     store.Spec
+	manifest store.Manifest // the zero Manifest with state queued where no leader has taken it up
+}
+
+func (c *cluster) record(ctx context.Context, id string) (record, error) {
+	spec, err := c.store.Spec(ctx, id)
+	if err != nil {
+		return record{}, c.explain(fmt.Errorf("read job %s: %w", id, err))
+	}
+	manifest, _, err := c.store.Manifest(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		manifest = store.Manifest{State: store.Queued}
+	case err != nil:
+		return record{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
+	}
+	return record{spec, manifest}, nil
+}
+
+// done is how many partitions the checkpoint has.
+func (r record) done() uint64 {
+	if r.manifest.State == store.Completed {
+		return r.manifest.Partitions
+	}
+	tree, err := jobs.NewTree(r.manifest.Partitions)
+	if err != nil {
+		return 0 // not planned
+	}
+	var n uint64
+	for _, stored := range r.manifest.Nodes {
+		n += tree.Span(stored.Node).Len()
+	}
+	return n
+}
+
+// repeated is how many executions went beyond one for each partition that has
+// been executed.
+func (r record) repeated() uint64 {
+	once := r.done() - min(r.done(), uint64(len(r.manifest.Skipped)))
+	return r.manifest.Executed - min(r.manifest.Executed, once)
+}
+
+// outcome reads the result too where there is one.
+func (c *cluster) outcome(ctx context.Context, r record) (outcome, error) {
+	m := r.manifest
+	o := outcome{
+		ID: r.spec.ID, Job: r.spec.Job, Version: r.spec.Version,
+		State: m.State, Partitions: m.Partitions, SHA256: m.SHA256, Epochs: m.Epochs,
+		Executed: m.Executed, Repeated: r.repeated(), Skipped: m.Skipped, Error: m.Error,
+		Submitted: timestamp(r.spec.Submitted), Started: timestamp(m.Started), Finished: timestamp(m.Finished),
+	}
+	if m.State != store.Completed {
+		return o, nil
+	}
+	result, err := c.store.Result(ctx, r.spec.ID)
+	if err != nil {
+		return o, c.explain(fmt.Errorf("read the result of job %s: %w", r.spec.ID, err))
+	}
+	if got := sum(result); got != m.SHA256 {
+		return o, fmt.Errorf("the stored result of job %s is damaged: its SHA-256 is %s, the checkpoint says %s", r.spec.ID, got, m.SHA256)
+	}
+	o.Result = result
+	return o, nil
+}
+
+// live asks the leader how far active jobs are: one, or all where id is empty.
+// It is nil where nobody answers.
+func (c *cluster) live(ctx context.Context, id string) (*wire.Jobs, error) {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.JobQuery{Job: id})
+	switch {
+	case errors.Is(err, errNoLeader):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// completeID completes a job's ID as the first argument.
+func (a *app) completeID(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp
+	if len(args) > 0 {
+		return nil, directive
+	}
+	c, err := a.open(cmd.Context())
+	if err != nil {
+		return nil, directive
+	}
+	defer c.close()
+	ids, err := c.store.Jobs(cmd.Context())
+	if err != nil {
+		return nil, directive
+	}
+	return ids, directive
+}

@@ -1,0 +1,99 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// TestMain makes the test binary the program under test as well: a user's own
+// program with one job.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"bellwether": func() { cli.Main(jobs.MustNew(squares)) },
+	})
+}
+
+// squares is the job of the tests: the sum of the squares below n. It can be slow
+// and can fail.
+var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
+	Name: "squares", Version: "1", Summary: "the sum of squares",
+	Defaults: squaresParams{N: 1000, Width: 10},
+	Plan: func(_ context.Context, p squaresParams) (jobs.Plan, error) {
+		return jobs.Plan{Partitions: (p.N + p.Width - 1) / p.Width}, nil
+	},
+	Open:  openSquares,
+	Merge: func(left, right uint64) (uint64, error) { return left + right, nil },
+	Finish: func(_ context.Context, _ squaresParams, root uint64) (squaresResult, error) {
+		return squaresResult{root}, nil
+	},
+}
+
+type squaresParams struct {
+	N     uint64        `json:"n" min:"1" max:"1000000000" help:"squares of the numbers below it"`
+	Width uint64        `json:"width" min:"1" max:"1000000" help:"numbers per partition"`
+	Sleep time.Duration `json:"sleep" min:"0s" max:"1m" help:"what each partition takes"`
+	Fail  string        `json:"fail" help:"fail with this error"`
+	Trace string        `json:"trace" help:"a folder: each process notes there what it executes"`
+}
+
+type squaresResult struct {
+	Sum uint64 `json:"sum"`
+}
+
+type squaresMapper struct {
+	squaresParams
+	trace *os.File // nil: none
+}
+
+func openSquares(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
+	m := squaresMapper{squaresParams: p}
+	if p.Trace != "" {
+		var err error
+		name := filepath.Join(p.Trace, strconv.Itoa(os.Getpid()))
+		if m.trace, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error) {
+	if m.Fail != "" {
+		return 0, errors.New(m.Fail)
+	}
+	if m.Sleep > 0 {
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("sleep: %w", ctx.Err())
+		case <-time.After(m.Sleep):
+		}
+	}
+	var sum uint64
+	for n := partition * m.Width; n < min((partition+1)*m.Width, m.N); n++ {
+		sum += n * n
+	}
+	if m.trace != nil {
+		if _, err := fmt.Fprintln(m.trace, partition); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
+func (m squaresMapper) Close() error {
+	if m.trace == nil {
+		return nil
+	}
+	return m.trace.Close()
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/kvlease"
+	"github.com/bellwether-compute/bellwether/election/natspeers"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+// member is a process of a cluster: a worker that takes part in elections.
+type member struct {
+	id       string
+	cluster  string
+	subjects wire.Subjects
+	slots    int
+	lease    time.Duration // 0: the election's default
+	since    time.Time
+	jobs     []jobs.Job
+	nc       *nats.Conn
+	store    *store.Store
+	log      *slog.Logger
+}
+
+// run works, and leads where elected, until ctx is done and everything is in
+// order: first the worker drains, so that whoever leads, this process maybe, makes
+// durable what it holds; then the election ends, with a handover if this process
+// leads.
+func (m member) run(ctx context.Context, httpAddress string) error {
+	w, err := worker.New(m.nc, m.store, worker.Config{
+		Subjects: m.subjects, ID: m.id, Slots: m.slots, Host: hostname(), PID: os.Getpid(), Since: m.since,
+		Jobs: m.jobs, Logger: m.log,
+	})
+	if err != nil {
+		return err
+	}
+	group, hard := errgroup.WithContext(context.WithoutCancel(ctx))
+	soft, drain := context.WithCancel(hard) // also done if a part fails
+	defer drain()
+	defer context.AfterFunc(ctx, drain)()
+	drained, leave := context.WithCancel(hard)
+	defer leave()
+	if httpAddress != "" {
+		health, err := newHealthServer(httpAddress, w.Status)
+		if err != nil {
+			return err
+		}
+		m.log.Info("Serving health", "address", health.listener.Addr().String())
+		group.Go(func() error { return health.run(drained) })
+	}
+	group.Go(func() error {
+		defer leave()
+		return w.Run(soft)
+	})
+	group.Go(func() error { return m.takePart(soft, drained) })
+	return group.Wait()
+}
+
+// takePart takes part in elections until drained is done. opening bounds the
+// wait for storage before that.
+func (m member) takePart(opening, drained context.Context) error {
+	lease, err := patiently(opening, m.log, "Waiting for the lease's storage", m.openLease)
+	if err != nil || lease == nil {
+		return err
+	}
+	peers, err := natspeers.New(m.nc, m.subjects, m.id, m.log)
+	if err != nil {
+		return err
+	}
+	defer peers.Close()
+	leader, err := coordinator.New(coordinator.Config{
+		Worker: m.id, Host: hostname(), PID: os.Getpid(), Subjects: m.subjects,
+		Conn: m.nc, Store: m.store, Jobs: m.jobs, Logger: m.log,
+	})
+	if err != nil {
+		return err
+	}
+	cfg := election.Config{ID: m.id, Duration: m.lease, Logger: m.log}
+	return election.Run(drained, lease, peers, cfg, func(ctx context.Context, term *election.Term) (string, error) {
+		return leader.Lead(ctx, coordinatorTerm(term))
+	})
+}
+
+// openLease opens the record that workers race for. Clusters' names have no
+// underscore, so the bucket is nobody else's.
+func (m member) openLease(ctx context.Context) (*kvlease.Lease, error) {
+	js, err := jetstream.New(m.nc)
+	if err != nil {
+		return nil, fmt.Errorf("use JetStream: %w", err)
+	}
+	return kvlease.Open(ctx, js, kvlease.Config{Bucket: "bellwether_" + m.cluster + "_lease", Duration: m.lease})
+}
+
+// coordinatorTerm tells the coordinator what it needs to know of a term.
+func coordinatorTerm(t *election.Term) coordinator.Term {
+	return coordinator.Term{
+		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause), Over: t.Over,
+		Crashed: t.Cause == election.Died || t.Cause == election.Expired,
+		Since:   t.Since, Detect: t.Detect, Elect: t.Elect,
+		Beat: t.Beat, Stopping: t.Stopping(), Deposed: t.Deposed,
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+)
+
+// natsFlags is how NATS is reached: the flags and variables of the nats tool,
+// each preceded by Bellwether's own variable.
+type natsFlags struct {
+	url, creds, nkey, user, password string
+	tlsCert, tlsKey, tlsCA           string
+}
+
+func (f *natsFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.url, "nats", "", "NATS URLs, separated by commas (env "+envNATSURL+", NATS_URL; default \""+nats.DefaultURL+"\")")
+	flags.StringVar(&f.creds, "creds", "", "NATS credentials file (env NATS_CREDS)")
+	flags.StringVar(&f.nkey, "nkey", "", "NATS NKey seed file (env NATS_NKEY)")
+	flags.StringVar(&f.user, "user", "", "NATS user, or a token where no password is given (env NATS_USER)")
+	flags.StringVar(&f.password, "password", "", "NATS password (env NATS_PASSWORD)")
+	flags.StringVar(&f.tlsCert, "tlscert", "", "TLS certificate file (env NATS_CERT)")
+	flags.StringVar(&f.tlsKey, "tlskey", "", "TLS private key file (env NATS_KEY)")
+	flags.StringVar(&f.tlsCA, "tlsca", "", "TLS authority file (env NATS_CA)")
+}
+
+// resolve fills in what the environment says: BELLWETHER_NATS_X, then NATS_X.
+func (f natsFlags) resolve() natsFlags {
+	env := func(flag, name string) string {
+		return cmp.Or(flag, os.Getenv("BELLWETHER_"+name), os.Getenv(name))
+	}
+	return natsFlags{
+		url:      cmp.Or(env(f.url, "NATS_URL"), nats.DefaultURL),
+		creds:    env(f.creds, "NATS_CREDS"),
+		nkey:     env(f.nkey, "NATS_NKEY"),
+		user:     env(f.user, "NATS_USER"),
+		password: env(f.password, "NATS_PASSWORD"),
+		tlsCert:  env(f.tlsCert, "NATS_CERT"),
+		tlsKey:   env(f.tlsKey, "NATS_KEY"),
+		tlsCA:    env(f.tlsCA, "NATS_CA"),
+	}
+}
+
+const (
+	// A dead link is noticed after pingInterval × pingsUnanswered. NATS' own
+	// defaults are 2 minutes and 2.
+	pingInterval    = 2 * time.Second
+	pingsUnanswered = 3
+	connectTimeout  = 2 * time.Second
+)
+
+// options are the connection options of a resolved natsFlags.
+func (f natsFlags) options(name string) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(name),
+		nats.Timeout(connectTimeout),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(pingsUnanswered),
+	}
+	for _, file := range []string{f.creds, f.nkey, f.tlsCert, f.tlsKey, f.tlsCA} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return nil, usagef("read NATS credentials: %w", err)
+		}
+	}
+	if f.creds != "" {
+		options = append(options, nats.UserCredentials(f.creds))
+	}
+	if f.nkey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(f.nkey)
+		if err != nil {
+			return nil, usagef("read NKey seed %s: %w", f.nkey, err)
+		}
+		options = append(options, nkey)
+	}
+	switch {
+	case f.user != "" && f.password != "":
+		options = append(options, nats.UserInfo(f.user, f.password))
+	case f.user != "":
+		options = append(options, nats.Token(f.user))
+	case f.password != "":
+		return nil, usagef("a NATS password needs a user: give --user or set NATS_USER")
+	}
+	switch {
+	case f.tlsCert != "" && f.tlsKey != "":
+		options = append(options, nats.ClientCert(f.tlsCert, f.tlsKey))
+	case f.tlsCert != "" || f.tlsKey != "":
+		return nil, usagef("a TLS certificate and its key go together: give both --tlscert and --tlskey")
+	}
+	if f.tlsCA != "" {
+		options = append(options, nats.RootCAs(f.tlsCA))
+	}
+	return options, nil
+}
+
+// connect connects once, for a command that asks something.
+func (f natsFlags) connect(name string, more ...nats.Option) (*nats.Conn, error) {
+	f = f.resolve()
+	options, err := f.options(name)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(f.url, append(options, more...)...)
+	if err != nil {
+		return nil, explainConnect(f.url, err)
+	}
+	return nc, nil
+}
+
+// explainConnect says what to do about a connection that failed.
+func explainConnect(url string, err error) error {
+	switch {
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return absentf("no NATS server at %s: start one with 'bellwether dev', or give --nats URL", url)
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return absentf("NATS at %s refuses these credentials (%w): give --creds, --nkey, or --user and --password", url, err)
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return absentf("NATS at %s and this command disagree about TLS (%w): see --tlsca, --tlscert and --tlskey", url, err)
+	}
+	return &statusError{statusAbsent, fmt.Errorf("connect to NATS at %s: %w", url, err)}
+}

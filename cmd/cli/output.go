@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// outputFormat is the value of --output.
+type outputFormat string
+
+const (
+	outputTable outputFormat = "table"
+	outputJSON  outputFormat = "json"
+)
+
+func (f *outputFormat) String() string {
+	if *f == "" {
+		return string(outputTable)
+	}
+	return string(*f)
+}
+
+func (f *outputFormat) Set(s string) error {
+	switch outputFormat(s) {
+	case outputTable, outputJSON:
+		*f = outputFormat(s)
+		return nil
+	}
+	return fmt.Errorf("want %s or %s", outputTable, outputJSON)
+}
+
+func (f *outputFormat) Type() string { return "FORMAT" }
+
+// show prints v: as one line of JSON, or through table.
+func (a *app) show(v any, table func(w io.Writer)) error {
+	if a.output == outputJSON {
+		enc := json.NewEncoder(a.Out)
+		enc.SetEscapeHTML(false) // a result's bytes are printed as they are
+		if err := enc.Encode(v); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	table(w)
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// note tells the user something beside the result.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.Err, "bellwether: "+format+"\n", args...)
+}
+
+// row writes the cells of one line of a table.
+func row(w io.Writer, cells ...any) {
+	for i, c := range cells {
+		if i > 0 {
+			fmt.Fprint(w, "\t")
+		}
+		fmt.Fprint(w, c)
+	}
+	fmt.Fprintln(w)
+}
+
+// count writes a number with commas between groups of three digits.
+func count(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// duration writes a duration as people read it: 1.234s, 2m5s, 3h20m0s.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// clock writes a time as a table shows it: local, to the second.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// timestamp is a time in JSON, nil where there is none.
+func timestamp(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// maxParamsFile bounds what --params reads, in bytes.
+const maxParamsFile = 1 << 20
+
+// paramFlags is how a job's parameters are given.
+type paramFlags struct {
+	pairs []string
+	file  string
+}
+
+func (p *paramFlags) register(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&p.pairs, "param", "p", nil, "a parameter as name=value; may be given often")
+	cmd.Flags().StringVar(&p.file, "params", "", "a file with parameters as one JSON object, - for standard input; -p goes on top")
+	if err := cmd.RegisterFlagCompletionFunc("param", a.completeParam); err != nil {
+		panic(err) // the flag was registered above
+	}
+}
+
+// read returns the parameters in the stored form.
+func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
+	base, err := p.readFile(a.In)
+	if err != nil {
+		return nil, usagef("read parameters: %w", err)
+	}
+	if len(base) > maxParamsFile {
+		return nil, usagef("read parameters: %s has more than %d bytes", p.file, maxParamsFile)
+	}
+	if p.file != "" && len(base) == 0 {
+		return nil, usagef("read parameters: %s is empty, want one JSON object", p.file)
+	}
+	params, err := job.Params(base, p.pairs...)
+	return params, usage(err)
+}
+
+func (p *paramFlags) readFile(stdin io.Reader) ([]byte, error) {
+	if p.file == "" {
+		return nil, nil
+	}
+	from := stdin
+	if p.file != "-" {
+		f, err := os.Open(p.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
+}
+
+// completeParam completes the names of the parameters of the job named before.
+func (a *app) completeParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return nil, directive
+	}
+	job, err := a.job(args[0])
+	if err != nil {
+		return nil, directive
+	}
+	var names []cobra.Completion
+	for _, p := range job.Parameters() {
+		names = append(names, cobra.CompletionWithDesc(p.Name+"=", p.Help))
+	}
+	return names, directive
+}

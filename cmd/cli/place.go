@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+const (
+	envNATSURL = "BELLWETHER_NATS_URL"
+	envCluster = "BELLWETHER_CLUSTER"
+	envStorage = "BELLWETHER_STORAGE"
+
+	defaultCluster   = "default"
+	storageJetStream = "jetstream"
+)
+
+// place says which cluster is meant and where it keeps things.
+type place struct {
+	cluster string
+	storage string
+}
+
+func (p *place) register(flags *pflag.FlagSet) {
+	flags.StringVar(&p.cluster, "cluster", "", `the cluster's name (env `+envCluster+`; default "`+defaultCluster+`")`)
+	flags.StringVar(&p.storage, "storage", "", `where the cluster keeps things: `+storageJetStream+` (env `+envStorage+`; default "`+storageJetStream+`")`)
+}
+
+// resolve fills in what the environment says and checks it.
+func (p place) resolve() (place, wire.Subjects, error) {
+	p.cluster = cmp.Or(p.cluster, os.Getenv(envCluster), defaultCluster)
+	p.storage = cmp.Or(p.storage, os.Getenv(envStorage), storageJetStream)
+	if p.storage != storageJetStream {
+		return p, wire.Subjects{}, usagef("storage %q is not supported: use %q", p.storage, storageJetStream)
+	}
+	subjects, err := wire.NewSubjects(p.cluster)
+	return p, subjects, usage(err)
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// snapshot is how far a job is at a moment.
+type snapshot struct {
+	State   store.State
+	Done    uint64
+	All     uint64  // 0: not planned yet
+	Rate    float64 // partitions per second; 0: not known
+	Workers int     // that work on it; 0: not known
+	Epoch   uint64  // of the leader; 0: nobody leads
+	Cluster bool    // workers and epoch mean something
+	Trouble string  // what keeps it from going on
+}
+
+// left is the time that the job needs at its rate, and whether that is known.
+func (s snapshot) left() (time.Duration, bool) {
+	if s.Rate <= 0 || s.All == 0 {
+		return 0, false
+	}
+	seconds := float64(s.All-min(s.Done, s.All)) / s.Rate
+	const most = 1000 * time.Hour // beyond it, the estimate says nothing
+	if seconds > most.Seconds() {
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
+}
+
+// line is the snapshot in words.
+func (s snapshot) line() string {
+	var parts []string
+	if s.All == 0 {
+		parts = append(parts, string(s.State))
+	} else {
+		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), count(s.Done)+"/"+count(s.All))
+	}
+	if s.Rate > 0 {
+		parts = append(parts, rate(s.Rate)+"/s")
+	}
+	if left, ok := s.left(); ok {
+		parts = append(parts, left.Round(time.Second).String()+" left")
+	}
+	if s.Cluster {
+		if s.Epoch == 0 {
+			parts = append(parts, "nobody leads at the moment")
+		} else {
+			parts = append(parts, plural(s.Workers, "worker"), fmt.Sprintf("epoch %d", s.Epoch))
+		}
+	}
+	if s.Trouble != "" {
+		parts = append(parts, firstLine(s.Trouble))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// bar is the snapshot drawn on one line of a terminal.
+func (s snapshot) bar(columns int) string {
+	const width = 24
+	line := s.line()
+	if s.All > 0 {
+		full := int(float64(width) * float64(s.Done) / float64(s.All))
+		line = "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "] " + line
+	}
+	if r := []rune(line); len(r) >= columns {
+		line = string(r[:max(columns-1, 0)])
+	}
+	return line
+}
+
+func percent(done, all uint64) int {
+	return int(100 * float64(done) / float64(all)) // 100 only at the end
+}
+
+// rate writes a number per second with three digits at most.
+func rate(perSecond float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if perSecond >= unit.size {
+			return fmt.Sprintf("%.3g%s", perSecond/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", perSecond)
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// quietFor is how long a pipe gets to see nothing between two lines.
+const quietFor = 5 * time.Second
+
+// progress shows snapshots: a bar that is drawn anew on a terminal, a line now
+// and then elsewhere.
+type progress struct {
+	out     io.Writer
+	columns func() int // of the terminal; nil: not a terminal
+	due     time.Time  // the next line elsewhere
+	drawn   bool
+}
+
+func newProgress(out io.Writer) *progress {
+	p := &progress{out: out, due: time.Now().Add(quietFor)}
+	if f, ok := out.(*os.File); ok && isTerminal(f) {
+		p.columns = func() int {
+			columns, _, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 80
+			}
+			return columns
+		}
+	}
+	return p
+}
+
+func isTerminal(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// every is how often it is worth showing a snapshot.
+func (p *progress) every() time.Duration {
+	if p.columns != nil {
+		return 100 * time.Millisecond
+	}
+	return 500 * time.Millisecond
+}
+
+func (p *progress) show(s snapshot) {
+	if p.columns != nil {
+		fmt.Fprintf(p.out, "\r\x1b[K%s", s.bar(p.columns()))
+		p.drawn = true
+		return
+	}
+	if now := time.Now(); now.After(p.due) {
+		p.due = now.Add(quietFor)
+		fmt.Fprintln(p.out, s.line())
+	}
+}
+
+// clear takes the bar away, so that something else can be printed.
+func (p *progress) clear() {
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// speedometer measures the rate of a count from its changes of late.
+type speedometer struct {
+	at   time.Time
+	done uint64
+	rate float64
+}
+
+// memory is how long the past counts: a change of speed shows within about that.
+const memory = 5 * time.Second
+
+func (m *speedometer) observe(now time.Time, done uint64) float64 {
+	if m.at.IsZero() {
+		m.at, m.done = now, done
+		return 0
+	}
+	elapsed := now.Sub(m.at)
+	if elapsed < 200*time.Millisecond || done < m.done {
+		return m.rate
+	}
+	current := float64(done-m.done) / elapsed.Seconds()
+	if m.rate == 0 {
+		m.rate = current
+	} else {
+		weight := min(1, elapsed.Seconds()/memory.Seconds())
+		m.rate += weight * (current - m.rate)
+	}
+	m.at, m.done = now, done
+	return m.rate
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+func TestSnapshotLine(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    snapshot
+		want string
+	}{
+		{"not planned", snapshot{State: store.Queued}, "queued"},
+		{"local", snapshot{Done: 250, All: 1000, Rate: 25}, " 25%  250/1,000  25/s  30s left"},
+		{"rate unknown", snapshot{Done: 0, All: 1000}, "  0%  0/1,000"},
+		{
+			"cluster",
+			snapshot{Done: 1_500_000, All: 3_000_000, Rate: 1.25e6, Workers: 4, Epoch: 3, Cluster: true},
+			" 50%  1,500,000/3,000,000  1.25M/s  1s left  4 workers  epoch 3",
+		},
+		{"one worker", snapshot{Done: 1, All: 2, Workers: 1, Epoch: 1, Cluster: true}, " 50%  1/2  1 worker  epoch 1"},
+		{"nobody leads", snapshot{Done: 1, All: 2, Cluster: true}, " 50%  1/2  nobody leads at the moment"},
+		{"trouble", snapshot{Done: 1, All: 2, Trouble: "oh\nstack"}, " 50%  1/2  oh"},
+		{"nearly done is not 100 %", snapshot{Done: 99_999, All: 100_000}, " 99%  99,999/100,000"},
+		{"most partitions there can be", snapshot{Done: 1 << 61, All: 1 << 62}, " 50%  2,305,843,009,213,693,952/4,611,686,018,427,387,904"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.s.line(); got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSnapshotLeft(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    snapshot
+		want time.Duration
+		ok   bool
+	}{
+		{"no rate", snapshot{Done: 1, All: 2}, 0, false},
+		{"not planned", snapshot{Rate: 3}, 0, false},
+		{"known", snapshot{Done: 40, All: 100, Rate: 10}, 6 * time.Second, true},
+		{"more done than there is", snapshot{Done: 101, All: 100, Rate: 10}, 0, true},
+		{"for ever", snapshot{All: 1 << 62, Rate: 1}, 0, false},
+	} {
+		got, ok := tt.s.left()
+		if got != tt.want || ok != tt.ok {
+			t.Errorf("%s: got %v, %t, want %v, %t", tt.name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestProgressOnATerminalIsOneLineDrawnAnew(t *testing.T) {
+	var out strings.Builder
+	p := &progress{out: &out, columns: func() int { return 60 }}
+	p.show(snapshot{Done: 1, All: 4})
+	p.show(snapshot{Done: 2, All: 4})
+	p.clear()
+	p.clear()
+	const fresh = "\r\x1b[K"
+	want := fresh + "[######------------------]  25%  1/4" +
+		fresh + "[############------------]  50%  2/4" + fresh
+	if got := out.String(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestBarFitsTheTerminal(t *testing.T) {
+	s := snapshot{Done: 1, All: 4, Rate: 1, Workers: 3, Epoch: 2, Cluster: true, Trouble: "größer als die Zeile"}
+	for columns := range 120 {
+		if got := len([]rune(s.bar(columns))); got >= max(columns, 1) {
+			t.Errorf("%d columns: the bar has %d", columns, got)
+		}
+	}
+}
+
+func TestProgressElsewhereIsALineNowAndThen(t *testing.T) {
+	var out strings.Builder
+	p := newProgress(&out)
+	p.show(snapshot{Done: 1, All: 4})
+	if out.Len() > 0 {
+		t.Errorf("a short job: got %q, want nothing", out.String())
+	}
+	p.due = time.Now().Add(-time.Millisecond)
+	p.show(snapshot{Done: 1, All: 4})
+	p.show(snapshot{Done: 2, All: 4})
+	p.clear()
+	if got, want := out.String(), " 25%  1/4\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSpeedometerFollowsTheRate(t *testing.T) {
+	var m speedometer
+	now := time.Unix(1000, 0)
+	done := uint64(0)
+	run := func(seconds int, perSecond uint64) (rate float64) {
+		for range 2 * seconds {
+			now = now.Add(500 * time.Millisecond)
+			done += perSecond / 2
+			rate = m.observe(now, done)
+		}
+		return rate
+	}
+	if got := m.observe(now, 0); got != 0 {
+		t.Errorf("at first: got %v, want 0", got)
+	}
+	if got := run(5, 100); got != 100 {
+		t.Errorf("steady: got %v, want 100", got)
+	}
+	if got := run(30, 1000); got < 900 || got > 1000 {
+		t.Errorf("half a minute after a change: got %v, want about 1000", got)
+	}
+}

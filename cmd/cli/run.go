@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// defaultAttempts is how often a partition that fails is tried, unless told
+// otherwise.
+const defaultAttempts = 3
+
+func (a *app) runCommand() *cobra.Command {
+	var (
+		params   paramFlags
+		slots    int
+		attempts int
+	)
+	cmd := &cobra.Command{
+		Use:   "run JOB",
+		Short: "Run a whole job in this process, without a cluster",
+		Long: `Run a whole job in this process, without a cluster: the reference that the bytes
+of a cluster's result must equal. Progress goes to standard error, the result to
+standard output.`,
+		Example: "  bellwether run primes -p limit=1e9",
+		Args:    takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := a.job(args[0])
+			if err != nil {
+				return err
+			}
+			if slots < 1 || attempts < 1 {
+				return usagef("--slots and --max-attempts must be at least 1")
+			}
+			p, err := params.read(a, job)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return a.showOutcome(a.run(ctx, job, p, slots, attempts))
+		},
+		ValidArgsFunction: a.completeJob,
+	}
+	params.register(a, cmd)
+	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
+	cmd.Flags().IntVar(&attempts, "max-attempts", defaultAttempts, "how often to try a partition that fails")
+	return cmd
+}
+
+// localID stands for the ID of a job that ran in this process alone.
+const localID = "local"
+
+// run runs a job in this process, showing progress.
+func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, attempts int) outcome {
+	var done, all atomic.Uint64
+	local := jobs.Local{Slots: slots, Attempts: attempts, Progress: func(d, n uint64) {
+		all.Store(n)
+		for old := done.Load(); d > old && !done.CompareAndSwap(old, d); old = done.Load() {
+		}
+	}}
+	started := time.Now()
+	o := outcome{ID: localID, Job: job.Name(), Version: job.Version(), Submitted: timestamp(started), Started: timestamp(started)}
+
+	var speed speedometer
+	stop := a.follow(func() snapshot {
+		s := snapshot{State: store.Running, Done: done.Load(), All: all.Load()}
+		s.Rate = speed.observe(time.Now(), s.Done)
+		return s
+	})
+	result, err := local.Run(ctx, job, params)
+	stop()
+
+	o.Finished = timestamp(time.Now())
+	o.Executed = result.Executed
+	switch {
+	case err == nil:
+		o.State, o.Partitions = store.Completed, result.Partitions
+		o.Result, o.SHA256 = result.Result, sum(result.Result)
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		o.State, o.Partitions, o.Executed = store.Cancelled, all.Load(), done.Load()
+	default:
+		o.State, o.Partitions, o.Executed, o.Error = store.Failed, all.Load(), done.Load(), err.Error()
+	}
+	return o
+}
+
+// follow shows snapshots in the background until the function it returns is
+// called.
+func (a *app) follow(look func() snapshot) (stop func()) {
+	p := newProgress(a.Err)
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(p.every())
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				p.clear()
+				return
+			case <-tick.C:
+				p.show(look())
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-stopped
+	}
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+type workerFlags struct {
+	slots      int
+	http       string
+	lease      time.Duration
+	withParent bool
+	log        logFlags
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var flags workerFlags
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run one worker, which may come to lead",
+		Long: `Run one worker of a cluster, which may come to lead. It waits for NATS and storage
+as long as it takes, and goes on through their outages.
+
+SIGTERM or Ctrl-C stops it in order: it finishes the partitions that run, waits
+until what it has computed is durable, and hands over if it leads. A second
+signal ends it at once, which costs the others a moment of work.
+
+With --http, GET /healthz answers 200 while the process works, and GET /readyz
+200 while it is in contact with a leader; both say what is the matter.`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.slots < 1 || flags.slots > wire.MaxSlots {
+				return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
+			}
+			return a.worker(cmd.Context(), flags)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
+	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz and /readyz on, such as :8080")
+	cmd.Flags().DurationVar(&flags.lease, "lease", 0, "how long the lease lasts; the same for all workers of a cluster")
+	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
+	for _, hidden := range []string{"lease", "with-parent"} {
+		if err := cmd.Flags().MarkHidden(hidden); err != nil {
+			panic(err) // the flag was registered above
+		}
+	}
+	flags.log.register(cmd)
+	return cmd
+}
+
+// worker runs a worker until a signal, or the end of ctx, stops it in order; or a
+// second signal, or the end of its parent, at once. In the latter case it returns
+// with goroutines at work: the process is to end with it.
+func (a *app) worker(ctx context.Context, flags workerFlags) error {
+	log, err := flags.log.logger(a)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+
+	var orphaned chan struct{}
+	if flags.withParent {
+		orphaned = make(chan struct{})
+		go func() {
+			_, _ = io.Copy(io.Discard, a.In)
+			close(orphaned)
+		}()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- a.work(ctx, flags, log) }()
+	for stopping := false; ; {
+		select {
+		case err := <-ended:
+			return err
+		case <-orphaned:
+			return errors.New("the process that started this worker is gone")
+		case s := <-signals:
+			if stopping {
+				return fmt.Errorf("second signal (%v): ended without waiting for running partitions", s)
+			}
+			log.Info("Stopping in order", "signal", s.String())
+			stopping = true
+			stop()
+		}
+	}
+}
+
+// work connects, opens storage and works until ctx is done.
+func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) error {
+	at, subjects, err := a.at.resolve()
+	if err != nil {
+		return err
+	}
+	id := newWorkerID()
+	log = log.With("self", id)
+	nc, err := a.connectWorker(id, log)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+
+	st, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*store.Store, error) {
+		return openStore(ctx, nc, at.cluster, log)
+	})
+	if err != nil || st == nil {
+		return err
+	}
+	m := member{
+		id: id, subjects: subjects, cluster: at.cluster, slots: flags.slots, lease: flags.lease,
+		since: time.Now(), jobs: a.jobs, nc: nc, store: st, log: log,
+	}
+	return m.run(ctx, flags.http)
+}
+
+// connectWorker connects for good: it never gives up, and connects again
+// whenever the connection is lost.
+func (a *app) connectWorker(id string, log *slog.Logger) (*nats.Conn, error) {
+	last := ""
+	return a.nats.connect("bellwether worker "+id,
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // credentials may be set right while the worker waits
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("Connected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("Connected to NATS again", "url", nc.ConnectedUrlRedacted()) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() {
+				log.Warn("Lost the connection to NATS", "error", err)
+			}
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // called from one goroutine
+			if text := err.Error(); text != last {
+				last = text
+				log.Warn("NATS cannot be reached, trying again and again", "error", err)
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("NATS reports an error", "subject", subject, "error", err)
+		}),
+	)
+}
+
+// reconnectWait, and up to as much again by chance, passes between two tries to
+// reach NATS: short against a lease, long enough for a server with many clients.
+const reconnectWait = 250 * time.Millisecond
+
+// patiently opens something until that succeeds, ctx is done (then it is nil) or
+// it fails in a way that waiting does not mend.
+func patiently[T any](ctx context.Context, log *slog.Logger, what string, open func(context.Context) (*T, error)) (*T, error) {
+	const (
+		each = 5 * time.Second
+		most = 2 * time.Second
+	)
+	last := ""
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
+		tryCtx, cancel := context.WithTimeout(ctx, each)
+		opened, err := open(tryCtx)
+		cancel()
+		switch {
+		case err == nil:
+			return opened, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+			return nil, err
+		}
+		if text := err.Error(); text != last {
+			last = text
+			log.Warn(what, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// newWorkerID makes an ID that no other process has: the host's name, for people,
+// and chance.
+func newWorkerID() string {
+	var suffix [4]byte
+	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(hostname()))
+	name = strings.Trim(name[:min(len(name), 60)], "-")
+	if name == "" {
+		name = "worker"
+	}
+	return name + "-" + hex.EncodeToString(suffix[:])
+}
+
+// hostname is the host's name, or empty where that cannot be told.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+func (a *app) workersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "workers",
+		Short: "List the cluster's workers",
+		Args:  takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.dial()
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			answer, err := insist[wire.Workers](cmd.Context(), c, wire.AskWorkers, nil)
+			if err != nil {
+				return err
+			}
+			workers := answer.Workers
+			if workers == nil {
+				workers = []wire.WorkerInfo{}
+			}
+			return a.show(workers, func(w io.Writer) {
+				row(w, "ID", "HOST", "PID", "SLOTS", "LEADER", "STATE", "UP")
+				for _, k := range workers {
+					leads := ""
+					if k.Leader {
+						leads = "leads"
+					}
+					row(w, k.ID, k.Host, k.PID, k.Slots, leads, k.State, duration(time.Since(k.Since).Round(time.Second)))
+				}
+			})
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+}
