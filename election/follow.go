@@ -107,7 +107,7 @@ func (e *elector) whenToLook() time.Time {
 	if again := backoff(max(e.held-1, e.failures)); again > 0 {
 		wait += again/2 + e.chance(again)
 	}
-	return time.Now().Add(wait)
+	return later(time.Now().Add(wait), e.aside)
 }
 
 // watch pings the known leader until it has reason to replace it, or something
@@ -172,25 +172,31 @@ func (e *elector) judge(sent time.Time, err error) *candidacy {
 		if now.Sub(l.unanswered) < e.cfg.SilentAfter {
 			return nil
 		}
+		if !l.answered { // it may be this process that is cut off
+			return e.giveUpOn(Expired)
+		}
 		return e.giveUpOn(Silent)
 	}
 }
 
 // giveUpOn makes a candidacy to replace the leader, and tells the others to look.
+// Expired means to claim the lease only if it has expired.
 func (e *elector) giveUpOn(cause Cause) *candidacy {
 	l := e.leader
-	switch {
-	case l.leaseID == e.refused && e.held > 0:
-		cause = Expired // all but its expiry was tried
-	case l.resigned:
-		cause = Free
-	}
 	c := &candidacy{cause: cause, epoch: l.epoch, worker: l.worker, over: l.leaseID, sign: l.sign, decided: time.Now()}
-	if !l.suspected {
+	switch {
+	case cause == Expired:
+		c.over = ""
+	case e.held > 0 && l.leaseID == e.refused:
+		c.cause = Expired // the claim over it was refused: if it succeeds now, that is why
+	case l.resigned:
+		c.cause = Free
+	}
+	if c.over != "" && !l.suspected {
 		e.leader.suspected = true
 		e.peers.Suspect(l.epoch)
 	}
-	e.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", cause,
+	e.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
 		"detect", c.decided.Sub(c.sign))
 	return c
 }

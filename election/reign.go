@@ -43,7 +43,8 @@ func (e *elector) reign(ctx context.Context, term *Term, sent time.Time) {
 	}
 	e.passOn(ctx, term, done.successor, deposed)
 	if deposed == nil {
-		e.standAside(ctx)
+		aside := min(e.cfg.StandAside<<min(e.failed, 10), max(maxStandAside, e.cfg.StandAside))
+		e.aside = time.Now().Add(aside)
 	}
 }
 
@@ -170,14 +171,4 @@ func (e *elector) offerTo(ctx context.Context, successor string, offer wire.Offe
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.PingTimeout)
 	defer cancel()
 	return e.peers.Offer(ctx, successor, offer)
-}
-
-// standAside leaves leading to others for a while, unless one of them asks.
-func (e *elector) standAside(ctx context.Context) {
-	until := time.Now().Add(min(e.cfg.StandAside<<min(e.failed, 10), max(maxStandAside, e.cfg.StandAside)))
-	for !e.rest(ctx, until) {
-		if ctx.Err() != nil || e.known || e.offer != nil {
-			return
-		}
-	}
 }

@@ -56,11 +56,12 @@ type elector struct {
 	linked    bool
 	trustFrom time.Time // what was not heard before this instant is no evidence
 
-	held     int    // times in a row that a claim was refused though nobody was heard to lead
-	refused  string // the lease ID over which the last of those claims was made
-	failures int    // times in a row that storage could not be reached
-	failed   int    // leading functions in a row that returned an error in this process
-	trouble  string // the last one logged
+	aside    time.Time // until when leading is left to others
+	held     int       // times in a row that a claim was refused though nobody was heard to lead
+	refused  string    // the lease ID over which the last of those claims was made
+	failures int       // times in a row that storage could not be reached
+	failed   int       // leading functions in a row that returned an error in this process
+	trouble  string    // the last one logged
 }
 
 // leader is what is known of one who leads or led last.

@@ -18,16 +18,16 @@ func (e *elector) stand(ctx context.Context, c *candidacy) {
 	e.reign(ctx, term, sent)
 }
 
-// confirm waits a random moment, so that few try at once, and looks again whether
-// there is still reason to.
+// confirm waits a random moment, so that few try at once, and as long as this
+// process stands aside; then it looks again whether there is still reason to.
 func (e *elector) confirm(ctx context.Context, c *candidacy) bool {
 	moment := e.chance(min(e.cfg.Jitter*time.Duration(e.followers()), maxMoment))
-	for at := time.Now().Add(moment); !e.rest(ctx, at); {
+	for at := later(time.Now().Add(moment), e.aside); !e.rest(ctx, at); {
 		if ctx.Err() != nil || !e.stillWanted(c) {
 			return false
 		}
 	}
-	if c.cause == Silent {
+	if c.cause == Silent || c.over == "" {
 		return true // another ping would take its time to say the same
 	}
 	sent, err := e.ping(ctx)
