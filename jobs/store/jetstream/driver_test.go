@@ -363,7 +363,7 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	received := receiveLater(t, d)
 	server.Shutdown()
 	log.await(t, "queue is unavailable, waiting for it")
-	server = startServer(t, dir, port)
+	startServer(t, dir, port)
 	if err := eventually(t, func() error { return d.Send(t.Context(), []byte("after")) }); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,9 @@ import (
 const (
 	// consumerName is that of the queue's one consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullFor is how long the server keeps a request for a message.
-	pullFor = 30 * time.Second
-	// pullHeartbeat is how often it says that it still does. A server that was
-	// restarted does not: twice this time passes until the request is made again.
+	// pullHeartbeat is how often the server says that it still has the request for a
+	// message. One that was restarted does not: twice this time passes until the
+	// request is made again.
 	pullHeartbeat = time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -108,7 +107,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// errNothingYet: the server answers, and there was no message in pullFor.
+// errNothingYet: the server answers, and no message came while it had the request.
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -28,7 +27,7 @@ func (l *logger) Fatalf(format string, v ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first == nil {
-		l.first = errors.New(fmt.Sprintf(format, v...))
+		l.first = fmt.Errorf(format, v...)
 	}
 }
 

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+var update = flag.Bool("update", false, "write the golden files of formats that have none")
+
+// Times have nanoseconds, which are cut, and a zone, which is lost.
+var someTime = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.FixedZone("", 3600))
+
+const (
+	someID  = "0123456789abcdev"
+	otherID = "0123456789abcdf0"
+)
+
+func someSpec() Spec {
+	return Spec{
+		ID: someID, Job: "primes", Version: "1", Params: jobs.Params(`{"limit":1000}`),
+		Priority: -3, MaxAttempts: 5, MaxSkipped: 7, Submitted: someTime,
+	}
+}
+
+func somePlan() jobs.Plan { return jobs.Plan{Partitions: 1 << 40, Data: []byte{0, 1, 2}} }
+
+func someManifest() Manifest {
+	return Manifest{
+		Epoch: 3, Sequence: 1 << 60, State: Failed, Error: "partition 7: no", Partitions: 1 << 40,
+		Nodes: []StoredNode{
+			{Node: jobs.Node{Level: 20, Index: 0}, Data: []byte("partial")},
+			{Node: jobs.Node{Level: 3, Index: 1 << 17}, Blob: strings.Repeat("ab", 32)},
+			{Node: jobs.Leaf(1<<20 + 8), Empty: true},
+		},
+		Workers:  []Contributor{{"host-1", 17}, {"host-2", 1 << 33}},
+		Executed: 1<<20 + 12,
+		Skipped:  []uint64{1<<20 + 8},
+		Attempts: []Attempt{{Partition: 1<<20 + 9, Failed: 2, Error: "no"}},
+		Suspects: []Suspect{{Span: jobs.Span{Lo: 1 << 30, Hi: 1<<30 + 5}, Deaths: 1}},
+		Epochs:   []uint64{1, 3},
+		Started:  someTime, Finished: someTime.Add(90 * time.Second),
+		SHA256: strings.Repeat("cd", 32),
+	}
+}
+
+func someTerm() TermRecord {
+	return TermRecord{
+		Epoch: 4, Worker: "host-2", Cause: "the leader's process died", At: someTime,
+		Detect: 2 * time.Millisecond, Elect: 7 * time.Millisecond, Fence: 9 * time.Millisecond,
+		Resume: 12 * time.Millisecond, FirstAssignment: 15 * time.Millisecond, FirstResult: time.Second,
+	}
+}
+
+func somePoisoned() Poisoned {
+	return Poisoned{Reason: "no submission", Deliveries: 6, Job: someID, Body: []byte{0xff}, At: someTime}
+}
+
+// formats are all formats of records. What encode makes of a value must read back
+// as the value with its times cut to microseconds.
+var formats = []recordFormat{
+	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID}),
+	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
+	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued}),
+	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}),
+	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
+	format("submission", encodeSubmission, decodeSubmission, someID),
+}
+
+type recordFormat struct {
+	name   string
+	values []any
+	encode func(any) []byte
+	decode func([]byte) (any, error)
+}
+
+func format[T any](name string, encode func(T) []byte, decode func([]byte) (T, error), values ...T) (f recordFormat) {
+	f.name = name
+	for _, v := range values {
+		f.values = append(f.values, v)
+	}
+	f.encode = func(v any) []byte { return encode(v.(T)) }
+	f.decode = func(data []byte) (any, error) { return decode(data) }
+	return f
+}
+
+func TestRecordsRoundTrip(t *testing.T) {
+	for _, f := range formats {
+		for _, v := range f.values {
+			got, err := f.decode(f.encode(v))
+			if err != nil {
+				t.Errorf("%s: %v", f.name, err)
+			}
+			if want := cutTimes(v); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s reads back as\n%+v, want\n%+v", f.name, got, want)
+			}
+		}
+	}
+}
+
+// cutTimes returns a record with its times as they come back.
+func cutTimes(record any) any {
+	cut := func(t *time.Time) {
+		if !t.IsZero() {
+			*t = t.Truncate(time.Microsecond).UTC()
+		}
+	}
+	switch r := record.(type) {
+	case Spec:
+		cut(&r.Submitted)
+		return r
+	case Manifest:
+		cut(&r.Started)
+		cut(&r.Finished)
+		return r
+	case TermRecord:
+		cut(&r.At)
+		return r
+	case Poisoned:
+		cut(&r.At)
+		return r
+	}
+	return record
+}
+
+// TestGolden reads records as the first version of this program wrote them. It
+// must never be made to pass by changing a file: what is stored stays.
+func TestGolden(t *testing.T) {
+	for _, f := range formats {
+		file := filepath.Join("testdata", f.name+".v1")
+		want := f.encode(f.values[0])
+		if _, err := os.Stat(file); *update && errors.Is(err, os.ErrNotExist) {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.decode(data)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if want := cutTimes(f.values[0]); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s reads as\n%+v, want\n%+v", file, got, want)
+		}
+		if !bytes.Equal(want, data) {
+			t.Errorf("%s: the encoding has changed: let a new field be omitted where it is empty, or raise formatVersion", file)
+		}
+	}
+}
+
+func TestDamagedRecords(t *testing.T) {
+	for _, f := range formats {
+		good := f.encode(f.values[0])
+		bad := map[string][]byte{
+			"empty":                {},
+			"version 0":            append([]byte{0}, good[1:]...),
+			"version 2":            append([]byte{2}, good[1:]...),
+			"no body":              good[:1],
+			"half":                 good[:len(good)/2],
+			"trailing byte":        append(bytes.Clone(good), 0),
+			"not a map":            {1, 0x01},
+			"indefinite length":    {1, 0xbf, 0xff},
+			"JSON":                 []byte(`{"a":1}`),
+			"huge array announced": {1, 0x9b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		}
+		for what, data := range bad {
+			if _, err := f.decode(data); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, %s: %v, want ErrCorrupt", f.name, what, err)
+			}
+		}
+	}
+}
+
+// A record may be well formed and still be none that was ever written.
+func TestImpossibleRecords(t *testing.T) {
+	for what, decode := range map[string]func() error{
+		"state":           func() error { _, err := decodeManifest(encodeManifest(Manifest{State: "asleep"})); return err },
+		"no partitions":   func() error { _, err := decodePlan(encodePlan(jobs.Plan{})); return err },
+		"many partitions": func() error { _, err := decodePlan(encodePlan(jobs.Plan{Partitions: 1 << 63})); return err },
+		"ID of spec":      func() error { _, err := decodeSpec(encodeSpec(Spec{ID: "../x"})); return err },
+		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission("x")); return err },
+	} {
+		if err := decode(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", what, err)
+		}
+	}
+}
+
+// A field that a later version adds does not keep this one from reading.
+func TestUnknownFieldsArePassedOver(t *testing.T) {
+	data := encode(struct {
+		Epoch uint64 `cbor:"1,keyasint"`
+		State State  `cbor:"3,keyasint"`
+		New   []int  `cbor:"200,keyasint"`
+	}{9, Running, []int{1, 2}})
+	m, err := decodeManifest(data)
+	if err != nil || m.Epoch != 9 || m.State != Running {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func FuzzDecodeSpec(f *testing.F)       { fuzz(f, "spec") }
+func FuzzDecodePlan(f *testing.F)       { fuzz(f, "plan") }
+func FuzzDecodeManifest(f *testing.F)   { fuzz(f, "manifest") }
+func FuzzDecodeTerm(f *testing.F)       { fuzz(f, "term") }
+func FuzzDecodePoisoned(f *testing.F)   { fuzz(f, "poison") }
+func FuzzDecodeSubmission(f *testing.F) { fuzz(f, "submission") }
+
+// fuzz checks that a decoder never panics, fails with ErrCorrupt only, and that
+// what it takes is stable: it encodes to bytes that read and encode the same.
+func fuzz(f *testing.F, name string) {
+	for _, format := range formats {
+		if format.name != name {
+			continue
+		}
+		for _, v := range format.values {
+			f.Add(format.encode(v))
+		}
+		f.Add([]byte{})
+		f.Add([]byte{1, 0xa0})
+		f.Add([]byte{2, 0xa0})
+		f.Fuzz(func(t *testing.T, data []byte) {
+			v, err := format.decode(data)
+			if err != nil {
+				if !errors.Is(err, ErrCorrupt) {
+					t.Fatalf("%v is no ErrCorrupt", err)
+				}
+				return
+			}
+			encoded := format.encode(v)
+			again, err := format.decode(encoded)
+			if err != nil {
+				t.Fatalf("%+v is encoded as %x, which is refused: %v", v, encoded, err)
+			}
+			if !bytes.Equal(format.encode(again), encoded) {
+				t.Fatalf("%+v and %+v encode differently", v, again)
+			}
+		})
+		return
+	}
+	f.Fatalf("no format %q", name)
+}
