@@ -18,10 +18,13 @@ import (
 
 // activeJob is a job that this leader works on.
 type activeJob struct {
-	spec  store.Spec
-	job   jobs.Job
-	tree  jobs.Tree
-	blobs atomic.Bool // some partial is in a blob
+	spec store.Spec
+	job  jobs.Job
+	tree jobs.Tree
+
+	blobs     atomic.Bool  // some partial is in a blob
+	unloading sync.RWMutex // held for reading while one is written
+	over      bool         // no more may be
 
 	submission *store.Submission // nil where this leader did not receive it
 	waiting    []func(error)     // who waits for the job's end, after cancelling it
@@ -196,6 +199,9 @@ func (r *reign) end(e ledger.End) {
 			return
 		}
 		r.post(ended{e.Job, j.manifest.State, j.manifest.Error})
+		j.unloading.Lock()
+		j.over = true
+		j.unloading.Unlock()
 		r.tidy(e.Job, j.submission, j.blobs.Load())
 	})
 }

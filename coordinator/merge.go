@@ -73,9 +73,15 @@ func (r *reign) load(j *activeJob, p partial) (data []byte, err error) {
 	return data, err
 }
 
-// unload puts a partial of more than limit bytes into a blob.
+// unload puts a partial of more than limit bytes into a blob, unless the job has
+// ended: then its blobs are being removed.
 func (r *reign) unload(j *activeJob, p partial, limit int) (partial, error) {
 	if len(p.data) <= limit || p.blob != "" {
+		return p, nil
+	}
+	j.unloading.RLock()
+	defer j.unloading.RUnlock()
+	if j.over {
 		return p, nil
 	}
 	err := r.persist("write partial", func(ctx context.Context) (err error) {

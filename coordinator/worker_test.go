@@ -1,0 +1,206 @@
+package coordinator_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// testWorker speaks a worker's side of the protocol, one report at a time and
+// only when told to, so that tests choose every moment.
+type testWorker struct {
+	t        *testing.T
+	nc       *nats.Conn
+	store    *store.Store
+	subjects wire.Subjects
+	id       string
+	job      jobs.Job
+
+	epoch, sequence uint64
+	openings        map[string]wire.Opening
+	held            []wire.HeldSpan
+	items           map[string][]wire.Item // all that it ever had to say, from number 1
+	received        map[string]uint64
+	durable         map[string]uint64
+	ended           map[string]bool
+}
+
+func newTestWorker(c *testCluster, id string, job jobs.Job) *testWorker {
+	c.t.Helper()
+	sub, err := c.nc.Subscribe(c.subjects.Nudge(id), func(m *nats.Msg) { _ = m.Respond(wire.Encode(wire.Pong{})) })
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = sub.Unsubscribe() })
+	return &testWorker{
+		t: c.t, nc: c.nc, store: c.store, subjects: c.subjects, id: id, job: job,
+		openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
+		received: map[string]uint64{}, durable: map[string]uint64{}, ended: map[string]bool{},
+	}
+}
+
+// follow turns to the leader of an epoch.
+func (w *testWorker) follow(epoch uint64) {
+	w.epoch, w.sequence = epoch, 0
+	w.received = map[string]uint64{}
+}
+
+func (w *testWorker) next() wire.Report {
+	w.sequence++
+	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Spans: w.held}
+	if w.sequence == 1 {
+		r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 2, Knows: []wire.JobKind{{Name: w.job.Name(), Version: w.job.Version()}}}
+	}
+	for id, items := range w.items {
+		if !w.ended[id] {
+			r.Jobs = append(r.Jobs, wire.JobReport{Job: id, First: w.received[id] + 1, Items: items[w.received[id]:]})
+		}
+	}
+	return r
+}
+
+// report reports and takes in the receipt.
+func (w *testWorker) report() wire.Receipt {
+	w.t.Helper()
+	receipt := w.send(w.next())
+	if receipt.Refused != "" {
+		w.t.Fatalf("report refused: %s", receipt.Refused)
+	}
+	for _, o := range receipt.Opens {
+		w.openings[o.Job] = o
+	}
+	for _, a := range receipt.Assigned {
+		w.held = append(w.held, wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span})
+		if w.items[a.Job] == nil {
+			w.items[a.Job] = []wire.Item{}
+		}
+	}
+	for _, c := range receipt.Cuts {
+		for i := range w.held {
+			if h := &w.held[i]; h.ID == c.ID {
+				h.Span.Hi = max(h.Span.Lo, min(h.Span.Hi, c.Hi))
+			}
+		}
+	}
+	for _, j := range receipt.Jobs {
+		w.received[j.Job], w.durable[j.Job] = j.Received, max(w.durable[j.Job], j.Durable)
+		w.ended[j.Job] = w.ended[j.Job] || j.Ended
+	}
+	w.forgetEmpty()
+	return receipt
+}
+
+// reportUntilHeld reports until it has been given something.
+func (w *testWorker) reportUntilHeld() {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); len(w.held) == 0; w.report() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("worker %s was given nothing", w.id)
+		}
+	}
+}
+
+func (w *testWorker) forgetEmpty() {
+	left := w.held[:0]
+	for _, h := range w.held {
+		if !h.Span.Empty() && !w.ended[h.Job] {
+			left = append(left, h)
+		}
+	}
+	w.held = left
+}
+
+// send sends a report until it is answered, as workers do.
+func (w *testWorker) send(r wire.Report) wire.Receipt {
+	w.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		msg, err := w.nc.Request(w.subjects.Report(r.Epoch), wire.Encode(r), time.Second)
+		if err != nil {
+			time.Sleep(time.Millisecond) // nobody listens yet
+			continue
+		}
+		receipt, err := wire.Decode[wire.Receipt](msg.Data)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return receipt
+	}
+	w.t.Fatalf("report %d to epoch %d was not answered", r.Sequence, r.Epoch)
+	return wire.Receipt{}
+}
+
+// work runs at most that many of the partitions it holds.
+func (w *testWorker) work(most uint64) {
+	w.t.Helper()
+	for i := range w.held {
+		h := &w.held[i]
+		span := jobs.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+most)}
+		most -= span.Len()
+		w.run(h, span)
+		h.Span.Lo = span.Hi
+	}
+	w.forgetEmpty()
+}
+
+func (w *testWorker) run(h *wire.HeldSpan, span jobs.Span) {
+	w.t.Helper()
+	o := w.openings[h.Job]
+	task, err := w.job.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = task.Close() }()
+	stack := task.NewStack()
+	var never atomic.Bool
+	for !span.Empty() {
+		next, err := stack.Run(context.Background(), span, &never)
+		w.drain(h.Job, stack)
+		if err != nil {
+			w.items[h.Job] = append(w.items[h.Job], wire.Item{Failure: &wire.Failure{
+				Partition: next, Error: err.Error(), Permanent: jobs.IsPermanent(err),
+			}})
+			next++
+		}
+		span.Lo = next
+	}
+}
+
+func (w *testWorker) drain(job string, stack jobs.Stack) {
+	w.t.Helper()
+	partials, err := stack.Drain()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, p := range partials {
+		partial := wire.NewPartial(p.Node, p.Data)
+		if len(p.Data) > 256<<10 {
+			blob, err := w.store.PutPartial(context.Background(), job, p.Data)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			partial = wire.Partial{Node: p.Node, Blob: blob}
+		}
+		w.items[job] = append(w.items[job], wire.Item{Partial: &partial})
+	}
+}
+
+// workUntilEnded works and reports until the job has ended.
+func (w *testWorker) workUntilEnded(job string) {
+	w.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !w.ended[job] {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("job %s has not ended", job)
+		}
+		w.report()
+		w.work(jobs.MaxPartitions)
+	}
+}
