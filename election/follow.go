@@ -14,8 +14,9 @@ type candidacy struct {
 	waited  bool      // a random moment, or needs none
 	epoch   uint64    // of the leader to replace
 	worker  string    // that led it
-	over    string    // its lease ID
-	sign    time.Time // its last sign of life; zero where none was looked for
+	leaseID string    // under which it did
+	over    string    // the lease ID to claim over; empty: only a free lease
+	sign    time.Time // the leader's last sign of life; zero where none was looked for
 	decided time.Time
 }
 
@@ -42,7 +43,11 @@ func (e *elector) follow(ctx context.Context) *candidacy {
 // takeUp makes a candidacy of an offer. The lease was changed for this worker
 // alone, so there is nothing to wait for.
 func (e *elector) takeUp(offer wire.Offer) *candidacy {
-	c := &candidacy{cause: Handover, waited: true, epoch: offer.Epoch, over: offer.LeaseID, decided: time.Now()}
+	c := &candidacy{
+		cause: Handover, waited: true,
+		epoch: offer.Epoch, leaseID: offer.LeaseID, over: offer.LeaseID,
+		decided: time.Now(),
+	}
 	if offer.Epoch == e.leader.epoch {
 		c.worker = e.leader.worker
 	}
@@ -94,12 +99,23 @@ func (e *elector) search(ctx context.Context) *candidacy {
 	}
 	found.workers = e.leader.workers
 	e.leader = found
-	c := &candidacy{cause: Free, waited: true, epoch: record.Epoch, worker: record.Holder, over: record.LeaseID, decided: now}
-	if record.Epoch == 0 {
+	c := &candidacy{
+		cause: Free, waited: true,
+		epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID,
+		decided: now,
+	}
+	switch {
+	case record.Epoch == 0:
 		c.cause = First
+	case e.wasRefused(record.LeaseID):
+		c.cause = Expired
 	}
 	return c
 }
+
+// wasRefused reports whether the last claim failed though the lease is still held
+// under that ID. If the next one succeeds, it is because the lease has expired.
+func (e *elector) wasRefused(leaseID string) bool { return e.held > 0 && e.refused == leaseID }
 
 // whenToLook is when to read the record if nothing is heard until then.
 func (e *elector) whenToLook() time.Time {
@@ -183,12 +199,16 @@ func (e *elector) judge(sent time.Time, err error) *candidacy {
 // Expired means to claim the lease only if it has expired.
 func (e *elector) giveUpOn(cause Cause) *candidacy {
 	l := e.leader
-	c := &candidacy{cause: cause, epoch: l.epoch, worker: l.worker, over: l.leaseID, sign: l.sign, decided: time.Now()}
+	c := &candidacy{
+		cause: cause,
+		epoch: l.epoch, worker: l.worker, leaseID: l.leaseID, over: l.leaseID,
+		sign: l.sign, decided: time.Now(),
+	}
 	switch {
 	case cause == Expired:
 		c.over = ""
-	case e.held > 0 && l.leaseID == e.refused:
-		c.cause = Expired // the claim over it was refused: if it succeeds now, that is why
+	case e.wasRefused(l.leaseID):
+		c.cause = Expired
 	case l.resigned:
 		c.cause = Free
 	}

@@ -58,7 +58,7 @@ type elector struct {
 
 	aside    time.Time // until when leading is left to others
 	held     int       // times in a row that a claim was refused though nobody was heard to lead
-	refused  string    // the lease ID over which the last of those claims was made
+	refused  string    // the lease ID of the leader that the last of those claims was to replace
 	failures int       // times in a row that storage could not be reached
 	failed   int       // leading functions in a row that returned an error in this process
 	trouble  string    // the last one logged

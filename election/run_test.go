@@ -553,3 +553,52 @@ func TestStoppedBeforeItLeads(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinsFrozenLeader has nobody who ever heard the leader: it may be the one
+// that joined who is cut off, so the lease is waited out.
+func TestJoinsFrozenLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		first := f.join("worker-0")
+		f.await(1, time.Second)
+		first.freeze()
+		begun := time.Now()
+		f.join("worker-1")
+		second := f.await(2, duration+5*time.Second)
+		if took := time.Since(begun); took < window {
+			t.Errorf("it took over after %v", took)
+		}
+		mustCause(t, second, election.Expired, "worker-0")
+		first.wake()
+		f.mustKeep(2, time.Minute)
+	})
+}
+
+// TestOfferedWhileAside has one that stepped down being asked to lead again.
+func TestOfferedWhileAside(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		f.joinAll(2)
+		leader := f.await(1, time.Second).member
+		leader.stepUp <- ""
+		second := f.await(2, time.Second).member
+		second.stepUp <- leader.id
+		third := f.await(3, 100*time.Millisecond)
+		mustCause(t, third, election.Handover, second.id)
+		if third.member != leader {
+			t.Errorf("%s leads", third.member.id)
+		}
+		f.mustKeep(3, time.Minute)
+	})
+}
+
+// TestStaleOffer has an offer that comes when its lease ID is worth nothing.
+func TestStaleOffer(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		members := f.joinAll(3)
+		f.await(1, time.Second)
+		time.Sleep(time.Second)
+		for _, m := range members {
+			m.events <- election.OfferReceived{Offer: wire.Offer{Epoch: 1, LeaseID: "stale"}}
+		}
+		f.mustKeep(1, time.Minute)
+	})
+}

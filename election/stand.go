@@ -79,7 +79,7 @@ func (e *elector) claim(ctx context.Context, c *candidacy) (term *Term, sent tim
 			e.log.Info("Somebody else has the lease", "epoch", c.epoch, "cause", c.cause)
 			e.failures = 0
 			e.held++
-			e.refused = c.over
+			e.refused = c.leaseID
 			e.known = e.leader.epoch > c.epoch
 			return nil, sent
 		}

@@ -1,0 +1,47 @@
+package election
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConfigDefaults(t *testing.T) {
+	for _, duration := range []time.Duration{0, 100 * time.Millisecond, time.Second, 15 * time.Second, time.Minute} {
+		if err := (Config{ID: "worker-0", Duration: duration}).withDefaults().validate(); err != nil {
+			t.Errorf("duration %v: %v", duration, err)
+		}
+	}
+}
+
+func TestConfigRefusals(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"ID":          func(c *Config) { c.ID = "a.b" },
+		"Duration":    func(c *Config) { c.Duration = time.Millisecond },
+		"Margin":      func(c *Config) { c.Margin = -1 },
+		"RenewEvery":  func(c *Config) { c.RenewEvery = 9 * time.Second },
+		"CallTimeout": func(c *Config) { c.CallTimeout = 6 * time.Second },
+		"PingTimeout": func(c *Config) { c.PingTimeout = 1500 * time.Millisecond },
+		"SilentAfter": func(c *Config) { c.SilentAfter = 15 * time.Second },
+		"StableFor":   func(c *Config) { c.StableFor = -time.Second },
+		"Jitter":      func(c *Config) { c.Jitter = 2 * time.Second },
+		"StandAside":  func(c *Config) { c.StandAside = -time.Second },
+		"PingRate":    func(c *Config) { c.PingRate = math.NaN() },
+	} {
+		c := Config{ID: "worker-0"}
+		change(&c)
+		err := Run(context.Background(), nil, nil, c, nil)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a wrong %s: got error %v", name, err)
+		}
+	}
+}
+
+func TestNewLeaseID(t *testing.T) {
+	a, b := newLeaseID(), newLeaseID()
+	if a == b || len(a) != 36 || a[14] != '4' || !strings.Contains("89ab", a[19:20]) {
+		t.Errorf("got %q and %q", a, b)
+	}
+}
