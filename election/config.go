@@ -32,8 +32,8 @@ type Config struct {
 	CallTimeout time.Duration
 
 	// PingRate is the pings per second that a leader gets from all followers
-	// together, about, whatever their number. A dead process is noticed after 1/(2
-	// PingRate) s on average. Default 40, at most 1000.
+	// together, about, whatever their number. A dead process is noticed after
+	// 1/PingRate seconds, about. Default 40, at most 1000.
 	PingRate float64
 	// PingTimeout is how long a ping may take. A ping under way when the leader's
 	// process dies is not answered, so this is short; but a busy leader must be able

@@ -25,18 +25,18 @@ func (e *elector) reign(ctx context.Context, term *Term, sent time.Time) {
 	term.depose = trust.end
 	done := e.guard(ctx, trust, term, sent)
 	deposed := context.Cause(trust)
-	trust.end(context.Canceled)
+	trust.end(context.Canceled) // ends what the leading function left behind
 	if e.leader.epoch == term.Epoch {
 		e.known = false
 	}
 	e.offer = nil
 
 	switch {
+	case deposed != nil:
+		e.log.Warn("Deposed", "epoch", term.Epoch, "cause", deposed)
 	case done.err == nil:
 		e.failed = 0
-		e.log.Info("Leadership ended", "epoch", term.Epoch, "deposed", deposed)
-	case deposed != nil:
-		e.log.Info("Leadership ended", "epoch", term.Epoch, "deposed", deposed, "error", done.err)
+		e.log.Info("Stepped down", "epoch", term.Epoch)
 	default:
 		e.failed++
 		e.log.Error("Leading failed", "epoch", term.Epoch, "error", done.err)

@@ -1,0 +1,191 @@
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/kvlease"
+	"github.com/bellwether-compute/bellwether/election/natspeers"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// TestTakeoverOverNATS runs elections on a NATS server, and closes the leader's
+// connection as the death of its process would.
+func TestTakeoverOverNATS(t *testing.T) {
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+
+	led := make(chan led, 100)
+	workers := make(map[string]*natsWorker)
+	for i := range 4 {
+		w := startNATSWorker(t, srv.ClientURL(), fmt.Sprintf("worker-%d", i), led)
+		workers[w.id] = w
+	}
+	var took []time.Duration
+	leader := nextLed(t, led)
+	for epoch := uint64(2); epoch <= 6; epoch++ {
+		time.Sleep(300 * time.Millisecond) // as long as a new leader has to begin answering
+		died := time.Now()
+		workers[leader.worker].nc.Close()
+		workers[leader.worker].stop()
+		w := startNATSWorker(t, srv.ClientURL(), fmt.Sprintf("worker-new-%d", epoch), led)
+		workers[w.id] = w
+		next := nextLed(t, led)
+		if next.epoch != epoch || next.cause != election.Died || next.over != leader.worker {
+			t.Fatalf("got %+v after %+v", next, leader)
+		}
+		took = append(took, next.at.Sub(died))
+		leader = next
+	}
+	slices.Sort(took)
+	t.Logf("takeovers took %v", took)
+	if median := took[len(took)/2]; median > time.Second {
+		t.Errorf("the median of takeovers is %v", median)
+	}
+
+	begun := time.Now()
+	var successor string
+	for id, w := range workers {
+		if id != leader.worker && w.ctx.Err() == nil {
+			successor = id
+		}
+	}
+	workers[leader.worker].successor <- successor
+	workers[leader.worker].stop()
+	next := nextLed(t, led)
+	if next.cause != election.Handover || next.worker != successor {
+		t.Fatalf("got %+v, want a handover to %s", next, successor)
+	}
+	t.Logf("the handover took %v", next.at.Sub(begun))
+}
+
+// led says that a term began.
+type led struct {
+	worker, over string
+	epoch        uint64
+	cause        election.Cause
+	at           time.Time
+}
+
+func nextLed(t *testing.T, all <-chan led) led {
+	t.Helper()
+	select {
+	case l := <-all:
+		return l
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody leads")
+		return led{}
+	}
+}
+
+type natsWorker struct {
+	id        string
+	nc        *nats.Conn
+	ctx       context.Context
+	stop      func()
+	successor chan string
+}
+
+// startNATSWorker starts a worker whose leading function sends beacons and
+// answers pings.
+func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := kvlease.Open(t.Context(), js, kvlease.Config{Bucket: "test_lease"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects, err := wire.NewSubjects("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers, err := natspeers.New(nc, subjects, id, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := election.Config{ID: id}
+	if testing.Verbose() {
+		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	w := &natsWorker{id: id, nc: nc, successor: make(chan string, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	exited := make(chan struct{})
+	w.ctx = ctx
+	w.stop = func() {
+		cancel()
+		<-exited
+		peers.Close()
+		nc.Close()
+	}
+	t.Cleanup(w.stop)
+	lead := func(ctx context.Context, term *election.Term) (string, error) {
+		pings := make(chan *nats.Msg, 100)
+		subscription, err := nc.ChanSubscribe(subjects.Ping(term.Epoch), pings)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = subscription.Unsubscribe() }()
+		beacon := wire.Encode(wire.Beacon{
+			Epoch: term.Epoch, Worker: id, LeaseID: term.Record.LeaseID, Workers: 4, Next: time.Second,
+		})
+		leds <- led{id, term.Over, term.Epoch, term.Cause, time.Now()}
+		beat := time.NewTicker(100 * time.Millisecond)
+		defer beat.Stop()
+		for n := 0; ; {
+			if n%10 == 0 {
+				_ = nc.Publish(subjects.Beacon(), beacon) // fails once the connection is closed
+			}
+			term.Beat()
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-term.Stopping():
+				select {
+				case successor := <-w.successor:
+					return successor, nil
+				default:
+					return "", nil
+				}
+			case ping := <-pings:
+				_ = ping.Respond(wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: id}))
+			case <-beat.C:
+				n++
+			}
+		}
+	}
+	go func() {
+		defer close(exited)
+		if err := election.Run(ctx, lease, peers, cfg, lead); err != nil {
+			t.Error(err)
+		}
+	}()
+	return w
+}
