@@ -113,7 +113,9 @@ func (s *stack[T]) push(n Node, value T) error {
 		s.merging = false
 		top--
 	}
-	clear(s.values[top:])
+	if top+1 < len(s.values) {
+		clear(s.values[top+1:]) // keeps no partial alive; the one at top is replaced
+	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil
 }
