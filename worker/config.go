@@ -46,7 +46,6 @@ type Config struct {
 
 // Bounds of Config.
 const (
-	maxSlots            = 1 << 12
 	minDrainTimeout     = time.Second
 	defaultDrainTimeout = 20 * time.Second
 )
@@ -61,26 +60,26 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	switch {
 	case c.Subjects == wire.Subjects{}:
-		return c, errors.New("Subjects are missing")
+		return c, errors.New("no Subjects")
 	case !wire.ValidWorker(c.ID):
-		return c, fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
-	case c.Slots < 1 || c.Slots > maxSlots:
-		return c, fmt.Errorf("Slots: want 1 to %d, got %d", maxSlots, c.Slots)
+		return c, fmt.Errorf("worker ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
+	case c.Slots < 1 || c.Slots > wire.MaxSlots:
+		return c, fmt.Errorf("want 1 to %d Slots, got %d", wire.MaxSlots, c.Slots)
 	case c.DrainTimeout < minDrainTimeout:
-		return c, fmt.Errorf("DrainTimeout: want at least %v, got %v", minDrainTimeout, c.DrainTimeout)
+		return c, fmt.Errorf("want a DrainTimeout of at least %v, got %v", minDrainTimeout, c.DrainTimeout)
 	case c.Logger == nil:
-		return c, errors.New("Logger is missing")
+		return c, errors.New("no Logger")
 	case len(c.Jobs) == 0:
-		return c, errors.New("Jobs: want at least one definition")
+		return c, errors.New("no Jobs")
 	}
 	known := make(map[wire.JobKind]bool)
 	for _, job := range c.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
 		if kind.Name == "" {
-			return c, errors.New("Jobs: a definition was not made by jobs.New")
+			return c, errors.New("one of the Jobs was not made by jobs.New")
 		}
 		if known[kind] {
-			return c, fmt.Errorf("Jobs: %s version %s is there twice", kind.Name, kind.Version)
+			return c, fmt.Errorf("job %s version %s is there twice", kind.Name, kind.Version)
 		}
 		known[kind] = true
 	}

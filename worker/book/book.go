@@ -115,6 +115,9 @@ func (b *Book) Drain() {
 	}
 }
 
+// Draining reports whether [Book.Drain] was called.
+func (b *Book) Draining() bool { return b.draining }
+
 // Drained reports whether the worker drains and the leader followed knows that
 // it holds nothing and has made durable what it kept.
 func (b *Book) Drained() bool { return b.parted && !b.underWay && b.Empty() }

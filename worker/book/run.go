@@ -166,12 +166,14 @@ func (b *Book) Release(r *Run) {
 	j.queue = insert(j.queue, r)
 }
 
-// Abandon gives up all that a run has not delivered, because of a failure at its
-// first partition that has no other remedy. The run is still to be released.
+// Abandon gives up all that a run has not delivered, because of a failure that
+// has no other remedy. It is reported as that of the first of these partitions.
+// The run is still to be released.
 func (b *Book) Abandon(r *Run, f wire.Failure) {
 	if r.gone {
 		return
 	}
+	f.Partition = r.lo
 	b.keep(r.job, item{Item: wire.Item{Failure: &f}, span: r.id})
 	b.letGo(r)
 	b.urgent = true
