@@ -7,6 +7,9 @@
 //	bellwether-C-large    the chunks of values too large for one message
 //	bellwether-C-queue    a work queue of submissions, with one durable consumer
 //
+// A user with limited rights needs $KV.bellwether-C.> and bellwether.C.store.>
+// besides JetStream's own $JS.API.> and $JS.ACK.>.
+//
 // The bucket's revisions are the versions: a Put is one message that JetStream
 // stores only if the key's last revision is the expected one. The first byte of
 // a stored value tells what follows: the value, or a pointer to chunks. Chunks are
