@@ -19,7 +19,7 @@ import (
 
 const (
 	demoJob     = "primes"
-	demoLimit   = "2e10" // about 20 s on two cores
+	demoLimit   = "1.2e11" // about 20 s on two cores
 	demoWorkers = 4
 	// demoPatience bounds each wait of the demo but that for the job.
 	demoPatience = 30 * time.Second
@@ -249,19 +249,23 @@ func (s *story) say(format string, args ...any) {
 
 // failover tells how the change of leader went.
 func (s *story) failover(c change) {
-	s.say("epoch %d is led by %s (cause: %s); after the old leader's last sign of life", c.Epoch, c.Worker, c.Cause)
-	held := c.Detect + c.Elect
-	for _, moment := range []struct {
-		what string
-		ms   float64
+	s.say("epoch %d is led by %s (cause: %s); since the old leader's last sign of life:", c.Epoch, c.Worker, c.Cause)
+	total := 0.0
+	for _, step := range []struct {
+		until string
+		ms    float64
 	}{
 		{"it was believed dead", c.Detect},
-		{"the lease was taken over", held},
-		{"the old leader's writes were fenced off", held + c.Fence},
-		{"work could be handed out again", held + c.Fence + c.Resume},
-		{"the first worker reported something new", held + c.FirstResult},
+		{"the lease was taken over", c.Elect},
+		{"the old leader's writes were fenced off", c.Fence},
+		{"work could be handed out again", c.Resume},
+		{"a worker was given work", c.FirstAssignment},
+		{"a worker reported something new", c.FirstResult},
 	} {
-		s.printf("         %8.1f ms  %s\n", moment.ms, moment.what)
+		if step.ms > 0 {
+			total += step.ms
+			s.printf("         %8.1f ms  %s\n", total, step.until)
+		}
 	}
 }
 

@@ -27,10 +27,10 @@ import (
 // testFlock is a NATS server in the test's process and worker processes, which
 // are the test binary.
 type testFlock struct {
-	t      *testing.T
-	server *embedded.Server
-	*flock.Flock
+	t     *testing.T
+	url   string // of the NATS server
 	trace string // a folder: what every process executed
+	*flock.Flock
 }
 
 // flockPatience bounds each wait of a test: a loaded machine is slow.
@@ -55,7 +55,7 @@ func newTestFlock(t *testing.T, workers int, flags ...string) *testFlock {
 		t.Fatal(err)
 	}
 	output := &testOutput{t: t}
-	f := &testFlock{t: t, server: server, trace: t.TempDir(), Flock: flock.New(flock.Config{
+	f := &testFlock{t: t, url: server.URL(), trace: t.TempDir(), Flock: flock.New(flock.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=test", "BELLWETHER_STORAGE=jetstream"},
@@ -135,7 +135,7 @@ func (f *testFlock) until(what string, holds func() bool) {
 func (f *testFlock) ask(answer any, args ...string) (status int) {
 	f.t.Helper()
 	var out, errs bytes.Buffer
-	args = append(args, "-o", "json", "--nats", f.server.URL(), "--cluster", "test", "--timeout", "20s")
+	args = append(args, "-o", "json", "--nats", f.url, "--cluster", "test", "--timeout", "20s")
 	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
 	if out.Len() == 0 {
 		if status == 0 {

@@ -17,7 +17,7 @@ import (
 // it is refused, and nothing is lost.
 func TestGarbageOnEverySubject(t *testing.T) {
 	f := newTestFlock(t, workers)
-	nc, err := nats.Connect(f.server.URL())
+	nc, err := nats.Connect(f.url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type change struct {
 	Elect           float64   `json:"elect_ms"`            // from then until the lease was held
 	Fence           float64   `json:"fence_ms"`            // from then until no earlier leader could write
 	Resume          float64   `json:"resume_ms"`           // from then until work could be handed out
-	FirstAssignment float64   `json:"first_assignment_ms"` // from the lease held until a worker was given work
-	FirstResult     float64   `json:"first_result_ms"`     // from the lease held until a worker reported a new result
+	FirstAssignment float64   `json:"first_assignment_ms"` // from then until a worker was given work
+	FirstResult     float64   `json:"first_result_ms"`     // from then until a worker reported a new result
 }
 
 func newChange(t store.TermRecord) change {
@@ -43,8 +43,8 @@ func (a *app) historyCommand() *cobra.Command {
 steps took, in milliseconds. The steps follow one another: detect, from the last sign of
 life of the leader before until it is believed dead; elect, until the lease is
 held; fence, until no earlier leader can write; resume, until work can be handed
-out. From the lease held on: first work, until a worker is given some; first
-result, until a worker reports something new.`,
+out; first work, until a worker is given some; first result, until a worker
+reports something new.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.open(cmd.Context())

@@ -14,13 +14,14 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-// TestMain makes the test binary the program under test as well: a user's own
-// program with one job.
+// TestMain makes the test binary the program under test as well: a program with a
+// job of its own besides the one that the demo needs.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"bellwether": func() { cli.Main(jobs.MustNew(squares)) },
+		"bellwether": func() { cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition)) },
 	})
 }
 

@@ -1,0 +1,14 @@
+// Bellwether runs one big computation on many workers: the command line, with
+// the built-in jobs.
+package main
+
+import (
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
+)
+
+func main() {
+	cli.Main(jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
+}

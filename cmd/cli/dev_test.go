@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestDevReplacesADeadWorker kills a worker process of dev, and then dev itself:
+// its workers go with it.
+func TestDevReplacesADeadWorker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	output := &testOutput{t: t}
+	t.Cleanup(output.print)
+	dev := exec.Command("bellwether", "dev", "--workers", "2", "--port", "0", "--data", t.TempDir(), "--cluster", "test", "-o", "json")
+	dev.Stderr = output
+	stdout, err := dev.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = dev.Process.Kill()
+		_ = dev.Wait()
+	}()
+	var greeting struct {
+		NATS string `json:"nats"`
+	}
+	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&greeting); err != nil {
+		t.Fatalf("dev did not start: %v", err)
+	}
+	f := &testFlock{t: t, url: greeting.NATS}
+	f.awaitWorkers(2)
+	before := f.pids()
+	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f.until("another worker is there", func() bool {
+		now := f.pids()
+		return len(now) == 2 && now[0] != before[0] && now[1] != before[0]
+	})
+
+	workers := f.pids()
+	if err := dev.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(flockPatience)
+	for _, pid := range workers {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				t.Fatalf("worker process %d outlives dev", pid)
+			}
+			time.Sleep(20 * time.Millisecond) // between two looks
+		}
+	}
+}
+
+// alive reports whether a process exists and is more than an entry that its new
+// parent has yet to collect.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "linux"
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // the name before it may hold anything
+	return !bytes.HasPrefix(rest, []byte("Z"))
+}
+
+// pids are the process IDs of the workers that a leader knows.
+func (f *testFlock) pids() []int {
+	f.t.Helper()
+	var workers []struct {
+		PID   int    `json:"pid"`
+		State string `json:"state"`
+	}
+	f.do(&workers, "workers")
+	var pids []int
+	for _, w := range workers {
+		if w.State == "idle" || w.State == "busy" {
+			pids = append(pids, w.PID)
+		}
+	}
+	return pids
+}
