@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hideFor is short for the tests' sake.
-const hideFor = time.Second
+const hideFor = 2 * time.Second
 
 func startServer(t testing.TB, dir string, port int) *embedded.Server {
 	t.Helper()
@@ -70,10 +71,9 @@ func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
 // opener opens clusters of their own on one server.
 func opener(t *testing.T) func(t *testing.T) *jetstream.Driver {
 	server := startServer(t, t.TempDir(), 0)
-	clusters := 0
+	var clusters atomic.Int64
 	return func(t *testing.T) *jetstream.Driver {
-		clusters++
-		return open(t, connect(t, server.URL()), jetstream.Config{Cluster: fmt.Sprintf("c%d", clusters)})
+		return open(t, connect(t, server.URL()), jetstream.Config{Cluster: fmt.Sprintf("c%d", clusters.Add(1))})
 	}
 }
 

@@ -21,7 +21,7 @@ func TestBlobs(t *testing.T) {
 }
 
 func TestQueue(t *testing.T) {
-	const hideFor = 300 * time.Millisecond
+	const hideFor = time.Second
 	storetest.TestQueue(t, func(*testing.T) store.Queue { return memory.NewQueue(hideFor) }, hideFor)
 }
 

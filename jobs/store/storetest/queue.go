@@ -16,9 +16,11 @@ import (
 const patience = 20 * time.Second
 
 // TestQueue runs the suite for Queue. Open returns an empty queue that hides
-// messages for hideFor, and closes it when the test ends. A short time makes a
-// short test; too short a one makes a slow machine fail it: a second is good for
-// a driver that goes over a network.
+// messages for hideFor, and closes it when the test ends. It is called from
+// several goroutines: most of the time the tests wait for messages to come back,
+// so they do that side by side. A short time makes a short test; too short a one
+// makes a slow machine fail it: two seconds are good for a driver that goes over
+// a network.
 func TestQueue(t *testing.T, open func(t *testing.T) store.Queue, hideFor time.Duration) {
 	for _, test := range []struct {
 		name string
@@ -32,7 +34,10 @@ func TestQueue(t *testing.T, open func(t *testing.T) store.Queue, hideFor time.D
 		{"deleted is gone", deletedIsGone},
 		{"receivers share", receiversShare},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open(t), hideFor) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, open(t), hideFor)
+		})
 	}
 }
 
