@@ -49,6 +49,23 @@ func TestManyBeginAtOnce(t *testing.T) {
 	}
 }
 
+// TestBeginsSlowly has leaders that take a while to answer their first ping.
+func TestBeginsSlowly(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		members := f.joinAll(5)
+		f.mu.Lock()
+		for _, m := range members {
+			m.slowStart = 250 * time.Millisecond
+		}
+		f.mu.Unlock()
+		first := f.await(1, time.Second)
+		f.mustKeep(1, time.Minute)
+		first.member.kill()
+		f.await(2, time.Second)
+		f.mustKeep(2, time.Minute)
+	})
+}
+
 func TestJoinsLater(t *testing.T) {
 	bubble(t, func(t *testing.T, f *flock) {
 		f.join("worker-0")
@@ -324,7 +341,12 @@ func TestReconnectedHearsNobody(t *testing.T) {
 				m.relink()
 			}
 		}
-		time.Sleep(1900 * time.Millisecond)
+		for range 19 { // they cannot tell one another more than they know
+			for _, m := range members {
+				m.Suspect(1)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 		first.member.relink()
 		f.mustKeep(1, time.Minute)
 
@@ -461,7 +483,9 @@ func TestStepDownAlone(t *testing.T) {
 		alone := f.join("worker-0")
 		f.await(1, time.Second)
 		alone.stepUp <- ""
-		f.await(2, 5*time.Second)
+		time.Sleep(100 * time.Millisecond)
+		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late one of its own
+		mustCause(t, f.await(2, 5*time.Second), election.Free, "worker-0")
 		all := f.history()
 		if aside := all[1].began.Sub(all[0].ended); aside < 2*time.Second {
 			t.Errorf("it stood aside for only %v", aside)
@@ -600,5 +624,52 @@ func TestStaleOffer(t *testing.T) {
 			m.events <- election.OfferReceived{Offer: wire.Offer{Epoch: 1, LeaseID: "stale"}}
 		}
 		f.mustKeep(1, time.Minute)
+	})
+}
+
+// TestBeaconsOfTheDeposed has a leader that freezes while one deposed long ago
+// still says that it leads.
+func TestBeaconsOfTheDeposed(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		members := f.joinAll(4)
+		first := f.await(1, time.Second).member
+		time.Sleep(time.Second)
+		first.kill()
+		second := f.await(2, time.Second).member
+		time.Sleep(time.Second)
+		second.freeze()
+		deposed := election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: first.id, LeaseID: "x", Workers: 4}}
+		for range 40 {
+			for _, m := range members {
+				if !m.dead && m != second {
+					m.events <- deposed
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		mustCause(t, f.await(3, time.Millisecond), election.Silent, second.id)
+	})
+}
+
+// TestHearsABeaconWhileItReads has storage answer with what has been overtaken.
+func TestHearsABeaconWhileItReads(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		f.joinAll(2)
+		first := f.await(1, time.Second).member
+		time.Sleep(time.Second)
+		late := f.join("worker-late")
+		late.set(func() {
+			late.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Late: 550 * time.Millisecond} }
+		})
+		for late.callsMade() == 0 && len(f.history()) == 1 {
+			time.Sleep(latency)
+		}
+		first.stop()
+		f.await(2, time.Second)
+		time.Sleep(time.Second)
+		if made := late.callsMade(); made > 1 {
+			t.Errorf("one that joined made %d calls to storage", made)
+		}
+		f.mustKeep(2, time.Minute)
 	})
 }
