@@ -116,14 +116,14 @@ func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage
 	return result, nil
 }
 
-// bound is a definition with the means to call it on encoded values.
-type bound[P, T, R any] struct {
+// binding is a definition with the means to call it on encoded values.
+type binding[P, T, R any] struct {
 	def    Definition[P, T, R]
 	params paramsCodec[P]
 }
 
-func bind[P, T, R any](d Definition[P, T, R]) (bound[P, T, R], error) {
-	b := bound[P, T, R]{def: d}
+func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
+	b := binding[P, T, R]{def: d}
 	if d.Version == "" || len(d.Version) > 40 {
 		return b, fmt.Errorf("a version is 1 to 40 characters, got %q", d.Version)
 	}
@@ -147,7 +147,7 @@ func bind[P, T, R any](d Definition[P, T, R]) (bound[P, T, R], error) {
 	return b, nil
 }
 
-func (b bound[P, T, R]) normalize(base []byte, pairs []string) (params Params, err error) {
+func (b binding[P, T, R]) normalize(base []byte, pairs []string) (params Params, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(base, pairs)
 	if err != nil {
@@ -156,7 +156,7 @@ func (b bound[P, T, R]) normalize(base []byte, pairs []string) (params Params, e
 	return b.params.encode(p)
 }
 
-func (b bound[P, T, R]) plan(ctx context.Context, params Params) (plan Plan, err error) {
+func (b binding[P, T, R]) plan(ctx context.Context, params Params) (plan Plan, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
@@ -169,7 +169,7 @@ func (b bound[P, T, R]) plan(ctx context.Context, params Params) (plan Plan, err
 	return plan, err
 }
 
-func (b bound[P, T, R]) open(ctx context.Context, params Params, plan Plan) (task *Task, err error) {
+func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (task *Task, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
@@ -194,7 +194,7 @@ func (b bound[P, T, R]) open(ctx context.Context, params Params, plan Plan) (tas
 	}, nil
 }
 
-func (b bound[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
+func (b binding[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
@@ -218,7 +218,7 @@ func (b bound[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
 	return merged, nil
 }
 
-func (b bound[P, T, R]) finish(ctx context.Context, params Params, root []byte) (result json.RawMessage, err error) {
+func (b binding[P, T, R]) finish(ctx context.Context, params Params, root []byte) (result json.RawMessage, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
