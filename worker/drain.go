@@ -31,7 +31,8 @@ func (l *link) mayLeave(now time.Time) bool {
 		l.w.cfg.Logger.Warn("draining takes too long, running partitions are cancelled", "running", b.Busy())
 		l.w.kill()
 	}
-	if now.Before(l.leaveAt) {
+	lastWords := now.Before(l.leaveAt) && !(nobody && b.Busy() == 0)
+	if !l.killAt.IsZero() || lastWords {
 		return false
 	}
 	items, _ := b.Kept()

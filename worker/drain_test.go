@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,11 +23,13 @@ func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
 	})
 	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.cfg.DrainTimeout = patience })
 	l := startLeader(t, nc, 1)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
 	running := l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
 	<-begun
 	w.stop()
 	l.wait("the queued span given back", func() bool { _, held := l.held(running); return l.last().Draining && held && len(l.last().Spans) == 1 })
-	close(gate)
+	open()
 	l.wait("everything given back", func() bool { return len(l.last().Spans) == 0 })
 	if !l.has("j", 100, jobs.Span{Lo: 0, Hi: 1}) || l.has("j", 100, jobs.Span{Lo: 0, Hi: 2}) {
 		t.Error("want the partition that ran and no more")
@@ -55,10 +58,7 @@ func TestDrainWithoutALeader(t *testing.T) {
 func TestDrainAfterTheLeaderIsGone(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	job := sum("sum", nil)
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) {
-		w.cfg.DrainTimeout = 50 * time.Millisecond
-		w.pace.farewell = 50 * time.Millisecond
-	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
 	l.assign("j", job, 0, 100, all(100))
 	l.wait("everything", func() bool { return l.has("j", 100, all(100)) })
@@ -82,7 +82,7 @@ func TestDrainCancelsWhatTakesTooLong(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.cfg.DrainTimeout = 50 * time.Millisecond })
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
 	l := startLeader(t, nc, 1)
 	l.durable = true
 	l.assign("j", job, 0, 100, all(100))
@@ -104,10 +104,7 @@ func TestDrainLeavesStuckCodeBehind(t *testing.T) {
 		<-gate
 		return errors.New("late")
 	})
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) {
-		w.cfg.DrainTimeout = 50 * time.Millisecond
-		w.pace.farewell = 50 * time.Millisecond
-	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.pace.farewell = 50 * time.Millisecond })
 	l := startLeader(t, nc, 1)
 	l.assign("j", job, 0, 100, all(100))
 	<-begun

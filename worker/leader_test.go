@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 10 * time.Second
 
 func startServer(t testing.TB, port int) *server.Server {
 	t.Helper()
@@ -42,6 +42,9 @@ func connect(t testing.TB, url string) *nats.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if nc.IsClosed() {
+			return
+		}
 		closed := nc.StatusChanged(nats.CLOSED)
 		nc.Close()
 		<-closed
@@ -65,8 +68,8 @@ type leader struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
 	epoch    uint64
-	sub      *nats.Subscription
-	done     chan struct{} // closed once no callback runs
+	subs     []*nats.Subscription
+	done     sync.WaitGroup // the subscriptions' callbacks
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -82,22 +85,27 @@ type leader struct {
 	failures []wire.Failure
 	durable  bool // everything received is durable at once
 	mute     int  // reports that get no answer
+	garbled  int  // reports that are answered with no receipt
 	every    time.Duration
 }
 
 func startLeader(t testing.TB, nc *nats.Conn, epoch uint64) *leader {
 	t.Helper()
 	l := &leader{
-		t: t, nc: nc, subjects: subjects(t), epoch: epoch, every: 20 * time.Millisecond, done: make(chan struct{}),
+		t: t, nc: nc, subjects: subjects(t), epoch: epoch, every: 20 * time.Millisecond,
 		received: map[string]uint64{}, nodes: map[string]map[jobs.Node][]byte{}, blobs: map[string]map[jobs.Node]string{},
 	}
 	l.changed = sync.NewCond(&l.mu)
-	var err error
-	if l.sub, err = nc.Subscribe(l.subjects.Report(epoch), l.report); err != nil {
-		t.Fatal(err)
-	}
-	l.sub.SetClosedHandler(func(string) { close(l.done) })
 	t.Cleanup(l.stop)
+	for subject, hear := range map[string]nats.MsgHandler{l.subjects.Report(epoch): l.report, l.subjects.Ask(wire.AskLeader): l.tellWhoLeads} {
+		sub, err := nc.Subscribe(subject, hear)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.done.Add(1)
+		sub.SetClosedHandler(func(string) { l.done.Done() })
+		l.subs = append(l.subs, sub)
+	}
 	l.beacon()
 	return l
 }
@@ -120,13 +128,14 @@ func (l *leader) publish(subject string, data []byte) {
 	}
 }
 
-// stop makes the leader's subject have no listener.
+// stop makes the leader's subjects have no listener.
 func (l *leader) stop() {
-	if l.sub.IsValid() {
-		_ = l.sub.Unsubscribe()
-		_ = l.nc.Flush()
+	for _, sub := range l.subs {
+		_ = sub.Unsubscribe()
 	}
-	<-l.done
+	_ = l.nc.Flush()
+	l.subs = nil
+	l.done.Wait()
 }
 
 func (l *leader) report(m *nats.Msg) {
@@ -155,6 +164,11 @@ func (l *leader) report(m *nats.Msg) {
 	}
 	if l.mute > 0 {
 		l.mute--
+		return
+	}
+	if l.garbled > 0 {
+		l.garbled--
+		_ = m.Respond([]byte("no receipt"))
 		return
 	}
 	_ = m.Respond(l.receipt)
@@ -380,11 +394,12 @@ func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jo
 	log := &logbook{}
 	w, err := New(nc, store, Config{
 		Subjects: subjects(t), ID: "w", Slots: slots, Host: "here", PID: os.Getpid(), Since: time.Now(), Jobs: known,
-		DrainTimeout: time.Second, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.cfg.DrainTimeout = 50 * time.Millisecond
 	w.pace.answer = 50 * time.Millisecond // tests lose messages on purpose
 	w.pace.retryMost = 50 * time.Millisecond
 	if tune != nil {
