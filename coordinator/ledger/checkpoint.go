@@ -9,15 +9,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpoint asks for the checkpoints that are due.
+// checkpoint asks for the checkpoints that are due. There is one at a time per
+// job; what happens meanwhile goes into the next.
 func (l *Ledger) checkpoint() {
 	for _, j := range l.jobs {
-		urgent := l.stopping || slices.ContainsFunc(j.held, func(h *held) bool { return !h.told && !h.named })
-		if j.dirty && !j.ending && j.saving == nil && (urgent || l.now-j.saved >= l.cfg.CheckpointEvery) {
+		if j.ending || j.asked > j.acked || !j.dirty && j.wanted <= j.asked {
+			continue
+		}
+		if j.wanted > j.asked || l.now-j.saved >= l.cfg.CheckpointEvery {
 			j.dirty, j.saved = false, l.now
-			j.saving = maps.Clone(j.received)
-			for _, h := range j.held {
-				h.named = true
+			j.asked++
+			for _, c := range j.contributors {
+				c.saving = c.received
 			}
 			l.do(Checkpoint{j.spec.ID, l.snapshot(j)})
 		}
@@ -27,61 +30,68 @@ func (l *Ledger) checkpoint() {
 // checkpointed: workers may forget what the checkpoint has, and the leader's own
 // may be told of assignments that waited for it.
 func (l *Ledger) checkpointed(j *job) {
-	if j.saving == nil {
+	if j.asked == j.acked {
 		return
 	}
-	j.durable, j.saving = j.saving, nil
-	for _, h := range j.held {
-		h.saved = h.saved || h.named
-		if h.saved && !h.told {
-			l.nudge(h.worker)
+	j.acked = j.asked
+	for _, c := range j.contributors {
+		c.durable = max(c.durable, c.saving)
+	}
+	if w := l.worker(l.cfg.Self); w != nil && !l.stopping {
+		if slices.ContainsFunc(w.held, func(h *held) bool { return h.job == j && !h.told && l.mayTell(h) }) {
+			l.nudge(w)
 		}
 	}
 }
 
-// mustSaveFirst reports whether an assignment must be in a checkpoint before its
-// worker begins it. If it kills the leader, the next one must know what did.
-func (l *Ledger) mustSaveFirst(h *held) bool {
-	return h.job.wary && h.worker.id == l.cfg.Self && !h.saved
+// mustSave has the job checkpointed soon, and returns which checkpoint it will be.
+func (l *Ledger) mustSave(j *job) uint64 {
+	j.wanted = j.asked + 1
+	return j.wanted
 }
 
-// Saved reports whether no job has anything left to checkpoint.
+// mayTell reports whether a worker may know of an assignment. What might kill the
+// leader must be in a checkpoint before it can, so that the next one knows.
+func (l *Ledger) mayTell(h *held) bool { return h.job.acked >= h.save }
+
+// Saved reports whether no job has anything left to checkpoint; after [Stopping],
+// whether all that was there by then is durable.
 func (l *Ledger) Saved() bool {
-	return !slices.ContainsFunc(l.jobs, func(j *job) bool { return j.dirty || j.saving != nil || j.ending })
+	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
+		return j.ending || j.acked < j.wanted || !l.stopping && (j.dirty || j.asked > j.acked)
+	})
 }
 
 // snapshot is the job as a checkpoint keeps it.
 func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{Nodes: j.forest.nodes(), Executed: j.executed, Skipped: slices.Clone(j.skipped)}
-
-	through := maps.Clone(j.received)
-	for _, h := range j.held {
-		through[h.worker.id] += 0 // a holder belongs to the roster even if it has reported nothing
+	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
+		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
 	}
-	for _, id := range sortedKeys(through) {
-		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: through[id]})
+	for _, a := range j.attempts.list {
+		if a.Failed > 0 {
+			s.Attempts = append(s.Attempts, a.Attempt)
+		}
 	}
-
-	maps.DeleteFunc(j.attempts, func(p uint64, _ *store.Attempt) bool {
-		return !j.forest.anyMissing(jobs.Span{Lo: p, Hi: p + 1})
-	})
-	for _, a := range j.attempts {
-		s.Attempts = append(s.Attempts, *a)
+	suspected := func(span jobs.Span, deaths int) {
+		if deaths > 0 {
+			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths})
+		}
 	}
-	slices.SortFunc(s.Attempts, func(a, b store.Attempt) int { return cmp.Compare(a.Partition, b.Partition) })
-
-	for _, q := range j.suspects {
-		s.Suspects = append(s.Suspects, store.Suspect{Span: q.span, Deaths: q.deaths})
+	for _, x := range j.suspects.list {
+		suspected(x.span, x.deaths)
 	}
 	for _, h := range j.held {
 		// What others hold is not lost with the leader. What its own process holds
 		// may be what kills it: to the next leader that is a death more.
-		if deaths := h.deaths; h.worker.id == l.cfg.Self && !l.stopping {
-			s.Suspects = append(s.Suspects, store.Suspect{Span: h.span, Deaths: deaths + 1})
-		} else if deaths > 0 {
-			s.Suspects = append(s.Suspects, store.Suspect{Span: h.span, Deaths: deaths})
+		if h.worker.id == l.cfg.Self && !l.stopping {
+			suspected(h.span, h.deathsAfterOne())
+		} else {
+			suspected(h.span, h.deaths)
 		}
 	}
-	slices.SortFunc(s.Suspects, func(a, b store.Suspect) int { return cmp.Compare(a.Span.Lo, b.Span.Lo) })
+	slices.SortFunc(s.Suspects, func(a, b store.Suspect) int {
+		return cmp.Or(cmp.Compare(a.Span.Lo, b.Span.Lo), cmp.Compare(a.Deaths, b.Deaths))
+	})
 	return s
 }

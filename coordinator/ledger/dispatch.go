@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"cmp"
+	"math/bits"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+const (
+	// spansPerSlot is how many spans a slot is given at least, while there are any:
+	// one to run and one to go on with.
+	spansPerSlot = 2
+	// maxSpansPerSlot bounds them where spans turn out short, and maxSpans those of
+	// one worker, which takes no more than 2,048.
+	maxSpansPerSlot = 16
+	maxSpans        = 2000
+	// shortest is the least work that is worth a message.
+	shortest = 20 * time.Millisecond
+)
+
+// fill gives a worker what it should have.
+func (l *Ledger) fill(w *worker) {
+	if l.settling || l.stopping || w.draining {
+		return
+	}
+	if l.setAside(w) {
+		l.isolate(w)
+	}
+	if w.isolates {
+		return
+	}
+	for l.giveNext(w) {
+	}
+	l.relieve(w)
+}
+
+// giveNext gives a worker one more assignment, if it should have one and there is
+// one: of the jobs with the highest priority, and among them of that which has
+// the fewest out.
+func (l *Ledger) giveNext(w *worker) bool {
+	var best *job
+	for _, j := range l.jobs {
+		if best != nil && (j.spec.Priority < best.spec.Priority || len(j.held) >= len(best.held)) {
+			continue
+		}
+		if !l.hasWork(w, j) {
+			continue
+		}
+		if best == nil && !l.wants(w, j.spec.Priority) {
+			return false // and less so of jobs that come later
+		}
+		best = j
+	}
+	if best == nil {
+		return false
+	}
+	l.give(w, best, l.take(w, best))
+	return true
+}
+
+// wants reports whether a worker should have more jobs of a priority: until every
+// slot has enough to outlast the horizon, of that priority and higher ones.
+func (l *Ledger) wants(w *worker, priority int) bool {
+	if len(w.held) >= maxSpans {
+		return false
+	}
+	spans, ahead := 0, time.Duration(0)
+	for _, h := range w.held {
+		if h.job.spec.Priority >= priority {
+			spans++
+			_, d := l.remaining(h)
+			ahead = min(ahead+d, time.Hour)
+		}
+	}
+	return spans < spansPerSlot*w.slots ||
+		spans < maxSpansPerSlot*w.slots && ahead < min(l.horizon()*time.Duration(w.slots), time.Hour)
+}
+
+// hasWork reports whether take would find something of a job for a worker.
+func (l *Ledger) hasWork(w *worker, j *job) bool {
+	return j.waiting() > 0 && l.can(w, j) &&
+		(len(j.fresh.spans) > 0 || l.hasSuspect(w, j) || l.retryFor(w, j) != nil)
+}
+
+// take removes a piece from what waits of a job: first what has failed elsewhere,
+// then suspects, then the rest in order. There must be something.
+func (l *Ledger) take(w *worker, j *job) held {
+	if a := l.retryFor(w, j); a != nil {
+		j.attempts.setWaiting(a, false)
+		return held{span: single(a.Partition)}
+	}
+	if h, ok := l.takeSuspect(w, j); ok {
+		return h
+	}
+	piece := j.fresh.spans[0]
+	if size := l.size(w, j); piece.Len() > size+size/4 { // leave no scrap
+		piece.Hi = align(piece.Lo, size)
+	}
+	j.fresh.remove(piece)
+	return held{span: piece}
+}
+
+// retryFor returns the first failing partition that is due for a worker. The one
+// it failed on last should be another, but not for ever.
+func (l *Ledger) retryFor(w *worker, j *job) *attempt {
+	if j.attempts.waiting == 0 || l.now < j.attempts.idle {
+		return nil
+	}
+	next := l.now + l.cfg.RetryAtMost
+	for i := range j.attempts.list {
+		a := &j.attempts.list[i]
+		if !a.waiting {
+			continue
+		}
+		next = min(next, a.due)
+		if l.now >= a.due && (a.avoid != w.id || l.now >= a.due+l.cfg.RetryAtMost || !l.others(w, j)) {
+			return a
+		}
+	}
+	j.attempts.idle = next
+	return nil
+}
+
+// size is how many partitions a piece should have. It is guided self-scheduling
+// (Polychronopoulos and Kuck, 1987): a share of what waits, so that pieces shrink
+// towards the end, between the shortest that is worth a message and half a
+// horizon. Before the speed is known pieces are smaller, so that it soon is.
+func (l *Ledger) size(w *worker, j *job) uint64 {
+	share := j.waiting()/uint64(2*max(1, l.slots())) + 1
+	speed := speedOf(w.part(j))
+	if speed == 0 {
+		return max(1, share/4)
+	}
+	least, most := speed*shortest.Seconds(), speed*l.horizon().Seconds()/2
+	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
+}
+
+// align returns an end for a piece of about that size, such that few nodes cover
+// it: a multiple of a power of two near an eighth of the size.
+func align(lo, size uint64) uint64 {
+	hi := lo + size
+	step := uint64(1) << max(0, bits.Len64(size)-4)
+	if aligned := hi &^ (step - 1); aligned > lo {
+		return aligned
+	}
+	return hi
+}
+
+// speedOf is the best guess of how many partitions per second a slot of the
+// worker finishes, or 0.
+func speedOf(p *part) float64 { return cmp.Or(p.pace.speed(), p.job.pace.speed()) }
+
+// remaining guesses how many partitions of an assignment are left by now, and how
+// long they take; where the speed is unknown, half a horizon.
+func (l *Ledger) remaining(h *held) (partitions float64, d time.Duration) {
+	partitions = float64(h.span.Len())
+	speed := speedOf(h.part)
+	if speed == 0 {
+		return partitions, l.horizon() / 2
+	}
+	if h.running {
+		partitions = max(1, partitions-speed*(l.now-h.worker.told).Seconds())
+	}
+	return partitions, duration(partitions / speed)
+}
+
+// wake nudges workers with idle slots, as many as there is work for.
+func (l *Ledger) wake() {
+	l.freed = false
+	if l.settling || l.stopping {
+		return
+	}
+	for _, j := range l.jobs {
+		work := j.waiting()
+		for _, w := range l.workers {
+			if work == 0 {
+				break
+			}
+			idle := w.slots - len(w.held)
+			if idle <= 0 || !l.wouldTake(w, j) {
+				continue
+			}
+			l.nudge(w)
+			work -= min(work, uint64(idle))
+		}
+	}
+}
+
+// wouldTake reports whether an idle worker that reports now would be given
+// something of the job. To nudge it otherwise would be in vain, again and again.
+func (l *Ledger) wouldTake(w *worker, j *job) bool {
+	if len(w.held) == 0 && (w.isolates || l.isolated < max(1, len(l.workers)/4)) && l.suspectFor(w) == j {
+		return true
+	}
+	return !w.isolates && l.hasWork(w, j)
+}

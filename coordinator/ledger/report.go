@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// openingBytes is how many bytes of parameters and plans one receipt carries, a
+// single opening excepted. What does not fit is assigned with the next.
+const openingBytes = 256 << 10
+
+// report takes a worker's report and replies. A report that comes again gets the
+// same receipt again.
+func (l *Ledger) report(e Reported) {
+	r := e.Report
+	w := l.worker(r.Worker)
+	switch {
+	case r.Epoch != l.cfg.Epoch:
+		l.forget(e.Refs...) // meant for another leader
+		return
+	case r.Hello != nil && (w == nil || r.Sequence != w.sequence || outline(r) != w.outline):
+		w = l.welcome(r) // where it is known, it was refused and has started over
+	case w == nil || r.Sequence > w.sequence+1:
+		l.forget(e.Refs...)
+		l.do(Reply{r.Worker, wire.Receipt{
+			Epoch: l.cfg.Epoch, Sequence: r.Sequence,
+			Refused: "the leader does not know this worker: begin again with sequence 1 and a hello",
+		}})
+		return
+	case r.Sequence == w.sequence: // the answer was lost
+		l.forget(e.Refs...)
+		l.do(Reply{w.id, w.receipt})
+		return
+	case r.Sequence < w.sequence: // its answer arrived long ago
+		l.forget(e.Refs...)
+		return
+	}
+	w.sequence, w.outline, w.draining = r.Sequence, outline(r), r.Draining
+	w.seen, w.nudged = l.now, false
+	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence}
+	refs := e.Refs
+	for _, jr := range r.Jobs {
+		refs = l.items(w, jr, refs)
+	}
+	if r.More {
+		l.expect(w.id)
+	} else {
+		l.reconcile(w, r.Spans)
+		l.strike(w.id)
+		l.settle()
+		l.fill(w)
+	}
+	l.tell(w)
+	l.do(Reply{w.id, w.receipt})
+}
+
+// outline tells a first report that comes again from that of a worker that was
+// refused and has started over: between the two it has taken on or produced
+// something, or else the same answer fits. Of other reports it is empty.
+func outline(r wire.Report) string {
+	if r.Hello == nil {
+		return ""
+	}
+	text := fmt.Sprint(r.Draining, r.Spans)
+	for _, j := range r.Jobs {
+		text += fmt.Sprint(" ", j.Job, j.First, len(j.Items))
+	}
+	return text
+}
+
+// items takes what a worker has produced of one job, and returns the refs that
+// follow.
+func (l *Ledger) items(w *worker, jr wire.JobReport, refs []Ref) []Ref {
+	j := l.byID[jr.Job]
+	var p *part
+	var c *contributor
+	if j == nil {
+		w.tellEnded(jr.Job)
+	} else {
+		p = w.part(j)
+		p.opened, p.mention = true, true
+		c = j.contributor(w.id)
+		if !j.ending {
+			// A gap was dropped because some leader had said that the job was over.
+			c.received = max(c.received, jr.First-1)
+		}
+	}
+	for i, item := range jr.Items {
+		ref := NoRef
+		if item.Partial != nil {
+			ref, refs = refs[0], refs[1:]
+		}
+		number := jr.First + uint64(i)
+		if j == nil || j.ending || number <= c.received {
+			l.forget(ref)
+			continue
+		}
+		c.received = number
+		j.dirty = true
+		if item.Failure != nil {
+			l.failure(j, w, item.Failure)
+			continue
+		}
+		p.openFailed = 0
+		j.executed += j.tree.Span(item.Partial.Node).Len()
+		l.finish(j, item.Partial.Node, ref, true)
+	}
+	return refs
+}
+
+// tell completes a receipt with all that the worker has to know.
+func (l *Ledger) tell(w *worker) {
+	w.every = l.interval()
+	w.receipt.Every = w.every
+	for _, h := range w.held {
+		if h.cut != nil && h.told {
+			h.cut.told = true
+			w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: h.id, Hi: h.cut.at})
+		}
+	}
+	l.tellAssigned(w)
+	w.parts = slices.DeleteFunc(w.parts, func(p *part) bool {
+		if p.job.over {
+			w.tellEnded(p.job.spec.ID)
+			return true
+		}
+		c := p.job.contributors[w.id]
+		if c != nil && (p.mention || p.received != c.received || p.durable != c.durable) {
+			p.mention, p.received, p.durable = false, c.received, c.durable
+			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: p.job.spec.ID, Received: c.received, Durable: c.durable})
+		}
+		return false
+	})
+}
+
+// tellAssigned tells the worker of its new assignments, and of their jobs where
+// those are new to it.
+func (l *Ledger) tellAssigned(w *worker) {
+	room := openingBytes
+	for _, h := range w.held {
+		if h.told || l.stopping || !l.mayTell(h) {
+			continue
+		}
+		if !h.opened {
+			size := len(h.job.opening.Params) + len(h.job.opening.Data)
+			if size > room && len(w.receipt.Opens) > 0 {
+				continue
+			}
+			room -= size
+			h.opened = true
+			w.receipt.Opens = append(w.receipt.Opens, h.job.opening)
+		}
+		h.told = true
+		w.receipt.Assigned = append(w.receipt.Assigned, wire.Assignment{ID: h.id, Job: h.job.spec.ID, Span: h.span})
+	}
+}
+
+// tellEnded says in the receipt that a job is over.
+func (w *worker) tellEnded(job string) {
+	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
+		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true})
+	}
+}

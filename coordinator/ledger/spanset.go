@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// spanSet is a set of partitions, kept as ordered spans that neither overlap nor
+// touch. The zero spanSet is empty.
+type spanSet struct {
+	spans []jobs.Span
+	size  uint64 // partitions in it
+}
+
+// add puts the partitions of the span into the set.
+func (s *spanSet) add(span jobs.Span) {
+	if span.Empty() {
+		return
+	}
+	i := s.search(span.Lo)
+	if i > 0 && s.spans[i-1].Hi == span.Lo {
+		i--
+	}
+	j := i
+	for ; j < len(s.spans) && s.spans[j].Lo <= span.Hi; j++ {
+		span.Lo, span.Hi = min(span.Lo, s.spans[j].Lo), max(span.Hi, s.spans[j].Hi)
+	}
+	s.replace(i, j, span)
+}
+
+// remove takes the partitions of the span out of the set.
+func (s *spanSet) remove(span jobs.Span) {
+	if span.Empty() {
+		return
+	}
+	i := s.search(span.Lo)
+	j := i
+	var rest []jobs.Span
+	for ; j < len(s.spans) && s.spans[j].Lo < span.Hi; j++ {
+		for _, part := range without(s.spans[j], span) {
+			if !part.Empty() {
+				rest = append(rest, part)
+			}
+		}
+	}
+	s.replace(i, j, rest...)
+}
+
+// prefix returns the longest beginning of the span that is in the set.
+func (s *spanSet) prefix(span jobs.Span) jobs.Span {
+	i := s.search(span.Lo)
+	if i == len(s.spans) || s.spans[i].Lo > span.Lo {
+		return jobs.Span{Lo: span.Lo, Hi: span.Lo}
+	}
+	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.spans[i].Hi)}
+}
+
+// search returns the index of the first span that ends after p.
+func (s *spanSet) search(p uint64) int {
+	i, _ := slices.BinarySearchFunc(s.spans, p, endsAfter)
+	return i
+}
+
+// replace puts spans in the place of those from i up to j.
+func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
+	for _, old := range s.spans[i:j] {
+		s.size -= old.Len()
+	}
+	for _, span := range spans {
+		s.size += span.Len()
+	}
+	s.spans = slices.Replace(s.spans, i, j, spans...)
+}
+
+// endsAfter orders a span before p if it ends at or before it, for searches.
+func endsAfter(span jobs.Span, p uint64) int {
+	if span.Hi <= p {
+		return -1
+	}
+	return 1
+}
+
+// without returns what is left of a span, before and after another that
+// overlaps it. Either may be empty.
+func without(span, gone jobs.Span) [2]jobs.Span {
+	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
+}
+
+// single is the span of one partition.
+func single(partition uint64) jobs.Span { return jobs.Span{Lo: partition, Hi: partition + 1} }
