@@ -15,6 +15,10 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds:                scriptCommands,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DEMO_LIMIT", demoLimit)
+			return nil
+		},
 	})
 }
 
