@@ -71,8 +71,12 @@ func (m *model) checkPartitions(j *job) {
 			m.failf("span %v and its copy %v are not the same", h.span, h.twin.span)
 		}
 	}
+	missing := j.forest.missing(jobs.Span{Hi: n})
 	for p := range n {
-		switch finished := !j.forest.anyMissing(single(p)); {
+		for len(missing) > 0 && missing[0].Hi <= p {
+			missing = missing[1:]
+		}
+		switch finished := len(missing) == 0 || p < missing[0].Lo; {
 		case finished && idle[p] != 0:
 			m.failf("job %s: partition %d is finished and waits", j.spec.ID, p)
 		case !finished && places[p] != 1:
@@ -129,9 +133,12 @@ func (m *model) checkReceipt(a Reply) {
 			m.failf("span %v is assigned before the leader has settled", s.ID)
 		}
 		j := l.byID[s.Job]
+		if j == nil {
+			continue // the answer to a report that came twice
+		}
 		i, found := j.findHeld(s.ID)
 		if !found {
-			continue // the answer to a report that came twice
+			continue
 		}
 		h := j.held[i]
 		if h.twin != nil {

@@ -199,7 +199,11 @@ func (m *model) lead() {
 	m.epoch++
 	m.self = living[m.rng.IntN(len(living))].id
 	m.logf("%v epoch %d, led by %s", m.now, m.epoch, m.self)
-	l, err := New(Config{Epoch: m.epoch, Self: m.self, SilentAfter: 2 * time.Second, CheckpointEvery: 300 * time.Millisecond}, m.now)
+	silent := 2 * time.Second
+	if m.clean {
+		silent = time.Hour
+	}
+	l, err := New(Config{Epoch: m.epoch, Self: m.self, SilentAfter: silent, CheckpointEvery: 300 * time.Millisecond}, m.now)
 	if err != nil {
 		panic(err)
 	}
@@ -263,7 +267,7 @@ func (m *model) run() (err error) {
 	for i := 0; ; i++ {
 		m.calm = i > troubled
 		if m.calm && i > troubled+60_000 {
-			m.failf("the jobs do not end: %s", m.state())
+			m.failf("the jobs do not end:\n%s%d actions under way", briefBooks(m.ledger), len(m.todo))
 		}
 		if !slices.ContainsFunc(m.jobs, func(j *modelJob) bool { return j.ended == "" }) {
 			return nil
@@ -327,8 +331,13 @@ func (m *model) pass() {
 }
 
 func (m *model) step(e Event) {
+	if *modelSeed != 0 {
+		m.logf("%v %s", m.now, brief(e))
+	}
 	m.perform(m.ledger.Step(m.now, e))
-	m.check()
+	if _, tick := e.(Tick); !tick || m.chance(0.1) {
+		m.check()
+	}
 }
 
 func (m *model) leaderDies() {
@@ -630,6 +639,9 @@ func (m *model) deliver(w *modelWorker, r *modelRun) {
 // perform does what the ledger asks for, or puts it on the list.
 func (m *model) perform(actions []Action) {
 	for _, a := range actions {
+		if *modelSeed != 0 {
+			m.logf("    %s", brief(a))
+		}
 		switch a := a.(type) {
 		case Reply:
 			m.checkReceipt(a)
@@ -654,8 +666,6 @@ func (m *model) perform(actions []Action) {
 			}
 			// What was asked before still needs its bytes: keep those under way.
 			m.refs[a.Ref] = append([]uint64(nil), m.refs[a.Ref]...)
-		case Note:
-			m.logf("%v note %s %s: %s", m.now, a.Job, a.Worker, a.Text)
 		}
 	}
 }
@@ -737,18 +747,6 @@ func (m *model) checkEnd(j *modelJob, e End) {
 // mayExhaust reports whether some partition fails as often as it may.
 func (m *model) mayExhaust(j *modelJob) bool {
 	return len(j.fails) > 0
-}
-
-func (m *model) state() string {
-	s := ""
-	for _, j := range m.ledger.jobs {
-		s += fmt.Sprintf("job %s: %d of %d done, fresh %v, %d suspects, %d retries, ending %v\n", j.spec.ID,
-			j.forest.done(), j.tree.Partitions(), j.fresh.spans, len(j.suspects.list), j.attempts.waiting, j.ending)
-		for _, h := range j.held {
-			s += fmt.Sprintf("  %v %v on %s, running %v, told %v, alone %v, deaths %d\n", h.id, h.span, h.worker.id, h.running, h.told, h.alone, h.deaths)
-		}
-	}
-	return s + fmt.Sprintf("  %d actions under way", len(m.todo))
 }
 
 func sortedNames[V any](of map[string]V) []string {
