@@ -53,8 +53,9 @@ type Config struct {
 	// about one Jitter, and few others before they hear of it. Long enough to acquire
 	// a lease and send a beacon. Default 10 ms, at most 1 s.
 	Jitter time.Duration
-	// StandAside is how long a process that stepped down leaves leading to others;
-	// it doubles with each leading function that fails. Default 2 s.
+	// StandAside is how long a process that has led leaves leading to others, unless
+	// one of them asks it to; it doubles with each leading function that fails.
+	// Default 2 s.
 	StandAside time.Duration
 
 	// Rand is where chance comes from; used from one goroutine. Nil: a random seed.

@@ -289,6 +289,10 @@ func (m *member) Suspect(epoch uint64) {
 func (m *member) Ping(ctx context.Context, epoch uint64) error {
 	m.whileFrozen()
 	time.Sleep(2 * latency)
+	m.whileFrozen()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	m.mu.Lock()
 	i := slices.IndexFunc(m.members, func(o *member) bool {
 		return o.leads != nil && o.leads.term.Epoch == epoch && !o.unlinked

@@ -76,11 +76,7 @@ func (e *elector) search(ctx context.Context) *candidacy {
 		}
 	}
 	e.peers.Suspect(0)
-	var record Record
-	err := e.call(ctx, func(ctx context.Context) (err error) {
-		record, err = e.lease.Read(ctx)
-		return err
-	})
+	record, err := e.read(ctx)
 	e.catchUp()
 	if e.known || e.offer != nil || ctx.Err() != nil {
 		return nil
@@ -111,6 +107,16 @@ func (e *elector) search(ctx context.Context) *candidacy {
 		c.cause = Expired
 	}
 	return c
+}
+
+func (e *elector) read(ctx context.Context) (Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+	defer cancel()
+	record, err := e.lease.Read(ctx)
+	if err == nil {
+		e.recovered()
+	}
+	return record, err
 }
 
 // wasRefused reports whether the last claim failed though the lease is still held
@@ -169,8 +175,8 @@ func (e *elector) judge(sent time.Time, err error) *candidacy {
 		return nil
 
 	case !e.linkedSince(sent):
-		l.unanswered = time.Time{}
-		l.next = later(e.trustFrom, now.Add(pingGap))
+		l.silence = 0
+		l.next = later(e.stableFrom, now.Add(pingGap))
 		return nil
 
 	case errors.Is(err, ErrNoResponders):
@@ -182,10 +188,10 @@ func (e *elector) judge(sent time.Time, err error) *candidacy {
 
 	default:
 		l.next = now.Add(pingGap)
-		if l.unanswered.IsZero() {
-			l.unanswered = sent
-		}
-		if now.Sub(l.unanswered) < e.cfg.SilentAfter {
+		// A process that slept while it pinged has waited no longer than the ping may
+		// take.
+		l.silence += min(now.Sub(sent), e.cfg.PingTimeout) + pingGap
+		if l.silence < e.cfg.SilentAfter {
 			return nil
 		}
 		if !l.answered { // it may be this process that is cut off

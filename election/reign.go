@@ -42,10 +42,8 @@ func (e *elector) reign(ctx context.Context, term *Term, sent time.Time) {
 		e.log.Error("Leading failed", "epoch", term.Epoch, "error", done.err)
 	}
 	e.passOn(ctx, term, done.successor, deposed)
-	if deposed == nil {
-		aside := min(e.cfg.StandAside<<min(e.failed, 10), max(maxStandAside, e.cfg.StandAside))
-		e.aside = time.Now().Add(aside)
-	}
+	aside := min(e.cfg.StandAside<<min(e.failed, 10), max(maxStandAside, e.cfg.StandAside))
+	e.aside = time.Now().Add(aside)
 }
 
 // verdict is what the leading function returned.

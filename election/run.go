@@ -2,9 +2,7 @@ package election
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -53,116 +51,15 @@ type elector struct {
 	offer  *wire.Offer // received and not taken up
 	others bool        // another process is about to read the record
 
-	linked    bool
-	trustFrom time.Time // what was not heard before this instant is no evidence
+	linked     bool
+	stableFrom time.Time // what was not heard before this instant is no evidence
 
 	aside    time.Time // until when leading is left to others
 	held     int       // times in a row that a claim was refused though nobody was heard to lead
 	refused  string    // the lease ID of the leader that the last of those claims was to replace
 	failures int       // times in a row that storage could not be reached
-	failed   int       // leading functions in a row that returned an error in this process
-	trouble  string    // the last one logged
-}
-
-// leader is what is known of one who leads or led last.
-type leader struct {
-	epoch   uint64
-	worker  string
-	leaseID string
-	workers int // in the cluster; 0: unknown
-
-	since      time.Time // first heard of
-	sign       time.Time // last sign of life; since, if there was none
-	answered   bool      // gave a sign of life
-	resigned   bool      // said itself that it has stopped
-	suspected  bool      // the others were told by somebody
-	pinged     time.Time // when the last ping was sent
-	next       time.Time // when the next is due
-	unanswered time.Time // when the first ping without any answer since the last sign of life was sent
-}
-
-// observe takes in an event and reports whether it changes what to do next.
-func (e *elector) observe(event Event) bool {
-	now := time.Now()
-	switch ev := event.(type) {
-	case BeaconHeard:
-		return e.observeBeacon(ev.Beacon, now)
-	case SuspicionHeard:
-		return e.observeSuspicion(ev.Suspect, now)
-	case OfferReceived:
-		if ev.Epoch < e.leader.epoch {
-			return false
-		}
-		e.offer = &ev.Offer
-		return true
-	case LinkLost:
-		if e.linked {
-			e.log.Warn("Lost the connection: following blindly", "epoch", e.leader.epoch)
-		}
-		e.linked = false
-		return true
-	case LinkRestored:
-		if !e.linked {
-			e.log.Info("Connected again", "epoch", e.leader.epoch)
-		}
-		e.linked = true
-		e.trustFrom = now.Add(e.cfg.StableFor)
-		e.leader.unanswered = time.Time{}
-		e.leader.next = e.trustFrom
-		return true
-	}
-	return false
-}
-
-func (e *elector) observeBeacon(b wire.Beacon, now time.Time) bool {
-	switch {
-	case b.Worker == e.cfg.ID: // heard late, if this process no longer leads
-		return false
-	case b.Epoch < e.leader.epoch: // of one deposed that has not noticed
-		return false
-	}
-	fresh := !e.known || b.Epoch > e.leader.epoch
-	if fresh {
-		e.adopt(leader{epoch: b.Epoch, worker: b.Worker, leaseID: b.LeaseID}, now)
-		e.leader.next = now.Add(e.pingInterval())
-	}
-	e.leader.workers = b.Workers
-	e.signOfLife(now)
-	return fresh
-}
-
-func (e *elector) observeSuspicion(s wire.Suspect, now time.Time) bool {
-	switch {
-	case s.Worker == e.cfg.ID:
-		return false
-	case s.Epoch == 0:
-		e.others = true
-		return !e.known
-	case !e.known || s.Epoch != e.leader.epoch:
-		return false
-	}
-	e.leader.suspected = true
-	e.leader.resigned = e.leader.resigned || s.Worker == e.leader.worker
-	if soon := later(now, e.leader.pinged.Add(pingGap)); soon.Before(e.leader.next) {
-		e.leader.next = soon
-	}
-	return true
-}
-
-// adopt begins to follow a leader.
-func (e *elector) adopt(l leader, now time.Time) {
-	l.since, l.sign = now, now
-	l.workers = e.leader.workers
-	e.leader, e.known = l, true
-	e.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
-}
-
-// signOfLife notes that the leader lives.
-func (e *elector) signOfLife(now time.Time) {
-	e.leader.sign, e.leader.answered = now, true
-	e.leader.unanswered = time.Time{}
-	e.leader.suspected, e.leader.resigned = false, false
-	e.held, e.refused, e.failures = 0, "", 0
+	failed   int       // times in a row that this process's leading function returned an error
+	troubled bool      // storage failed when last called, and that was logged
 }
 
 // rest waits until an instant and reports true, or until something is heard that
@@ -196,35 +93,20 @@ func (e *elector) catchUp() {
 	}
 }
 
-// linkedSince reports whether what was not heard since the instant is evidence.
-func (e *elector) linkedSince(sent time.Time) bool { return e.linked && !sent.Before(e.trustFrom) }
-
-// followers is how many processes follow, about.
-func (e *elector) followers() int { return min(max(e.leader.workers-1, 1), maxFollowers) }
-
-// pingInterval is when this follower's next ping is due, from 0.5 to 1.5 times
-// the mean, so that pings spread.
-func (e *elector) pingInterval() time.Duration {
-	mean := float64(e.followers()) / e.cfg.PingRate * float64(time.Second)
-	return max(time.Duration(mean*(0.5+e.cfg.Rand.Float64())), pingGap)
-}
-
-// chance is a random duration in [0, d).
-func (e *elector) chance(d time.Duration) time.Duration {
-	return time.Duration(e.cfg.Rand.Float64() * float64(d))
-}
-
-// complain logs trouble with storage once, until it is another or over.
+// complain logs trouble with storage when it begins; what follows is detail.
 func (e *elector) complain(doing string, err error) {
-	if text := doing + err.Error(); text != e.trouble {
-		e.trouble = text
-		e.log.Warn("Trouble with the lease's storage", "doing", doing, "error", err)
+	level := slog.LevelWarn
+	if e.troubled {
+		level = slog.LevelDebug
 	}
+	e.troubled = true
+	e.log.Log(context.Background(), level, "Trouble with the lease's storage", "doing", doing, "error", err)
 }
 
+// recovered logs that the trouble is over, if there was any.
 func (e *elector) recovered() {
-	if e.trouble != "" {
-		e.trouble = ""
+	if e.troubled {
+		e.troubled = false
 		e.log.Info("The lease's storage answers again")
 	}
 }
@@ -239,28 +121,4 @@ func (e *elector) call(ctx context.Context, do func(context.Context) error) erro
 		e.recovered()
 	}
 	return err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// backoff grows from 100 ms to maxBackoff with the number of tries that failed.
-func backoff(failures int) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	return min(50*time.Millisecond<<min(failures, 10), maxBackoff)
-}
-
-// newLeaseID returns a random UUID (RFC 9562, version 4).
-func newLeaseID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -673,3 +673,41 @@ func TestHearsABeaconWhileItReads(t *testing.T) {
 		f.mustKeep(2, time.Minute)
 	})
 }
+
+// TestFollowersFreeze has followers that sleep through the answers to their
+// pings.
+func TestFollowersFreeze(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		members := f.joinAll(3)
+		first := f.await(1, time.Second)
+		for i := range 300 {
+			time.Sleep(time.Duration(i)*latency/7 + time.Second)
+			for _, m := range members {
+				if m != first.member {
+					m.freeze()
+				}
+			}
+			time.Sleep(5 * time.Second)
+			for _, m := range members {
+				m.wake()
+			}
+		}
+		f.mustKeep(1, time.Minute)
+	})
+}
+
+func TestStoppedWhileItClaims(t *testing.T) {
+	bubble(t, func(t *testing.T, f *flock) {
+		m := f.join("worker-0")
+		m.set(func() {
+			m.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Late: 100 * time.Millisecond} }
+		})
+		for f.storage.Record().Epoch == 0 {
+			time.Sleep(latency)
+		}
+		m.stop()
+		if r := f.storage.Record(); r.Held || len(f.history()) != 0 {
+			t.Errorf("record %+v, history %s", r, f)
+		}
+	})
+}

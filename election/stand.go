@@ -2,7 +2,9 @@ package election
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -13,6 +15,10 @@ func (e *elector) stand(ctx context.Context, c *candidacy) {
 	}
 	term, sent := e.claim(ctx, c)
 	if term == nil {
+		return
+	}
+	if ctx.Err() != nil { // told to stop while it claimed
+		e.passOn(ctx, term, "", nil)
 		return
 	}
 	e.reign(ctx, term, sent)
@@ -92,4 +98,13 @@ func (e *elector) claim(ctx context.Context, c *candidacy) (term *Term, sent tim
 			}
 		}
 	}
+}
+
+// newLeaseID returns a random UUID (RFC 9562, version 4).
+func newLeaseID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -1,0 +1,48 @@
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/memlease"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// alone is the peers of a process that has none.
+type alone struct{}
+
+func (alone) Ping(context.Context, uint64) error              { return election.ErrNoResponders }
+func (alone) Suspect(uint64)                                  {}
+func (alone) Offer(context.Context, string, wire.Offer) error { return election.ErrNoResponders }
+func (alone) Events() <-chan election.Event                   { return nil }
+
+func ExampleRun() {
+	storage := memlease.New(15 * time.Second)
+	ctx, stop := context.WithCancel(context.Background())
+	lead := func(ctx context.Context, term *election.Term) (successor string, err error) {
+		fmt.Printf("leading epoch %d, cause: %s\n", term.Epoch, term.Cause)
+		stop() // as a signal would
+		turn := time.NewTicker(100 * time.Millisecond)
+		defer turn.Stop()
+		for {
+			term.Beat()
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-term.Stopping():
+				fmt.Println("taking the last checkpoint")
+				return "", nil
+			case <-turn.C:
+				fmt.Println("working")
+			}
+		}
+	}
+	err := election.Run(ctx, storage.Open(nil), alone{}, election.Config{ID: "worker-1"}, lead)
+	fmt.Println("error:", err, "held:", storage.Record().Held)
+	// Output:
+	// leading epoch 1, cause: first
+	// taking the last checkpoint
+	// error: <nil> held: false
+}
