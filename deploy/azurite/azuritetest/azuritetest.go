@@ -1,0 +1,75 @@
+// Package azuritetest gives the tests of a package one Azurite to share. Without
+// Node.js they fail and say what to install: they are never skipped.
+package azuritetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+)
+
+// startTimeout is for npm, on a slow machine that installs Azurite for the first
+// time.
+const startTimeout = 5 * time.Minute
+
+var shared struct {
+	once   sync.Once
+	server *azurite.Server
+	err    error
+}
+
+// Server returns the package's Azurite and starts it if this is the first call.
+// It runs until the tests of the package have ended: TestMain gives its argument
+// to [Main].
+func Server(t testing.TB) *azurite.Server {
+	t.Helper()
+	shared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		shared.server, shared.err = azurite.Start(ctx, azurite.Config{})
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server
+}
+
+// Start starts an Azurite for one test, which may stop it.
+func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	server, err := azurite.Start(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// Main wraps a package's tests, for goleak.VerifyTestMain among others: it stops
+// the server after they have run.
+func Main(m *testing.M) interface{ Run() int } { return main{m} }
+
+type main struct{ *testing.M }
+
+func (m main) Run() int {
+	code := m.M.Run()
+	if shared.server == nil {
+		return code
+	}
+	if err := shared.server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
