@@ -69,6 +69,7 @@ func chaos(t *testing.T, seed uint64) {
 				leading++
 			}
 		}
+		t.Logf("seed %d: %d terms", seed, len(f.history()))
 		if leading != 1 {
 			t.Fatalf("%d lead when all is quiet: %s", leading, f)
 		}

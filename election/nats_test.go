@@ -45,7 +45,9 @@ func TestTakeoverOverNATS(t *testing.T) {
 	var took []time.Duration
 	leader := nextLed(t, led)
 	for epoch := uint64(2); epoch <= 6; epoch++ {
-		time.Sleep(300 * time.Millisecond) // as long as a new leader has to begin answering
+		for range 10 { // so that all followers know that it lives
+			<-workers[leader.worker].answered
+		}
 		died := time.Now()
 		workers[leader.worker].nc.Close()
 		workers[leader.worker].stop()
@@ -105,6 +107,7 @@ type natsWorker struct {
 	ctx       context.Context
 	stop      func()
 	successor chan string
+	answered  chan struct{} // while leading, an element for each ping, if somebody waits for it
 }
 
 // startNATSWorker starts a worker whose leading function sends beacons and
@@ -135,7 +138,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 	if testing.Verbose() {
 		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	w := &natsWorker{id: id, nc: nc, successor: make(chan string, 1)}
+	w := &natsWorker{id: id, nc: nc, successor: make(chan string, 1), answered: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	exited := make(chan struct{})
 	w.ctx = ctx
@@ -176,6 +179,10 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 				}
 			case ping := <-pings:
 				_ = ping.Respond(wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: id}))
+				select {
+				case w.answered <- struct{}{}:
+				default:
+				}
 			case <-beat.C:
 				n++
 			}
