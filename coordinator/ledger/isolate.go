@@ -27,13 +27,18 @@ func killing(partition uint64, deaths int, last string) string {
 }
 
 // resumeSuspects takes over what an earlier leader suspected. What its own worker
-// held counts as a death more, and nobody but the next leader can draw the
-// conclusion.
+// held is in the list as if that had died of it. If it did, nobody but the next
+// leader can draw the conclusion; if not, that is a death too many, and since the
+// list does not tell whose it is, every suspect gets the benefit.
 func (l *Ledger) resumeSuspects(j *job, list []store.Suspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
+			deaths := s.Deaths
+			if !leaderDied {
+				deaths--
+			}
 			// What is in the list twice stands for the greater number.
-			deaths := max(s.Deaths, j.unplan(gap))
+			deaths = max(deaths, j.unplan(gap))
 			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
 				l.giveUp(j, gap.Lo, killing(gap.Lo, deaths, "an earlier leader"))
 				continue

@@ -83,6 +83,7 @@ type model struct {
 	self     string
 	ledger   *Ledger
 	crashed  bool // the last leader died
+	bereft   bool // some leader did, so that innocents may have been blamed
 	resuming bool // living workers have yet to be heard by the new leader
 	refs     map[Ref][]uint64
 	lastRef  Ref
@@ -352,7 +353,7 @@ func (m *model) leaderDies() {
 	m.crashed = len(m.living()) > 1 && m.chance(0.7)
 	m.logf("%v leader %s is gone, its process %v", m.now, m.self, m.crashed)
 	if m.crashed {
-		w.alive = false
+		w.alive, m.bereft = false, true
 	}
 	m.lead()
 }
@@ -719,7 +720,7 @@ func (m *model) checkEnd(j *modelJob, e End) {
 	m.stats.Partitions += int(j.tree.Partitions())
 	if e.As == store.Failed {
 		m.stats.Failed++
-		if len(j.kills) == 0 && !m.mayExhaust(j) && m.clean {
+		if len(j.kills) == 0 && len(j.fails) == 0 && m.clean && !m.bereft {
 			m.failf("job %s failed without a cause: %s", e.Job, e.Error)
 		}
 		return
@@ -742,11 +743,6 @@ func (m *model) checkEnd(j *modelJob, e End) {
 		m.failf("job %s executed %d of %d partitions, skipped %v: something ran twice", e.Job, e.State.Executed, j.tree.Partitions(), e.State.Skipped)
 	}
 	m.stats.Repeats += max(0, repeats)
-}
-
-// mayExhaust reports whether some partition fails as often as it may.
-func (m *model) mayExhaust(j *modelJob) bool {
-	return len(j.fails) > 0
 }
 
 func sortedNames[V any](of map[string]V) []string {
