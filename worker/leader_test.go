@@ -86,6 +86,7 @@ type leader struct {
 	durable  bool // everything received is durable at once
 	mute     int  // reports that get no answer
 	garbled  int  // reports that are answered with no receipt
+	refuse   int  // reports that are refused, and the worker forgotten
 	every    time.Duration
 }
 
@@ -148,6 +149,12 @@ func (l *leader) report(m *nats.Msg) {
 	}
 	if err != nil {
 		l.t.Errorf("report: %v", err)
+		return
+	}
+	if l.refuse > 0 {
+		l.refuse--
+		l.sequence, l.received = 0, map[string]uint64{}
+		_ = m.Respond(wire.Encode(wire.Receipt{Epoch: l.epoch, Sequence: r.Sequence, Refused: "who are you?"}))
 		return
 	}
 	switch r.Sequence {

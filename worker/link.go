@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/book"
 )
 
 // link is the worker's conversation with its leader. All of it happens on the
@@ -32,6 +33,7 @@ type link struct {
 	every     time.Duration // between reports
 	dueAt     time.Time     // when the next report is due, whatever happens
 	notBefore time.Time     // when the next report may be sent at the earliest
+	refused   time.Duration // how long the last refusal made it wait; 0 after a receipt
 	wanted    bool          // a report with all that slots have is wanted at once
 	collectBy time.Time     // a report waits for slots until then; zero if none does
 	askAt     time.Time     // when to ask who leads, while that is not known
@@ -303,24 +305,37 @@ func (l *link) hearReceipt(m *nats.Msg, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	w := l.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	orders, err := w.book.Receive(receipt)
+	orders, err := l.w.receive(receipt)
 	if err != nil {
 		return err
 	}
 	l.sent, l.alone = nil, false
-	w.answered = orders.Refused == ""
 	if orders.Refused != "" {
+		l.refused = max(l.w.pace.retryFirst, min(2*l.refused, l.w.pace.retryMost))
+		l.notBefore, l.wanted = now.Add(l.refused), true
 		l.complain("refused", "leader refuses the report", "epoch", receipt.Epoch, "error", orders.Refused)
-		l.notBefore = now.Add(w.pace.retryMost)
 		return nil
 	}
+	l.refused = 0
 	if orders.Every > 0 {
-		l.every = max(w.pace.spacing, min(orders.Every, w.pace.everyAtMost))
+		l.every = max(l.w.pace.spacing, min(orders.Every, l.w.pace.everyAtMost))
 		l.dueAt = earlier(l.dueAt, now.Add(l.every))
 	}
+	for _, err := range orders.Ignored {
+		l.complain("order", "leader's order ignored", "epoch", receipt.Epoch, "error", err)
+	}
+	return nil
+}
+
+// receive enters a receipt into the book and carries out its orders.
+func (w *Worker) receive(receipt wire.Receipt) (book.Orders, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	orders, err := w.book.Receive(receipt)
+	if err != nil {
+		return orders, err
+	}
+	w.answered = orders.Refused == ""
 	for _, id := range orders.Ended {
 		if t := w.tasks[id]; t != nil {
 			delete(w.tasks, id)
@@ -331,11 +346,8 @@ func (l *link) hearReceipt(m *nats.Msg, now time.Time) error {
 	for _, o := range orders.Open {
 		w.begin(o)
 	}
-	for _, err := range orders.Ignored {
-		l.complain("order", "leader's order ignored", "epoch", receipt.Epoch, "error", err)
-	}
 	w.work.Broadcast()
-	return nil
+	return orders, nil
 }
 
 func (l *link) setAnswered(answered bool) {

@@ -38,6 +38,9 @@ func (w *Worker) begin(o wire.Opening) {
 func (t *task) live() {
 	defer t.cancel()
 	opened, err := t.open()
+	if err != nil && t.ctx.Err() == nil {
+		t.w.cfg.Logger.Warn("job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
+	}
 	if !t.settle(opened, err) {
 		if opened == nil {
 			return
@@ -60,7 +63,6 @@ func (t *task) settle(opened *jobs.Task, err error) bool {
 		return false
 	}
 	if err != nil {
-		w.cfg.Logger.Warn("job cannot be opened", "job", id, "error", firstLine(err))
 		delete(w.tasks, id)
 		f := failure(0, err)
 		f.Open = true

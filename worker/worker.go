@@ -62,8 +62,8 @@ type pace struct {
 	everyAtMost time.Duration // between reports, whatever a leader says
 	draining    time.Duration // between reports while draining, at most
 	answer      time.Duration // until a report is sent again
-	retryFirst  time.Duration // until a report is sent again that nobody listens to; doubles
-	retryMost   time.Duration // what that grows to; also between questions for the leader, and after a refusal
+	retryFirst  time.Duration // after a report that nobody listens to or that is refused; doubles
+	retryMost   time.Duration // what that grows to; also between questions for the leader
 	farewell    time.Duration // for the last words after a drain that took too long, and for the job's code to return
 	complain    time.Duration // between two complaints of a kind
 }

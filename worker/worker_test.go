@@ -468,6 +468,26 @@ func TestManyItemsAreSplitOverReports(t *testing.T) {
 	}
 }
 
+func TestStartsOverWhenRefused(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 1000, all(500))
+	l.wait("the first half", func() bool { return l.has("j", 1000, all(500)) })
+	l.mu.Lock()
+	l.nodes = map[string]map[jobs.Node][]byte{}
+	l.refuse = 3
+	l.mu.Unlock()
+	l.wait("the first half again", func() bool { return l.has("j", 1000, all(500)) })
+	l.assign("j", job, 0, 1000, jobs.Span{Lo: 500, Hi: 1000})
+	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
+	wantSum(t, l, "j", job, 1000)
+	if got := strings.Count(w.log.String(), "who are you?"); got != 1 {
+		t.Errorf("%d lines of refusals in the log, want one for now", got)
+	}
+}
+
 func TestMalformedMessagesAreRefused(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	job := sum("sum", nil)
