@@ -131,7 +131,17 @@ type embedded struct {
 
 func TestCheckEncodes(t *testing.T) {
 	carried := []any{
-		0, "", 1.5, []byte{}, map[string]int{}, everything{}, &everything{}, tree{}, embedded{}, struct{}{}, time.Time{}, big.Int{}, *big.NewInt(1),
+		0, "", 1.5,
+		[]byte{},
+		map[string]int{},
+		everything{},
+		&everything{},
+		tree{},
+		embedded{},
+		struct{}{},
+		time.Time{},
+		big.Int{},
+		*big.NewInt(1),
 		struct {
 			_ struct{} `cbor:",toarray"`
 			A int
@@ -147,8 +157,13 @@ func TestCheckEncodes(t *testing.T) {
 		}
 	}
 	refused := []any{
-		struct{ a int }{}, []struct{ a int }{}, map[string]struct{ a int }{}, &struct{ a int }{},
-		struct{ A any }{}, struct{ A func() }{}, make(chan int), 1i,
+		struct{ a int }{},
+		[]struct{ a int }{},
+		map[string]struct{ a int }{},
+		&struct{ a int }{},
+		struct{ A any }{},
+		struct{ A func() }{},
+		make(chan int), 1i,
 	}
 	for _, v := range refused {
 		if err := checkEncodes(reflect.TypeOf(v)); err == nil {

@@ -99,7 +99,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	}
 	err := group.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ func TestPhiloxKnownAnswers(t *testing.T) {
 		want    [4]uint32
 	}{
 		{
-			[4]uint32{}, [2]uint32{},
+			[4]uint32{},
+			[2]uint32{},
 			[4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
 		},
 		{

@@ -94,23 +94,28 @@ func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 			}
 		}
 	}
-	numbers := b.bytes * 30
 	for lo < hi {
-		if err := b.moveTo(ctx, lo/numbers); err != nil {
-			return t, err
+		if first := b.first(); !b.crossed || lo < first || lo >= first+b.numbers() {
+			if err := b.moveTo(ctx, lo/b.numbers()); err != nil {
+				return t, err
+			}
 		}
-		end := min(hi, (b.index+1)*numbers)
-		b.tally(&t, lo-b.index*numbers, end-b.index*numbers)
+		first := b.first()
+		end := min(hi, first+b.numbers())
+		b.tally(&t, lo-first, end-first)
 		lo = end
 	}
 	return t, nil
 }
 
+// numbers is how many numbers a block is long.
+func (s *sieve) numbers() uint64 { return s.bytes * 30 }
+
+// first is the block's first number.
+func (b *block) first() uint64 { return b.index * b.numbers() }
+
 // moveTo makes b the block of that index.
 func (b *block) moveTo(ctx context.Context, index uint64) error {
-	if b.crossed && b.index == index {
-		return nil
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -196,11 +201,14 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi), counted from the block's first number.
+// tally adds the primes in [lo, hi), counted from the block's first number. It
+// keeps what it adds to in variables of its own, which stay in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
-	first := b.index * b.bytes * 30
-	for at := lo / numbersPerWord * numbersPerWord; at < hi; at += numbersPerWord {
-		word := binary.LittleEndian.Uint64(b.bits[at/30:])
+	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
+	first := b.first()
+	for i := lo / numbersPerWord; i*numbersPerWord < hi; i++ {
+		word := binary.LittleEndian.Uint64(b.bits[i*8:])
+		at := i * numbersPerWord
 		if at < lo {
 			word &= ^uint64(0) << bitsBelow[lo-at]
 		}
@@ -210,30 +218,25 @@ func (b *block) tally(t *tally, lo, hi uint64) {
 		if word == 0 {
 			continue
 		}
-		if t.Count == 0 {
-			t.add(first + at + uint64(offset[bits.TrailingZeros64(word)]))
+		at += first
+		if count == 0 {
+			last = at + uint64(offset[bits.TrailingZeros64(word)])
+			count, sum, t.First = 1, last, last
 			word &= word - 1
 		}
-		t.addWord(first+at, word)
-	}
-}
-
-// addWord adds the primes of a word that begins at number base. There has been a
-// prime before.
-func (t *tally) addWord(base, word uint64) {
-	t.Count += uint64(bits.OnesCount64(word))
-	sum, last, twins, largest, after := t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
-	for ; word != 0; word &= word - 1 {
-		prime := base + uint64(offset[bits.TrailingZeros64(word)])
-		gap := prime - last
-		if gap == 2 {
-			twins++
+		count += uint64(bits.OnesCount64(word))
+		for ; word != 0; word &= word - 1 {
+			prime := at + uint64(offset[bits.TrailingZeros64(word)])
+			distance := prime - last
+			if distance == 2 {
+				twins++
+			}
+			if distance > gap {
+				gap, gapAfter = distance, last
+			}
+			sum += prime
+			last = prime
 		}
-		if gap > largest {
-			largest, after = gap, last
-		}
-		sum += prime
-		last = prime
 	}
-	t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter = sum, last, twins, largest, after
+	t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter = count, sum, last, twins, gap, gapAfter
 }
