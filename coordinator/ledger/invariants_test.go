@@ -63,8 +63,9 @@ func (m *model) checkPartitions(j *job) {
 		m.failf("job %s counts %d retries and %d suspects, and has %d and %d", j.spec.ID, j.attempts.waiting, j.suspects.size, waiting, size)
 	}
 	idle := slices.Clone(places)
+	seen := map[*held]bool{}
 	for _, h := range j.held {
-		if h.twin == nil || h.twin.id.Number > h.id.Number || h.twin.id.Epoch > h.id.Epoch {
+		if seen[h] = true; !seen[h.twin] {
 			put(h.span)
 		}
 		if h.twin != nil && (h.twin.twin != h || h.twin.span != h.span) {

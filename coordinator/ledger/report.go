@@ -139,8 +139,12 @@ func (l *Ledger) tell(w *worker) {
 // those are new to it.
 func (l *Ledger) tellAssigned(w *worker) {
 	room := openingBytes
-	for _, h := range w.held {
+	for _, h := range slices.Clone(w.held) {
 		if h.told || l.stopping || !l.mayTell(h) {
+			continue
+		}
+		if h.save > 0 && !h.job.forest.anyMissing(h.span) {
+			l.release(h) // while it waited, somebody else did it
 			continue
 		}
 		if !h.opened {
