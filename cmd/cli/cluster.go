@@ -98,13 +98,14 @@ func askBytes[A wire.Message](ctx context.Context, c *cluster, what string, ques
 	return answer, nil
 }
 
-// insist asks until somebody answers or the time for answers is over, since an
-// election may be under way.
+// insist asks until somebody answers or the time for answers is over: an election
+// may be under way, and a leader that has stalled may still be there to be asked.
+// To ask twice does no harm.
 func insist[A wire.Message](ctx context.Context, c *cluster, what string, question []byte) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for {
-		answer, err := askBytes[A](ctx, c, what, question, c.timeout)
+		answer, err := askBytes[A](ctx, c, what, question, askTimeout)
 		if !errors.Is(err, errNoLeader) {
 			return answer, err
 		}

@@ -21,8 +21,7 @@ func TestDevReplacesADeadWorker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	output := &testOutput{t: t}
-	t.Cleanup(output.print)
+	output := newTestOutput(t)
 	dev := exec.Command("bellwether", "dev", "--workers", "2", "--port", "0", "--data", t.TempDir(), "--cluster", "test", "-o", "json")
 	dev.Stderr = output
 	stdout, err := dev.StdoutPipe()

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -54,7 +53,7 @@ func newTestFlock(t *testing.T, workers int, flags ...string) *testFlock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	output := &testOutput{t: t}
+	output := newTestOutput(t)
 	f := &testFlock{t: t, url: server.URL(), trace: t.TempDir(), Flock: flock.New(flock.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, flags...),
@@ -62,31 +61,11 @@ func newTestFlock(t *testing.T, workers int, flags ...string) *testFlock {
 		Output:  output,
 		Log:     slog.New(slog.NewTextHandler(output, nil)),
 	})}
-	t.Cleanup(output.print)
 	t.Cleanup(func() { f.Stop(30*time.Second, nil) })
-	f.add(workers)
-	return f
-}
-
-// testOutput keeps what processes write, for a test that fails.
-type testOutput struct {
-	t    *testing.T
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *testOutput) Write(data []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(data)
-}
-
-func (o *testOutput) print() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.t.Failed() {
-		o.t.Logf("what the processes wrote:\n%s", o.text.String())
+	if workers > 0 {
+		f.add(workers)
 	}
+	return f
 }
 
 // add starts workers and waits until a leader knows all that run.

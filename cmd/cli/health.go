@@ -1,12 +1,14 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/worker"
@@ -16,6 +18,8 @@ import (
 type healthServer struct {
 	listener net.Listener
 	server   *http.Server
+	status   atomic.Pointer[func() worker.Status]
+	serving  sync.WaitGroup
 }
 
 // health is the answer of both.
@@ -25,25 +29,43 @@ type health struct {
 	Worker  worker.Status `json:"worker"`
 }
 
-// newHealthServer listens at once, so that an address in use is an error here.
-func newHealthServer(address string, status func() worker.Status) (*healthServer, error) {
+// serveHealth begins to serve and tells what status says, until another source
+// is given or close is called.
+func serveHealth(address string, status func() worker.Status, log *slog.Logger) (*healthServer, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, usagef("serve health: %w", err)
 	}
+	h := &healthServer{listener: listener}
+	h.status.Store(&status)
 	mux := http.NewServeMux()
 	// A worker that waits for NATS or a leader works as it should: to start it anew
 	// would mend nothing.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		s := status()
+		s := (*h.status.Load())()
 		answerHealth(w, health{OK: true, Reasons: troubles(s), Worker: s})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		s := status()
+		s := (*h.status.Load())()
 		reasons := troubles(s)
 		answerHealth(w, health{OK: len(reasons) == 0, Reasons: reasons, Worker: s})
 	})
-	return &healthServer{listener, &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}, nil
+	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	h.serving.Go(func() {
+		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("Health is served no more", "error", err)
+		}
+	})
+	log.Info("Serving health", "address", listener.Addr().String())
+	return h, nil
+}
+
+// tell is what to answer from now on.
+func (h *healthServer) tell(status func() worker.Status) { h.status.Store(&status) }
+
+func (h *healthServer) close() {
+	_ = h.server.Close() // who asks just now gets no answer
+	h.serving.Wait()
 }
 
 func troubles(s worker.Status) []string {
@@ -68,14 +90,4 @@ func answerHealth(w http.ResponseWriter, h health) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(h) // who asked may be gone
-}
-
-// run serves until ctx is done.
-func (h *healthServer) run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = h.server.Close() })
-	defer stop()
-	if err := h.server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health: %w", err)
-	}
-	return nil
 }

@@ -32,6 +32,7 @@ type member struct {
 	jobs     []jobs.Job
 	nc       *nats.Conn
 	store    *store.Store
+	health   *healthServer // nil: nobody asks
 	log      *slog.Logger
 }
 
@@ -39,7 +40,7 @@ type member struct {
 // order: first the worker drains, so that whoever leads, this process maybe, makes
 // durable what it holds; then the election ends, with a handover if this process
 // leads.
-func (m member) run(ctx context.Context, httpAddress string) error {
+func (m member) run(ctx context.Context) error {
 	w, err := worker.New(m.nc, m.store, worker.Config{
 		Subjects: m.subjects, ID: m.id, Slots: m.slots, Host: hostname(), PID: os.Getpid(), Since: m.since,
 		Jobs: m.jobs, Logger: m.log,
@@ -53,13 +54,8 @@ func (m member) run(ctx context.Context, httpAddress string) error {
 	defer context.AfterFunc(ctx, drain)()
 	drained, leave := context.WithCancel(hard)
 	defer leave()
-	if httpAddress != "" {
-		health, err := newHealthServer(httpAddress, w.Status)
-		if err != nil {
-			return err
-		}
-		m.log.Info("Serving health", "address", health.listener.Addr().String())
-		group.Go(func() error { return health.run(drained) })
+	if m.health != nil {
+		m.health.tell(w.Status)
 	}
 	group.Go(func() error {
 		defer leave()

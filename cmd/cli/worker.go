@@ -20,6 +20,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 type workerFlags struct {
@@ -121,6 +122,16 @@ func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) err
 	}
 	defer nc.Close()
 
+	var health *healthServer
+	if flags.http != "" {
+		health, err = serveHealth(flags.http, func() worker.Status {
+			return worker.Status{ID: id, Slots: flags.slots, Connected: nc.IsConnected()}
+		}, log)
+		if err != nil {
+			return err
+		}
+		defer health.close()
+	}
 	st, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*store.Store, error) {
 		return openStore(ctx, nc, at.cluster, log)
 	})
@@ -129,9 +140,9 @@ func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) err
 	}
 	m := member{
 		id: id, subjects: subjects, cluster: at.cluster, slots: flags.slots, lease: flags.lease,
-		since: time.Now(), jobs: a.jobs, nc: nc, store: st, log: log,
+		since: time.Now(), jobs: a.jobs, nc: nc, store: st, health: health, log: log,
 	}
-	return m.run(ctx, flags.http)
+	return m.run(ctx)
 }
 
 // connectWorker connects for good: it never gives up, and connects again
