@@ -45,7 +45,7 @@ func (l *Ledger) giveNext(w *worker) bool {
 		if best != nil && (j.spec.Priority < best.spec.Priority || len(j.held) >= len(best.held)) {
 			continue
 		}
-		if !l.hasWork(w, j) {
+		if !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
 			continue
 		}
 		if best == nil && !l.wants(w, j.spec.Priority) {
@@ -76,6 +76,24 @@ func (l *Ledger) wants(w *worker, priority int) bool {
 	}
 	return spans < spansPerSlot*w.slots ||
 		spans < maxSpansPerSlot*w.slots && ahead < min(l.horizon()*time.Duration(w.slots), time.Hour)
+}
+
+// leaves reports whether a worker whose slots all have work should leave the last
+// partitions of a job to others that are idle, rather than queue them.
+func (l *Ledger) leaves(w *worker, j *job) bool {
+	last := j.waiting()
+	if last > uint64(l.slots) {
+		return false
+	}
+	for _, o := range l.workers {
+		if idle := o.slots - len(o.held); o != w && idle > 0 && !o.isolates && l.can(o, j) {
+			if uint64(idle) >= last {
+				return true
+			}
+			last -= uint64(idle)
+		}
+	}
+	return false
 }
 
 // hasWork reports whether take would find something of a job for a worker.
@@ -128,7 +146,7 @@ func (l *Ledger) retryFor(w *worker, j *job) *attempt {
 // towards the end, between the shortest that is worth a message and half a
 // horizon. Before the speed is known pieces are smaller, so that it soon is.
 func (l *Ledger) size(w *worker, j *job) uint64 {
-	share := j.waiting()/uint64(2*max(1, l.slots())) + 1
+	share := j.waiting()/uint64(2*max(1, l.slots)) + 1
 	speed := speedOf(w.part(j))
 	if speed == 0 {
 		return max(1, share/4)

@@ -18,6 +18,7 @@ type held struct {
 	moved   time.Duration // when it last began or got on
 
 	told bool   // the worker knows of it
+	seen bool   // and has said how far it is
 	save uint64 // the checkpoint that must be durable before the worker may know; 0 for none
 
 	deaths int   // how many workers have died on it

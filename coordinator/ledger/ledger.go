@@ -20,6 +20,7 @@ type Ledger struct {
 	jobs     []*job // higher priorities first, then older ones
 	byID     map[string]*job
 	workers  []*worker                // by ID
+	slots    int                      // that may be given work
 	departed map[string]time.Duration // workers that are gone, and since when
 	isolated int                      // workers set aside to run isolated suspects
 	lastSpan uint64                   // number of the last assignment

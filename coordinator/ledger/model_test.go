@@ -113,6 +113,7 @@ type modelWorker struct {
 	alive    bool
 	draining bool
 	cut      time.Duration // no message passes until then
+	stalled  time.Duration // its partitions get no further until then
 
 	epoch    uint64
 	sequence uint64
@@ -303,6 +304,9 @@ func (m *model) something() {
 		m.logf("%v %s is cut off until %v", m.now, w.id, w.cut)
 	case !m.calm && m.chance(0.003):
 		m.birth()
+	case !m.calm && m.chance(0.002):
+		list := m.living()
+		list[m.rng.IntN(len(list))].stalled = m.now + time.Duration(m.rng.IntN(8000))*time.Millisecond
 	case !m.calm && m.chance(0.001) && len(m.living()) > 2:
 		list := m.living()
 		if w := list[m.rng.IntN(len(list))]; w.id != m.self {
@@ -566,6 +570,9 @@ func (m *model) toWorker(w *modelWorker) {
 
 // work has a slot begin or finish some partitions.
 func (m *model) work(w *modelWorker) {
+	if m.now < w.stalled {
+		return
+	}
 	running := 0
 	for _, r := range w.runs {
 		if r.running {

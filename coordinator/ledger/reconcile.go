@@ -32,7 +32,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		if s.Running && !h.running {
 			h.moved = l.now
 		}
-		h.running = s.Running
+		h.running, h.seen = s.Running, true
 		if h.cut != nil && h.cut.told {
 			h.endCut() // this is the answer to it
 		}
@@ -123,5 +123,5 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		return
 	}
 	deaths := j.unplan(mine)
-	l.hold(&held{part: p, id: s.ID, span: mine, running: s.Running, told: true, moved: l.now, deaths: deaths})
+	l.hold(&held{part: p, id: s.ID, span: mine, running: s.Running, told: true, seen: true, moved: l.now, deaths: deaths})
 }

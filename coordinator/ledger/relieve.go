@@ -51,9 +51,9 @@ func (l *Ledger) longest(w *worker, n int) []*held {
 		if !l.can(w, j) {
 			continue
 		}
-		for _, h := range j.held {
+		for _, h := range slices.Backward(j.held) { // late ones are likely not begun
 			switch {
-			case h.cut != nil || !h.told || h.twin != nil || h.alone || h.moot:
+			case h.cut != nil || !h.seen || h.twin != nil || h.alone || h.moot:
 				continue
 			case h.running && h.span.Len() < 2:
 				continue

@@ -37,7 +37,8 @@ func (l *Ledger) report(e Reported) {
 		l.forget(e.Refs...)
 		return
 	}
-	w.sequence, w.outline, w.draining = r.Sequence, outline(r), r.Draining
+	w.sequence, w.outline = r.Sequence, outline(r)
+	l.setDraining(w, r.Draining)
 	w.seen, w.nudged = l.now, false
 	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence}
 	refs := e.Refs

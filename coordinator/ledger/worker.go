@@ -63,6 +63,7 @@ func (l *Ledger) welcome(r wire.Report) *worker {
 	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), told: l.now}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
+	l.slots += w.slots
 	return w
 }
 
@@ -113,9 +114,21 @@ func (l *Ledger) bury(w *worker, died bool) {
 		l.takeBack(w.held[0], died && w.held[0].told)
 	}
 	l.setIsolates(w, false)
+	l.setDraining(w, true)
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Delete(l.workers, i, i+1)
 	l.departed[w.id] = l.now
+}
+
+// setDraining says whether a worker wants no more work.
+func (l *Ledger) setDraining(w *worker, draining bool) {
+	switch {
+	case draining && !w.draining:
+		l.slots -= w.slots
+	case w.draining && !draining:
+		l.slots += w.slots
+	}
+	w.draining = draining
 }
 
 func (w *worker) knows(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }
@@ -132,17 +145,6 @@ func (l *Ledger) can(w *worker, j *job) bool {
 // others reports whether some other worker can be given a job's partitions.
 func (l *Ledger) others(w *worker, j *job) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.can(o, j) })
-}
-
-// slots is the number of slots that may be given work.
-func (l *Ledger) slots() int {
-	n := 0
-	for _, w := range l.workers {
-		if !w.draining {
-			n += w.slots
-		}
-	}
-	return n
 }
 
 // part returns a worker's part in a job, which is new where it has not heard of it.

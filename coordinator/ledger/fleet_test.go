@@ -1,0 +1,293 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// fleet is many workers that run whatever they get at a given speed.
+type fleet struct {
+	ledger  *Ledger
+	trees   map[string]jobs.Tree
+	speed   float64 // partitions per second and slot
+	now     time.Duration
+	workers []*fleetWorker
+	index   map[string]*fleetWorker
+	lastRef Ref
+	actions map[string]int
+	todo    []Event
+	ended   int
+	nudged  []string
+}
+
+type fleetWorker struct {
+	id    string
+	slots int
+	seq   uint64
+	told  time.Duration
+	spans []wire.HeldSpan
+	spare map[wire.SpanID]float64 // what part of the next partition is done
+	items map[string]uint64
+}
+
+func newFleet(tb testing.TB, workers, slots int, speed float64) *fleet {
+	l, err := New(Config{Epoch: 1, Self: "w0000"}, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f := &fleet{ledger: l, speed: speed, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
+	for i := range workers {
+		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, spare: map[wire.SpanID]float64{}, items: map[string]uint64{}}
+		f.workers = append(f.workers, w)
+		f.index[w.id] = w
+	}
+	return f
+}
+
+func (f *fleet) add(id string, partitions uint64) {
+	tree, err := jobs.NewTree(partitions)
+	if err != nil {
+		panic(err)
+	}
+	f.trees[id] = tree
+	f.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions})
+}
+
+func (f *fleet) step(e Event) {
+	for _, a := range f.ledger.Step(f.now, e) {
+		switch a := a.(type) {
+		case Reply:
+			w := f.index[a.Worker]
+			for _, c := range a.Receipt.Cuts {
+				for i := range w.spans {
+					if s := &w.spans[i]; s.ID == c.ID {
+						s.Span.Hi = min(s.Span.Hi, max(c.Hi, s.Span.Lo+map[bool]uint64{true: 1}[s.Running]))
+					}
+				}
+			}
+			for _, s := range a.Receipt.Assigned {
+				w.spans = append(w.spans, wire.HeldSpan{ID: s.ID, Job: s.Job, Span: s.Span})
+			}
+			for _, j := range a.Receipt.Jobs {
+				if j.Ended {
+					w.spans = slices.DeleteFunc(w.spans, func(s wire.HeldSpan) bool { return s.Job == j.Job })
+				}
+			}
+			f.actions["reply"]++
+			f.actions["assigned"] += len(a.Receipt.Assigned)
+			f.actions["cut"] += len(a.Receipt.Cuts)
+		case Nudge:
+			f.actions["nudge"]++
+			f.nudged = append(f.nudged, a.Worker)
+		case Merge:
+			f.actions["merge"]++
+			f.lastRef++
+			f.todo = append(f.todo, Merged{a.Job, a.Node, f.lastRef})
+		case Checkpoint:
+			f.actions["checkpoint"]++
+			f.todo = append(f.todo, Checkpointed{a.Job})
+		case End:
+			f.ended++
+			f.todo = append(f.todo, JobEnded{a.Job})
+		}
+	}
+}
+
+// drain performs what the ledger has asked for.
+func (f *fleet) drain() {
+	for len(f.todo) > 0 {
+		e := f.todo[0]
+		f.todo = f.todo[1:]
+		f.step(e)
+	}
+}
+
+// report lets a worker run until now and report.
+func (f *fleet) report(w *fleetWorker) {
+	w.seq++
+	r := wire.Report{Epoch: 1, Worker: w.id, Sequence: w.seq}
+	if w.seq == 1 {
+		r.Hello = &wire.Hello{Slots: w.slots, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
+	}
+	budget := make([]float64, w.slots)
+	for i := range budget {
+		budget[i] = f.speed * (f.now - w.told).Seconds()
+	}
+	w.told = f.now
+	done := map[string][]wire.Item{}
+	var refs []Ref
+	var order []string
+	slot := 0
+	for i := range w.spans {
+		s := &w.spans[i]
+		s.Running = false
+		for ; slot < len(budget); slot++ {
+			budget[slot] += w.spare[s.ID]
+			delete(w.spare, s.ID)
+			k := min(uint64(budget[slot]+1e-9), s.Span.Len())
+			if k > 0 {
+				budget[slot] -= float64(k)
+				if done[s.Job] == nil {
+					order = append(order, s.Job)
+				}
+				for _, n := range f.trees[s.Job].Cover(jobs.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + k}) {
+					done[s.Job] = append(done[s.Job], wire.Item{Partial: &wire.Partial{Node: n}})
+				}
+				s.Span.Lo += k
+			}
+			if s.Span.Empty() {
+				break
+			}
+			s.Running = true
+			w.spare[s.ID] = budget[slot]
+			slot++
+			break
+		}
+	}
+	w.spans = slices.DeleteFunc(w.spans, func(s wire.HeldSpan) bool { return s.Span.Empty() })
+	for _, id := range order {
+		r.Jobs = append(r.Jobs, wire.JobReport{Job: id, First: w.items[id] + 1, Items: done[id]})
+		w.items[id] += uint64(len(done[id]))
+		for range done[id] {
+			f.lastRef++
+			refs = append(refs, f.lastRef)
+		}
+	}
+	r.Spans = slices.Clone(w.spans)
+	f.step(Reported{r, refs})
+}
+
+// round has each worker report once, evenly spread over the interval.
+func (f *fleet) round() {
+	every := f.ledger.interval()
+	start := f.now
+	for i, w := range f.workers {
+		f.now = start + every*time.Duration(i+1)/time.Duration(len(f.workers))
+		f.report(w)
+		if i%100 == 99 || i == len(f.workers)-1 {
+			f.drain()
+			f.step(Tick{})
+		}
+	}
+}
+
+// next is when a worker reports again: after the interval, or once one of its
+// spans is done, but not at once.
+func (f *fleet) next(w *fleetWorker) time.Duration {
+	at := f.ledger.worker(w.id).every
+	for i, s := range w.spans[:min(w.slots, len(w.spans))] {
+		left := (float64(w.spans[i].Span.Len()) - w.spare[s.ID]) / f.speed
+		at = min(at, duration(left)+time.Microsecond)
+	}
+	return f.now + max(at, 20*time.Millisecond)
+}
+
+// run lets all workers report when it is time, until every job has ended.
+func (f *fleet) run(limit time.Duration) bool {
+	due := make([]time.Duration, len(f.workers))
+	for i := range due {
+		due[i] = time.Duration(i) * time.Microsecond
+	}
+	tick := time.Duration(0)
+	for f.ended < len(f.trees) {
+		i := 0
+		for k := range due {
+			if due[k] < due[i] {
+				i = k
+			}
+		}
+		if f.now = due[i]; f.now > limit {
+			return false
+		}
+		if f.now >= tick {
+			f.step(Tick{})
+			tick = f.now + 100*time.Millisecond
+		}
+		f.nudged = f.nudged[:0]
+		f.report(f.workers[i])
+		due[i] = f.next(f.workers[i])
+		f.drain()
+		for _, id := range f.nudged {
+			k := slices.IndexFunc(f.workers, func(w *fleetWorker) bool { return w.id == id })
+			due[k] = min(due[k], f.now+time.Millisecond)
+		}
+	}
+	return true
+}
+
+// BenchmarkReports is the cost of a report of one of 1,000 workers with 8 slots
+// each, merges and checkpoints included, in a job of 10^9 partitions.
+func BenchmarkReports(b *testing.B) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f := newFleet(b, 1000, 8, 100)
+	f.add("job", 1_000_000_000)
+	for range 5 {
+		f.round()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; n += len(f.workers) {
+		f.round()
+	}
+	b.StopTimer()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+	b.ReportMetric(float64(len(f.ledger.byID["job"].held)), "spans")
+	runtime.KeepAlive(f)
+}
+
+// BenchmarkManyJobs is the cost of a report where 300 jobs share 100 workers.
+func BenchmarkManyJobs(b *testing.B) {
+	f := newFleet(b, 100, 8, 100)
+	for i := range 300 {
+		f.add(fmt.Sprintf("job%03d", i), 1_000_000_000)
+	}
+	for range 5 {
+		f.round()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; n += len(f.workers) {
+		f.round()
+	}
+}
+
+// TestLongJobEnds runs a job of 10^9 partitions that do next to nothing: neither
+// may it be chopped into millions of spans, nor one slot be left with a long tail.
+func TestLongJobEnds(t *testing.T) {
+	for _, c := range []struct {
+		workers, slots int
+		partitions     uint64
+		speed          float64
+		assigned       int           // at most
+		over           time.Duration // longer than ideal, at most
+	}{
+		{4, 2, 1_000_000_000, 20e6, 200, 500 * time.Millisecond},
+		{4, 2, 1_000_000, 1e4, 250, 500 * time.Millisecond},
+		{3, 2, 600, 10, 150, 500 * time.Millisecond},
+		{2, 8, 12, 0.5, 12, 500 * time.Millisecond},
+		{1000, 8, 1_000_000_000, 20e6, 20_000, 500 * time.Millisecond},
+	} {
+		f := newFleet(t, c.workers, c.slots, c.speed)
+		f.add("job", c.partitions)
+		if !f.run(time.Minute) {
+			t.Fatalf("%+v: the job does not end:\n%s", c, briefBooks(f.ledger))
+		}
+		ideal := time.Duration(math.Ceil(float64(c.partitions)/float64(c.workers*c.slots)) / c.speed * float64(time.Second))
+		t.Logf("%d workers, %d partitions: took %v, ideal %v, %v", c.workers, c.partitions, f.now, ideal, f.actions)
+		if f.now > ideal+c.over || f.actions["assigned"] > c.assigned {
+			t.Errorf("%+v: took %v, ideal is %v; %v", c, f.now, ideal, f.actions)
+		}
+	}
+}
