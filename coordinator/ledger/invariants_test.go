@@ -142,6 +142,10 @@ func (m *model) checkReceipt(a Reply) {
 			continue
 		}
 		h := j.held[i]
+		if m.assigned[s.ID] {
+			continue
+		}
+		m.assigned[s.ID] = true
 		if h.twin != nil {
 			m.stats.Copies++
 			m.job(s.Job).copied = true

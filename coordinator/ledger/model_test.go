@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 		}
 		return
 	}
-	first, runs := uint64(1), 3000
+	first, runs := uint64(1), 2000
 	if testing.Short() {
 		runs = 300
 	}
@@ -87,6 +87,7 @@ type model struct {
 	resuming bool // living workers have yet to be heard by the new leader
 	refs     map[Ref][]uint64
 	lastRef  Ref
+	assigned map[wire.SpanID]bool
 	todo     []Action // merges, checkpoints and ends under way
 
 	jobs    []*modelJob
@@ -141,15 +142,15 @@ type modelRun struct {
 }
 
 func newModel(seed uint64, logf func(string, ...any)) *model {
-	m := &model{rng: rand.New(rand.NewPCG(seed, 1)), logf: logf, refs: map[Ref][]uint64{}}
+	m := &model{rng: rand.New(rand.NewPCG(seed, 1)), logf: logf, refs: map[Ref][]uint64{}, assigned: map[wire.SpanID]bool{}}
 	if m.logf == nil {
 		m.logf = func(string, ...any) {}
 	}
 	m.clean = m.chance(0.5)
 	for i := range 1 + m.rng.IntN(3) {
 		n := uint64(1 + m.rng.IntN(40))
-		if m.chance(0.3) {
-			n = uint64(1 + m.rng.IntN(600))
+		if m.chance(0.2) {
+			n = uint64(1 + m.rng.IntN(300))
 		}
 		tree, _ := jobs.NewTree(n)
 		j := &modelJob{
@@ -265,7 +266,7 @@ func (m *model) run() (err error) {
 			err = fault.error
 		}
 	}()
-	troubled := m.rng.IntN(1500)
+	troubled := m.rng.IntN(1000)
 	for i := 0; ; i++ {
 		m.calm = i > troubled
 		if m.calm && i > troubled+60_000 {
@@ -288,7 +289,7 @@ func (m *model) run() (err error) {
 
 func (m *model) something() {
 	switch {
-	case m.chance(0.15):
+	case m.chance(0.1):
 		m.pass()
 	case !m.calm && m.chance(0.004):
 		m.leaderDies()
@@ -312,7 +313,7 @@ func (m *model) something() {
 		if w := list[m.rng.IntN(len(list))]; w.id != m.self {
 			m.drain(w)
 		}
-	case m.chance(0.1) && len(m.todo) > 0:
+	case m.chance(0.2) && len(m.todo) > 0:
 		i := m.rng.IntN(len(m.todo))
 		a := m.todo[i]
 		m.todo = slices.Delete(m.todo, i, i+1)
@@ -389,7 +390,7 @@ func (m *model) drain(w *modelWorker) {
 	})
 }
 
-// act has a worker do one of the things it may do.
+// act has a worker do one of the things it may do, if there is any.
 func (m *model) act(w *modelWorker) {
 	if w.epoch != m.epoch {
 		if m.chance(0.3) && m.now >= w.cut {
@@ -401,19 +402,33 @@ func (m *model) act(w *modelWorker) {
 		m.work(w)
 		return
 	}
-	switch m.rng.IntN(4) {
-	case 0:
-		if w.underWay == nil && (m.now >= w.due || w.nudged || m.chance(0.1)) {
-			m.report(w)
-		} else if w.underWay != nil && m.chance(0.1) {
-			w.out = append(w.out, *w.underWay) // once more
+	for i, first := 0, m.rng.IntN(4); i < 4; i++ {
+		done := false
+		switch (first + i) % 4 {
+		case 0:
+			if done = w.underWay == nil && (m.now >= w.due || w.nudged || m.chance(0.1)); done {
+				m.report(w)
+			} else if done = w.underWay != nil && len(w.out)+len(w.in) == 0 && m.chance(0.3); done {
+				w.out = append(w.out, *w.underWay) // once more
+			} else if done = w.underWay != nil && m.chance(0.02); done {
+				w.out = append(w.out, *w.underWay) // too early
+			}
+		case 1:
+			if done = len(w.out) > 0; done {
+				m.toLeader(w)
+			}
+		case 2:
+			if done = len(w.in) > 0; done {
+				m.toWorker(w)
+			}
+		case 3:
+			if done = len(w.runs) > 0 || w.draining; done {
+				m.work(w)
+			}
 		}
-	case 1:
-		m.toLeader(w)
-	case 2:
-		m.toWorker(w)
-	case 3:
-		m.work(w)
+		if done {
+			return
+		}
 	}
 }
 
@@ -454,9 +469,6 @@ func (m *model) report(w *modelWorker) {
 
 // toLeader delivers a worker's oldest message to the leader, or loses it.
 func (m *model) toLeader(w *modelWorker) {
-	if len(w.out) == 0 {
-		return
-	}
 	r := w.out[0]
 	w.out = w.out[1:]
 	if m.now < w.cut || !m.calm && m.chance(0.05) || r.Epoch != m.epoch {
@@ -500,9 +512,6 @@ func (m *model) valueOf(job string, n jobs.Node) []uint64 {
 
 // toWorker delivers a receipt, or loses it.
 func (m *model) toWorker(w *modelWorker) {
-	if len(w.in) == 0 {
-		return
-	}
 	r := w.in[0]
 	w.in = w.in[1:]
 	if m.now < w.cut || !m.calm && m.chance(0.05) {

@@ -92,7 +92,9 @@ func (l *Ledger) straggler(w *worker) *held {
 		}
 		late := max(speculateAfter, 3*duration(1/speed))
 		for _, h := range j.held {
-			if h.worker != w && h.running && h.span.Len() == 1 && h.twin == nil && h.deaths == 0 && l.now-h.moved > late {
+			switch {
+			case h.worker == w || !h.running || h.span.Len() != 1 || h.twin != nil || h.deaths > 0:
+			case l.now-h.moved > late && j.forest.anyMissing(h.span):
 				return h
 			}
 		}
