@@ -1,0 +1,169 @@
+// Package faults does to requests on their way to Azure Storage what networks and
+// storage do: it delays them, resets their connection, answers in storage's place,
+// and loses answers after the request had its effect. It works inside a process,
+// as the transport of an account, and between processes, as a proxy.
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// Fault is what happens to one request. The zero Fault is nothing.
+type Fault struct {
+	Delay time.Duration // until the request is sent on
+	Late  time.Duration // from the answer until it is delivered
+
+	// Status, if not 0, is answered in storage's place, with the error code and, if
+	// not 0, a Retry-After in whole seconds. The request has no effect.
+	Status     int
+	Code       string
+	RetryAfter int
+
+	Reset      bool // the connection is reset, and the request has no effect
+	LoseAnswer bool // the request has its effect, then the connection is reset
+}
+
+// Decide says what happens to a request. It may be called from several goroutines.
+type Decide func(kind account.Kind, r *http.Request) Fault
+
+// Transport sends requests on and does to them what was decided.
+type Transport struct {
+	queueHost string
+	base      *http.Transport
+
+	mu     sync.Mutex
+	decide Decide
+}
+
+// New returns a transport without faults. The URL of the account's queues is how
+// it tells them from blobs.
+func New(queueURL string) (*Transport, error) {
+	u, err := url.Parse(queueURL)
+	if err != nil {
+		return nil, fmt.Errorf("make a faulty transport: %w", err)
+	}
+	return &Transport{queueHost: u.Host, base: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32}}, nil
+}
+
+// Set replaces what decides; nil ends all faults.
+func (t *Transport) Set(decide Decide) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decide = decide
+}
+
+// Close closes the connections that are idle.
+func (t *Transport) Close() { t.base.CloseIdleConnections() }
+
+// Do makes Transport one of the SDK's.
+func (t *Transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	fault := t.faultOf(r)
+	if err := wait(r, fault.Delay); err != nil {
+		return nil, err
+	}
+	switch {
+	case fault.Reset:
+		closeBody(r)
+		return nil, reset("before the request")
+	case fault.Status != 0:
+		closeBody(r)
+		return answer(r, fault), nil
+	}
+	resp, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if fault.LoseAnswer {
+		_, err := io.Copy(io.Discard, resp.Body)
+		return nil, errors.Join(reset("after the request"), err, resp.Body.Close())
+	}
+	if err := wait(r, fault.Late); err != nil {
+		return nil, errors.Join(err, resp.Body.Close())
+	}
+	return resp, nil
+}
+
+func (t *Transport) faultOf(r *http.Request) Fault {
+	t.mu.Lock()
+	decide := t.decide
+	t.mu.Unlock()
+	if decide == nil {
+		return Fault{}
+	}
+	service := account.Blob
+	if r.URL.Host == t.queueHost {
+		service = account.Queue
+	}
+	return decide(account.Classify(service, r), r)
+}
+
+func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNRESET) }
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close() // as a transport must; it was only read from
+	}
+}
+
+func wait(r *http.Request, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+func answer(r *http.Request, fault Fault) *http.Response {
+	body := fmt.Sprintf(`<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>injected</Message></Error>`, fault.Code)
+	header := http.Header{"Content-Type": {"application/xml"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	if fault.Code != "" {
+		header.Set("X-Ms-Error-Code", fault.Code)
+	}
+	if fault.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(fault.RetryAfter))
+	}
+	if r.Method == http.MethodHead {
+		body = ""
+	}
+	return &http.Response{
+		StatusCode: fault.Status, Status: fmt.Sprintf("%d %s", fault.Status, http.StatusText(fault.Status)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// Proxy is a handler that sends requests on to one of the account's endpoints. A
+// connection whose request or answer is lost is closed.
+func (t *Transport) Proxy(endpoint string) (http.Handler, error) {
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("make a faulty proxy: %w", err)
+	}
+	target.Path = "" // the requests name the account themselves
+	return &httputil.ReverseProxy{
+		Transport:    t,
+		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}, nil
+}

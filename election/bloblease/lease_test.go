@@ -1,0 +1,95 @@
+package bloblease_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/bloblease"
+	"github.com/bellwether-compute/bellwether/election/leasetest"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+
+// duration is the shortest that Azure has.
+const duration = 15 * time.Second
+
+var containers atomic.Int64
+
+// newContainer names a container that no other test has.
+func newContainer() string { return fmt.Sprintf("lease-%d", containers.Add(1)) }
+
+func signIn(t *testing.T, cfg account.Config) *account.Account {
+	t.Helper()
+	if cfg.ConnectionString == "" && cfg.URL == "" {
+		cfg.ConnectionString = azuritetest.Server(t).ConnectionString()
+	}
+	if cfg.Transport == nil {
+		transport := &http.Transport{MaxIdleConnsPerHost: 32}
+		t.Cleanup(transport.CloseIdleConnections)
+		cfg.Transport = &http.Client{Transport: transport}
+	}
+	a, err := account.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func open(t *testing.T, a *account.Account, cfg bloblease.Config) *bloblease.Lease {
+	t.Helper()
+	lease, err := bloblease.Open(a, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func TestConformance(t *testing.T) {
+	a := signIn(t, account.Config{})
+	leasetest.Run(t, leasetest.Driver{
+		Duration: duration,
+		New: func(t *testing.T) func() election.Lease {
+			cfg := bloblease.Config{Container: newContainer(), Duration: duration}
+			return func() election.Lease { return open(t, a, cfg) }
+		},
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	a := signIn(t, account.Config{})
+	for _, cfg := range []bloblease.Config{
+		{},
+		{Container: "c", Duration: 14 * time.Second},
+		{Container: "c", Duration: 61 * time.Second},
+		{Container: "c", Duration: 15500 * time.Millisecond},
+		{Container: "c", CallTimeout: 6 * time.Second},
+		{Container: "c", CallTimeout: -1},
+	} {
+		if _, err := bloblease.Open(a, cfg); err == nil {
+			t.Errorf("Open takes %+v", cfg)
+		}
+	}
+}
+
+func TestCreatedAtOnce(t *testing.T) {
+	a, cfg := signIn(t, account.Config{}), bloblease.Config{Container: newContainer()}
+	var wait sync.WaitGroup
+	for range 8 {
+		lease := open(t, a, cfg)
+		wait.Go(func() {
+			if record, err := lease.Read(t.Context()); err != nil || record != (election.Record{}) {
+				t.Errorf("got %+v, %v", record, err)
+			}
+		})
+	}
+	wait.Wait()
+}

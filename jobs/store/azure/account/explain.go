@@ -1,0 +1,172 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+// The roles that an identity needs on the storage account.
+const (
+	BlobRole  = "Storage Blob Data Contributor"
+	QueueRole = "Storage Queue Data Contributor"
+)
+
+// ErrDenied: storage knows the caller and does not let it, or does not know it.
+// Trying again is of no use until somebody changes something.
+var ErrDenied = errors.New("Azure storage denies access") //nolint:staticcheck // a name
+
+// Code is the error code that storage answered with, or "" where it did not
+// answer or an error has another cause.
+func Code(err error) string {
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) {
+		return answer.ErrorCode
+	}
+	return ""
+}
+
+// explained is an error of the SDK in one line.
+type explained struct {
+	text   string
+	denied bool
+	err    error
+}
+
+func (e *explained) Error() string { return e.text }
+
+func (e *explained) Unwrap() []error {
+	if e.denied {
+		return []error{e.err, ErrDenied}
+	}
+	return []error{e.err}
+}
+
+// Explain turns an error of the SDK, whose text is a page, into one line: what was
+// refused, by which code, and what to do about it where that is known. It is
+// [ErrDenied] if so. The error remains wrapped.
+func (a *Account) Explain(err error) error {
+	var (
+		done     *explained
+		answer   *azcore.ResponseError
+		identity *azidentity.AuthenticationFailedError
+		host     *net.DNSError
+	)
+	switch {
+	case err == nil || errors.As(err, &done):
+		return err
+	case errors.As(err, &answer):
+		return a.explainAnswer(answer, err)
+	case errors.As(err, &identity), a.credential != nil && isUnavailable(err):
+		return &explained{err: err, denied: true, text: "cannot sign in with an identity: run az login, " +
+			"or give this machine a managed or workload identity, or use a connection string: " + err.Error()}
+	case errors.As(err, &host) && host.IsNotFound:
+		return &explained{err: err, text: fmt.Sprintf("there is no host %s: is the account's name right? (%v)", host.Name, err)}
+	}
+	return err
+}
+
+// isUnavailable reports whether no credential of azidentity's chain was of use.
+// The type of that error is not exported; what marks it is.
+func isUnavailable(err error) bool {
+	var final interface{ NonRetriable() }
+	return errors.As(err, &final) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) error {
+	text := fmt.Sprintf("%d %s", answer.StatusCode, cmp.Or(answer.ErrorCode, http.StatusText(answer.StatusCode)))
+	var service Service
+	if answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		request := answer.RawResponse.Request
+		service = a.service(request.URL)
+		text = fmt.Sprintf("%s %s: %s", Classify(service, request), request.URL.Path, text)
+	}
+	advice := a.advice(answer, service)
+	if advice != "" {
+		text += ": " + advice
+	}
+	return &explained{err: err, text: text, denied: advice != ""}
+}
+
+// maxSkew is how far Azure lets a clock be off.
+const maxSkew = 15 * time.Minute
+
+// skew is how far this machine's clock is ahead of storage's.
+func skew(resp *http.Response) time.Duration {
+	if resp == nil {
+		return 0
+	}
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return 0
+	}
+	return time.Since(date).Round(time.Second)
+}
+
+// advice says what to do about an error that is here to stay, or nothing.
+func (a *Account) advice(answer *azcore.ResponseError, service Service) string {
+	switch answer.ErrorCode {
+	case "AuthenticationFailed", "AuthorizationFailure", "InvalidAuthenticationInfo", "NoAuthenticationInformation":
+		if off := skew(answer.RawResponse); off.Abs() > maxSkew/3 {
+			ahead := "ahead of"
+			if off < 0 {
+				ahead = "behind"
+			}
+			return fmt.Sprintf("this machine's clock is %v %s Azure's, which allows %v: set it, with NTP for instance", off.Abs(), ahead, maxSkew)
+		}
+		if answer.ErrorCode == "AuthorizationFailure" {
+			return a.refused() + "; or the account's firewall (Networking) does not admit this machine"
+		}
+		return a.refused()
+	case "AuthorizationPermissionMismatch", "InsufficientAccountPermissions":
+		return a.notAllowed(service)
+	case "AuthorizationServiceMismatch", "AuthorizationResourceTypeMismatch":
+		return "the SAS does not cover this: " + sasAdvice
+	case "AuthorizationProtocolMismatch":
+		return "the SAS is for HTTPS only: begin the URL with https://"
+	case "AuthorizationSourceIPMismatch":
+		return "the SAS is for other IP addresses than this machine's: " + sasAdvice
+	case "KeyBasedAuthenticationNotPermitted":
+		return "the account takes no keys: give its URL instead of a connection string, to sign in with an identity"
+	case "PublicAccessNotPermitted":
+		return "the request was not signed: " + a.refused()
+	case "AccountIsDisabled":
+		return "the storage account is disabled: is the subscription paid for?"
+	case "InvalidResourceName", "OutOfRangeInput":
+		return "the name of the container or queue is not one that Azure takes"
+	}
+	return ""
+}
+
+// refused says what to do where storage does not believe who is asking.
+func (a *Account) refused() string {
+	switch {
+	case a.credential != nil:
+		return "the token was not accepted: is the identity of the account's tenant? (az login --tenant …)"
+	case a.sas != "":
+		return "the SAS was not accepted: it has expired, is not valid yet, was cut short, or its key was rotated: " + sasAdvice
+	default:
+		return "the key was not accepted: it is another account's, or was rotated: copy the connection string again " +
+			"(az storage account show-connection-string)"
+	}
+}
+
+// notAllowed says what to do where storage knows who is asking.
+func (a *Account) notAllowed(service Service) string {
+	if a.credential == nil {
+		return "the SAS does not allow this: " + sasAdvice
+	}
+	role := BlobRole
+	if service == Queue {
+		role = QueueRole
+	}
+	return fmt.Sprintf("the identity lacks a role: give it %q on the storage account (az role assignment create --role %q …), "+
+		"and wait up to ten minutes for it to take effect; it needs %q and %q", role, role, BlobRole, QueueRole)
+}

@@ -1,0 +1,118 @@
+package account
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Service is one of an account's services.
+type Service string
+
+// The services that Bellwether uses.
+const (
+	Blob  Service = "blob"
+	Queue Service = "queue"
+)
+
+// Kind is what a request asks for.
+type Kind string
+
+// The kinds of requests that Bellwether makes.
+const (
+	AcquireLease    Kind = "acquire lease"
+	ChangeLease     Kind = "change lease"
+	RenewLease      Kind = "renew lease"
+	ReleaseLease    Kind = "release lease"
+	SetMetadata     Kind = "set metadata"
+	GetProperties   Kind = "get properties"
+	PutBlob         Kind = "put blob"
+	GetBlob         Kind = "get blob"
+	DeleteBlob      Kind = "delete blob"
+	ListBlobs       Kind = "list blobs"
+	CreateContainer Kind = "create container"
+
+	SendMessage     Kind = "send message"
+	ReceiveMessages Kind = "receive messages"
+	UpdateMessage   Kind = "update message"
+	DeleteMessage   Kind = "delete message"
+	CreateQueue     Kind = "create queue"
+	GetQueue        Kind = "get queue properties"
+
+	Other Kind = "other"
+)
+
+// Class is the class of requests by which Azure bills a kind in a general-purpose
+// v2 account, as its documentation says ("Map each REST operation to a price", and
+// the pricing page of Queue Storage). A SetMetadata and all lease calls are of the
+// cheap one.
+func (k Kind) Class() string {
+	switch k {
+	case PutBlob:
+		return "write"
+	case GetBlob:
+		return "read"
+	case ListBlobs, CreateContainer:
+		return "list and create container"
+	case DeleteBlob:
+		return "free"
+	case SendMessage, UpdateMessage, DeleteMessage, CreateQueue:
+		return "queue class 1"
+	case ReceiveMessages, GetQueue:
+		return "queue class 2"
+	default:
+		return "other"
+	}
+}
+
+// Classify tells what a request to a service asks for.
+func Classify(service Service, r *http.Request) Kind {
+	if service == Queue {
+		return classifyQueue(r)
+	}
+	query := r.URL.Query()
+	switch comp := query.Get("comp"); {
+	case comp == "lease":
+		if action := Kind(r.Header.Get("X-Ms-Lease-Action")); action != "" {
+			return action + " lease"
+		}
+	case comp == "metadata" && r.Method == http.MethodPut:
+		return SetMetadata
+	case comp == "list":
+		return ListBlobs
+	case comp != "":
+	case query.Get("restype") == "container":
+		if r.Method == http.MethodPut {
+			return CreateContainer
+		}
+	case r.Method == http.MethodHead:
+		return GetProperties
+	case r.Method == http.MethodGet:
+		return GetBlob
+	case r.Method == http.MethodPut:
+		return PutBlob
+	case r.Method == http.MethodDelete:
+		return DeleteBlob
+	}
+	return Other
+}
+
+func classifyQueue(r *http.Request) Kind {
+	query := r.URL.Query()
+	switch {
+	case query.Get("comp") == "metadata" && r.Method == http.MethodGet:
+		return GetQueue
+	case query.Get("comp") != "":
+		return Other
+	case strings.HasSuffix(r.URL.Path, "/messages") && r.Method == http.MethodPost:
+		return SendMessage
+	case strings.HasSuffix(r.URL.Path, "/messages") && r.Method == http.MethodGet && !query.Has("peekonly"):
+		return ReceiveMessages
+	case query.Has("popreceipt") && r.Method == http.MethodPut:
+		return UpdateMessage
+	case query.Has("popreceipt") && r.Method == http.MethodDelete:
+		return DeleteMessage
+	case r.Method == http.MethodPut:
+		return CreateQueue
+	}
+	return Other
+}
