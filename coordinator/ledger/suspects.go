@@ -50,6 +50,9 @@ func (s *suspects) add(span jobs.Span, deaths int) {
 // remove takes the partitions of the span out of the list and returns the most
 // deaths that any of them stood for.
 func (s *suspects) remove(span jobs.Span) (deaths int) {
+	if span.Empty() {
+		return 0
+	}
 	i := s.search(span.Lo)
 	j := i
 	var rest []suspect
