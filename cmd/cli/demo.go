@@ -174,6 +174,23 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 	p.clear()
 	s.say("half-way: SIGKILL to process %d, the leader", leader.PID)
 
+	// The history has the whole change of leader once work was given out again.
+	takenOver := func(j jobStatus) bool {
+		if j.Epoch <= leader.Epoch {
+			return false
+		}
+		change, err := c.changeAfter(ctx, leader.Epoch)
+		return err == nil && change.FirstAssignment > 0
+	}
+	if _, err := c.awaitStatus(ctx, spec.ID, p, takenOver); err != nil {
+		return err
+	}
+	if report.Failover, err = c.changeAfter(ctx, leader.Epoch); err != nil {
+		return err
+	}
+	p.clear()
+	s.failover(report.Failover)
+
 	if r, err = c.awaitStatus(ctx, spec.ID, p, nil); err != nil {
 		return err
 	}
@@ -184,10 +201,6 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 		return fmt.Errorf("the cluster's job is %s: %s", report.Cluster.State, firstLine(report.Cluster.Error))
 	}
 	p.clear()
-	if report.Failover, err = c.changeAfter(ctx, leader.Epoch); err != nil {
-		return err
-	}
-	s.failover(report.Failover)
 	o := report.Cluster
 	s.say("completed in %s: %s partitions, %s executed, %s of them repeated",
 		duration(o.Finished.Sub(*o.Started)), count(o.Partitions), count(o.Executed), count(o.Repeated))
@@ -249,15 +262,15 @@ func (s *story) say(format string, args ...any) {
 
 // failover tells how the change of leader went.
 func (s *story) failover(c change) {
-	s.say("epoch %d is led by %s (cause: %s); since the old leader's last sign of life:", c.Epoch, c.Worker, c.Cause)
+	s.say("epoch %d is led by %s (cause: %s). After the old leader's last sign of life,", c.Epoch, c.Worker, c.Cause)
 	total := 0.0
 	for _, step := range []struct {
 		until string
 		ms    float64
 	}{
 		{"it was believed dead", c.Detect},
-		{"the lease was taken over", c.Elect},
-		{"the old leader's writes were fenced off", c.Fence},
+		{"its lease was taken over", c.Elect},
+		{"its writes were fenced off", c.Fence},
 		{"work could be handed out again", c.Resume},
 		{"a worker was given work", c.FirstAssignment},
 		{"a worker reported something new", c.FirstResult},

@@ -17,7 +17,7 @@ const (
 	workers       = 4
 )
 
-var params = []string{"n=4000", "width=10", "sleep=" + partitionTime.String()}
+var jobParams = []string{"n=4000", "width=10", "sleep=" + partitionTime.String()}
 
 // shortLease is for tests in which nobody is left who could notice a death, or
 // in which a leader must sleep for longer than its lease.
@@ -33,7 +33,7 @@ const (
 
 func TestWithoutTroubleNothingIsRepeated(t *testing.T) {
 	f := newTestFlock(t, workers)
-	got := f.finish(f.submit(params...), params...)
+	got := f.finish(f.submit(jobParams...), jobParams...)
 	if len(got.Epochs) != 1 {
 		t.Errorf("epochs: got %v, want one", got.Epochs)
 	}
@@ -44,11 +44,11 @@ func TestWithoutTroubleNothingIsRepeated(t *testing.T) {
 
 func TestLeaderIsKilled(t *testing.T) {
 	f := newTestFlock(t, workers)
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/4)
 	leader := f.leader()
 	f.kill(f.process(leader.PID))
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if len(got.Epochs) < 2 {
 		t.Errorf("epochs: got %v, want at least two", got.Epochs)
 	}
@@ -63,11 +63,11 @@ func TestLeaderIsKilled(t *testing.T) {
 
 func TestFollowerIsKilled(t *testing.T) {
 	f := newTestFlock(t, workers)
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/4)
 	victim := f.others(f.leader().PID)[0]
 	f.kill(victim)
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if len(got.Epochs) != 1 {
 		t.Errorf("epochs: got %v, want one", got.Epochs)
 	}
@@ -81,14 +81,14 @@ func TestFollowerIsKilled(t *testing.T) {
 
 func TestAllWorkersButOneAreKilled(t *testing.T) {
 	f := newTestFlock(t, workers)
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/4)
 	leader := f.leader().PID
 	survivor := f.others(leader)[0]
 	for _, p := range f.others(survivor.PID()) {
 		p.Kill()
 	}
-	f.finish(id, params...)
+	f.finish(id, jobParams...)
 	if n := f.repeatedBy(f.pidsBut(survivor)...); n > 0 {
 		t.Errorf("the survivor executed %d partitions twice", n)
 	}
@@ -99,7 +99,7 @@ func TestAllWorkersButOneAreKilled(t *testing.T) {
 
 func TestAllWorkersAreKilled(t *testing.T) {
 	f := newTestFlock(t, workers, "--lease", shortLease.String())
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/2)
 	var dead []int
 	for _, p := range f.Running() {
@@ -114,7 +114,7 @@ func TestAllWorkersAreKilled(t *testing.T) {
 	}
 
 	f.add(workers)
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if len(got.Epochs) < 2 {
 		t.Errorf("epochs: got %v, want at least two", got.Epochs)
 	}
@@ -131,7 +131,7 @@ func TestAllWorkersAreKilled(t *testing.T) {
 
 func TestAllWorkersAreTerminated(t *testing.T) {
 	f := newTestFlock(t, workers)
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/4)
 	old := f.Running()
 	for _, p := range old {
@@ -143,7 +143,7 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 		}
 	}
 	f.add(workers)
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if got.Repeated > workers {
 		t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
 	}
@@ -154,14 +154,14 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 
 func TestLeaderIsTerminated(t *testing.T) {
 	f := newTestFlock(t, workers)
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/4)
 	leader := f.process(f.leader().PID)
 	leader.Signal(syscall.SIGTERM)
 	if err := leader.Err(); err != nil {
 		t.Errorf("the leader ended with %v", err)
 	}
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if len(got.Epochs) != 2 {
 		t.Errorf("epochs: got %v, want two", got.Epochs)
 	}

@@ -26,7 +26,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := f.submit(params...)
+	id := f.submit(jobParams...)
 	f.awaitDone(id, partitions/10)
 	leader := f.leader()
 
@@ -51,7 +51,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := f.finish(id, params...)
+	got := f.finish(id, jobParams...)
 	if !slices.Equal(got.Epochs, []uint64{leader.Epoch}) {
 		t.Errorf("epochs: got %v, want %d alone: the leader lost its place", got.Epochs, leader.Epoch)
 	}

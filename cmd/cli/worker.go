@@ -114,6 +114,7 @@ func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
+	keepToSlots(flags.slots)
 	id := newWorkerID()
 	log = log.With("self", id)
 	nc, err := a.connectWorker(id, log)
@@ -143,6 +144,16 @@ func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) err
 		since: time.Now(), jobs: a.jobs, nc: nc, store: st, health: health, log: log,
 	}
 	return m.run(ctx)
+}
+
+// keepToSlots lets Go's scheduler use one core more than there are slots, where
+// the machine has more: the slots keep theirs busy, messages do not wait behind
+// them, and the garbage collector does not spread over cores that belong to
+// others. GOMAXPROCS in the environment goes before.
+func keepToSlots(slots int) {
+	if os.Getenv("GOMAXPROCS") == "" && slots+1 < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(slots + 1)
+	}
 }
 
 // connectWorker connects for good: it never gives up, and connects again
