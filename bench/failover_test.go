@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// kills per failover benchmark.
+const kills = 20
+
+// BenchmarkFailover kills the leader's process again and again while all cores
+// are busy, and reports the times from its last sign of life to the first
+// assignment by the next leader.
+func BenchmarkFailover(b *testing.B) {
+	const workers = 4
+	for b.Loop() {
+		f := startFleet(b, workers, true)
+		var job struct{ ID string }
+		f.must(&job, append([]string{"submit", "primes"}, flags([]string{"limit=1e13", "width=1e7"})...)...)
+		for range kills {
+			f.awaitWorkers(workers)
+			f.killLeader()
+		}
+		var changes []change
+		f.must(&changes, "history")
+		var detect, total []float64
+		for _, c := range changes[1:] {
+			sum := c.Detect + c.Elect + c.Fence + c.Resume + c.Assigned
+			b.Logf("epoch %d (%s): detect %.1f, elect %.1f, fence %.1f, resume %.1f, assign %.1f: %.1f ms",
+				c.Epoch, c.Cause, c.Detect, c.Elect, c.Fence, c.Resume, c.Assigned, sum)
+			detect, total = append(detect, c.Detect), append(total, sum)
+		}
+		var cancelled struct{}
+		f.must(&cancelled, "cancel", job.ID)
+		b.ReportMetric(median(detect), "detect-ms")
+		b.ReportMetric(median(total), "first-assignment-ms")
+		b.ReportMetric(slices.Max(total), "worst-ms")
+		b.ReportMetric(float64(len(total)), "failovers")
+	}
+}
+
+// change is one change of leader in the history.
+type change struct {
+	Epoch    uint64  `json:"epoch"`
+	Cause    string  `json:"cause"`
+	Detect   float64 `json:"detect_ms"`
+	Elect    float64 `json:"elect_ms"`
+	Fence    float64 `json:"fence_ms"`
+	Resume   float64 `json:"resume_ms"`
+	Assigned float64 `json:"first_assignment_ms"`
+}
+
+// killLeader ends the leader's process with SIGKILL and waits until another leads
+// and has given work.
+func (f *fleet) killLeader() {
+	f.b.Helper()
+	var before, after struct {
+		Epoch uint64
+		PID   int
+	}
+	f.must(&before, "leader")
+	process := f.Find(before.PID)
+	if process == nil {
+		f.b.Fatalf("the leader, process %d, is none of the fleet", before.PID)
+	}
+	process.Kill()
+	f.until(fmt.Sprintf("epoch %d is over", before.Epoch), func() bool {
+		return f.ask(&after, "leader") == nil && after.Epoch > before.Epoch
+	})
+	f.until("the new leader has given work", func() bool {
+		var changes []change
+		return f.ask(&changes, "history") == nil && slices.ContainsFunc(changes, func(c change) bool {
+			return c.Epoch == after.Epoch && c.Assigned > 0
+		})
+	})
+}

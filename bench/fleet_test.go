@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+)
+
+// TestMain makes the test binary a worker where a benchmark starts it as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		cli.Main(known()...)
+	}
+	os.Exit(m.Run())
+}
+
+func known() []jobs.Job {
+	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)}
+}
+
+// fleet is a NATS server and worker processes.
+type fleet struct {
+	b   *testing.B
+	url string
+	*flock.Flock
+}
+
+// startFleet starts that many workers of one slot each, which end with the benchmark.
+func startFleet(b *testing.B, workers int, replace bool) *fleet {
+	b.Helper()
+	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(server.Shutdown)
+	program, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := &fleet{b: b, url: server.URL(), Flock: flock.New(flock.Config{
+		Program: program,
+		Args:    []string{"worker", "--with-parent", "--slots", "1"},
+		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=bench"},
+		Replace: replace,
+	})}
+	b.Cleanup(func() { f.Stop(30*time.Second, nil) })
+	for range workers {
+		if _, err := f.Add(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	f.awaitWorkers(workers)
+	return f
+}
+
+// ask runs a command and decodes what it prints.
+func (f *fleet) ask(answer any, args ...string) error {
+	var out, errs bytes.Buffer
+	args = append(args, "-o", "json", "--nats", f.url, "--cluster", "bench", "--timeout", "30s")
+	status := cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, known()...)
+	if status != 0 {
+		return fmt.Errorf("%v: status %d: %s", args, status, errs.Bytes())
+	}
+	return json.Unmarshal(out.Bytes(), answer)
+}
+
+func (f *fleet) must(answer any, args ...string) {
+	f.b.Helper()
+	if err := f.ask(answer, args...); err != nil {
+		f.b.Fatal(err)
+	}
+}
+
+func (f *fleet) until(what string, holds func() bool) {
+	f.b.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.b.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func (f *fleet) awaitWorkers(n int) {
+	f.b.Helper()
+	f.until(fmt.Sprintf("%d workers are there", n), func() bool {
+		var workers []struct{ State string }
+		return f.ask(&workers, "workers") == nil && n == len(slices.DeleteFunc(workers, func(w struct{ State string }) bool {
+			return w.State != "idle" && w.State != "busy"
+		}))
+	})
+}
+
+// outcome is what a command says of a job that has ended.
+type outcome struct {
+	State      string
+	Partitions uint64
+	SHA256     string
+	Executed   uint64
+	Repeated   uint64
+	Submitted  time.Time
+	Finished   time.Time
+}
+
+// took is the time from submission to the durable result.
+func (o outcome) took() time.Duration { return o.Finished.Sub(o.Submitted) }
+
+// run runs a job on the fleet.
+func (f *fleet) run(job string, params ...string) outcome {
+	f.b.Helper()
+	var o outcome
+	f.must(&o, append([]string{"submit", job, "--wait"}, flags(params)...)...)
+	return o
+}
+
+func flags(params []string) []string {
+	var list []string
+	for _, p := range params {
+		list = append(list, "-p", p)
+	}
+	return list
+}
+
+// median of an odd number of values, or the upper one of an even number.
+func median[T float64 | time.Duration](values []T) T {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
