@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"os"
+	"strconv"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -32,11 +33,8 @@ var definition = jobs.Definition[params, digits, digits]{
 
 func (p params) Map(_ context.Context, partition uint64) (count digits, err error) {
 	for n := partition * 10_000; n < min((partition+1)*10_000, p.Below); n++ {
-		for rest := n; ; rest /= 10 {
-			count[rest%10]++
-			if rest < 10 {
-				break
-			}
+		for _, digit := range strconv.FormatUint(n, 10) {
+			count[digit-'0']++
 		}
 	}
 	return count, nil

@@ -101,7 +101,10 @@ func garbage(chance *rand.Rand, most int) [][]byte {
 	unknown := bytes.Clone(report)
 	unknown[0] = 99
 	return [][]byte{
-		{}, {0}, {1}, random, append([]byte{1}, random...),
+		{},
+		{0},
+		{1},
+		random, append([]byte{1}, random...),
 		unknown, report[:len(report)/2], append(bytes.Clone(report), 0),
 		bytes.Repeat([]byte{1}, most),
 	}
