@@ -1,0 +1,174 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// Get implements store.Blobs.
+func (d *Driver) Get(ctx context.Context, key string) (value []byte, version store.Version, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, "", err
+	}
+	bound, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := newDeadline(cancel, d.timeout(0))
+	defer limit.stop()
+	answer, err := d.blobs.NewBlobClient(key).DownloadStream(bound, nil)
+	if err != nil {
+		return nil, "", d.translate(ctx, limit.cause(bound, err))
+	}
+	size := 0
+	if answer.ContentLength != nil {
+		size = int(*answer.ContentLength)
+	}
+	limit.reset(d.timeout(size))
+	value, err = readAll(answer.Body, size)
+	if err != nil {
+		return nil, "", d.translate(ctx, fmt.Errorf("read %d bytes: %w", size, limit.cause(bound, err)))
+	}
+	return value, store.Version(*answer.ETag), nil
+}
+
+// readAll reads a body of that size, and closes it.
+func readAll(body io.ReadCloser, size int) ([]byte, error) {
+	value := make([]byte, size)
+	_, err := io.ReadFull(body, value)
+	if err == nil {
+		var more int64
+		if more, err = io.Copy(io.Discard, body); more > 0 {
+			err = fmt.Errorf("got %d bytes more than announced", more)
+		}
+	}
+	return value, errors.Join(err, body.Close())
+}
+
+// Put implements store.Blobs.
+func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.Condition) (version store.Version, err error) {
+	if err := checkKey(key); err != nil {
+		return "", err
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	modified, err := conditions(cond)
+	if err != nil {
+		return "", err
+	}
+	options := &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: modified}}
+	client := d.blobs.NewBlockBlobClient(key)
+	err = d.call(ctx, len(value), func(ctx context.Context) error {
+		answer, err := client.Upload(ctx, streaming.NopCloser(bytes.NewReader(value)), options)
+		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
+			if _, must := cond.Version(); must {
+				return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
+			}
+			if err := d.createContainer(ctx); err != nil {
+				return err
+			}
+			answer, err = client.Upload(ctx, streaming.NopCloser(bytes.NewReader(value)), options)
+		}
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // to replace what is not there
+			return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
+		}
+		if err == nil {
+			version = store.Version(*answer.ETag)
+		}
+		return err
+	})
+	return version, err
+}
+
+// etagForm is that of an entity tag (RFC 9110), which Azure refuses others than.
+var etagForm = regexp.MustCompile(`^"[!#-~]+"$`)
+
+func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {
+	version, must := cond.Version()
+	switch {
+	case cond.Absent():
+		return &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}, nil
+	case must && !etagForm.MatchString(string(version)):
+		return nil, fmt.Errorf("version %q: %w: it is no version of this driver's", version, store.ErrConflict)
+	case must:
+		return &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(version))}, nil
+	}
+	return nil, nil
+}
+
+// Delete implements store.Blobs.
+func (d *Driver) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return d.call(ctx, 0, func(ctx context.Context) error {
+		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
+			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // those that others made would keep it
+		})
+		if bloberror.HasCode(err, notFound...) {
+			return nil
+		}
+		return err
+	})
+}
+
+// List implements store.Blobs.
+func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
+	if err := checkPrefix(prefix); err != nil {
+		return nil, err
+	}
+	var keys []string
+	pages := d.blobs.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
+	for pages.More() {
+		err := d.call(ctx, 0, func(ctx context.Context) error {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, item := range page.Segment.BlobItems {
+				keys = append(keys, *item.Name)
+			}
+			return nil
+		})
+		if errors.Is(err, store.ErrNotFound) { // the container
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// deletesAtOnce is how many of DeletePrefix's requests are under way.
+const deletesAtOnce = 16
+
+// DeletePrefix implements store.PrefixDeleter.
+func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
+	keys, err := d.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deletesAtOnce)
+	for _, key := range keys {
+		group.Go(func() error { return d.Delete(ctx, key) })
+	}
+	return group.Wait()
+}

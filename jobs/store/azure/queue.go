@@ -1,0 +1,195 @@
+package azure
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+const (
+	// minPoll is the wait after the first request that found no message.
+	minPoll = 100 * time.Millisecond
+	// grace is how long a request for a message may go on when its caller has given up.
+	// One that is cut short may hide a message that nobody gets to see.
+	grace = 250 * time.Millisecond
+	// forEver is the time to live of messages that never expire.
+	forEver = int32(-1)
+)
+
+// Send implements store.Queue.
+func (d *Driver) Send(ctx context.Context, body []byte) error {
+	if len(body) > store.MaxMessage {
+		return fmt.Errorf("message of %d bytes, at most %d are allowed", len(body), store.MaxMessage)
+	}
+	text := base64.StdEncoding.EncodeToString(body)
+	return d.call(ctx, 0, func(ctx context.Context) error {
+		return d.orCreateQueue(ctx, func() error {
+			_, err := d.queue.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(forEver)})
+			return err
+		})
+	})
+}
+
+// orCreateQueue does it again once it has created the queue, if that was missing.
+func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
+	err := do()
+	if !queueerror.HasCode(err, queueerror.QueueNotFound) {
+		return err
+	}
+	if err := d.createQueue(ctx); err != nil {
+		return err
+	}
+	return do()
+}
+
+// Receive implements store.Queue. It goes on while storage is away or denies
+// access.
+func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
+	var (
+		wait    = minPoll / 2 // doubled before it is used
+		trouble = false
+	)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := d.dequeue(ctx)
+		switch {
+		case ctx.Err() != nil:
+			if m != nil {
+				d.putBack(ctx, m)
+			}
+			return nil, ctx.Err()
+		case err == nil && trouble:
+			d.cfg.Logger.Info("queue is back", "queue", d.name)
+			trouble = false
+		case err != nil && !trouble:
+			d.cfg.Logger.Warn("queue is unavailable, waiting for it", "queue", d.name, "error", err)
+			trouble = true
+		}
+		if m != nil {
+			return m, nil
+		}
+		wait = min(2*wait, d.cfg.PollEvery)
+		timer := time.NewTimer(wait - rand.N(wait/8+1)) // so that receivers do not ask in step
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// dequeue asks for a message once. It returns nil if there is none.
+func (d *Driver) dequeue(ctx context.Context) (*message, error) {
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
+	var m *message
+	err := d.orCreateQueue(bound, func() error {
+		answer, err := d.queue.DequeueMessages(bound, &azqueue.DequeueMessagesOptions{
+			NumberOfMessages: to.Ptr(int32(1)), VisibilityTimeout: d.hideSeconds(),
+		})
+		if err == nil && len(answer.Messages) > 0 {
+			m = newMessage(d, answer.Messages[0])
+		}
+		return err
+	})
+	return m, d.translate(ctx, err)
+}
+
+// putBack shows a message at once that nobody has received after all. Where that
+// fails, its time shows it.
+func (d *Driver) putBack(ctx context.Context, m *message) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := m.update(ctx, 0); err != nil {
+		d.cfg.Logger.Debug("put back a message", "queue", d.name, "error", err)
+	}
+}
+
+func (d *Driver) hideSeconds() *int32 { return to.Ptr(int32(d.cfg.HideFor / time.Second)) }
+
+// message is one delivery.
+type message struct {
+	driver     *Driver
+	id         string
+	text       string // as it is in the queue
+	body       []byte
+	deliveries int
+
+	mu      sync.Mutex // held during a call: it may change the receipt
+	receipt string
+}
+
+func newMessage(d *Driver, m *azqueue.DequeuedMessage) *message {
+	text := ""
+	if m.MessageText != nil {
+		text = *m.MessageText
+	}
+	body, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		body = []byte(text)
+	}
+	return &message{
+		driver: d, id: *m.MessageID, text: text, body: body,
+		deliveries: int(*m.DequeueCount), receipt: *m.PopReceipt,
+	}
+}
+
+func (m *message) Body() []byte { return m.body }
+
+func (m *message) Deliveries() int { return m.deliveries }
+
+// Extend implements store.Message. It is store.ErrConflict where the message was
+// delivered again, or an answer was lost, and store.ErrNotFound where it is gone.
+func (m *message) Extend(ctx context.Context) error {
+	return m.driver.call(ctx, 0, func(ctx context.Context) error { return m.update(ctx, *m.driver.hideSeconds()) })
+}
+
+func (m *message) update(ctx context.Context, seconds int32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	answer, err := m.driver.queue.UpdateMessage(ctx, m.id, m.receipt, m.text, &azqueue.UpdateMessageOptions{VisibilityTimeout: &seconds})
+	if err != nil {
+		return m.gone(err)
+	}
+	m.receipt = *answer.PopReceipt
+	return nil
+}
+
+// Delete implements store.Message. It is store.ErrConflict where the message was
+// delivered again, or an answer to Extend was lost.
+func (m *message) Delete(ctx context.Context) error {
+	return m.driver.call(ctx, 0, func(ctx context.Context) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		_, err := m.driver.queue.DeleteMessage(ctx, m.id, m.receipt, nil)
+		if err = m.gone(err); errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// gone translates what codes say of a message that is no longer this delivery's.
+func (m *message) gone(err error) error {
+	switch {
+	case queueerror.HasCode(err, queueerror.MessageNotFound, queueerror.QueueNotFound):
+		return fmt.Errorf("%w: %w", store.ErrNotFound, m.driver.account.Explain(err))
+	case queueerror.HasCode(err, queueerror.PopReceiptMismatch):
+		return fmt.Errorf("%w: the message was delivered again, or an answer was lost: %w", store.ErrConflict, m.driver.account.Explain(err))
+	}
+	return err
+}
