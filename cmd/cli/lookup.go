@@ -76,11 +76,16 @@ func (r record) done() uint64 {
 	return n
 }
 
-// repeated is how many executions went beyond one for each partition that has
-// been executed.
+// repeated is how many executions went beyond one for each partition. The
+// checkpoint of a job that failed or was cancelled no longer tells which
+// partitions were done; the answer is then the least that it can be.
 func (r record) repeated() uint64 {
-	once := r.done() - min(r.done(), uint64(len(r.manifest.Skipped)))
-	return r.manifest.Executed - min(r.manifest.Executed, once)
+	m := r.manifest
+	once := r.done() - min(r.done(), uint64(len(m.Skipped)))
+	if m.State.Final() && m.State != store.Completed {
+		once = m.Partitions
+	}
+	return m.Executed - min(m.Executed, once)
 }
 
 // outcome reads the result too where there is one.

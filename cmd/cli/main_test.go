@@ -15,13 +15,14 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
 // TestMain makes the test binary the program under test as well: a program with a
-// job of its own besides the one that the demo needs.
+// job of its own besides built-in ones.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"bellwether": func() { cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition)) },
+		"bellwether": func() { cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)) },
 	})
 }
 
