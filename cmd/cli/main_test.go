@@ -22,7 +22,9 @@ import (
 // job of its own besides built-in ones.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"bellwether": func() { cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)) },
+		"bellwether": func() {
+			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
+		},
 	})
 }
 
