@@ -22,14 +22,15 @@ type Nudge struct{ Worker string }
 type Probe struct{ Worker string }
 
 // Merge asks for the partial of a node from those of its children, left first.
-// The answer is [Merged] or [MergeFailed].
+// The answer is [Merged] or [MergeFailed]; it may be left out once the job ends.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
 	Left, Right Ref
 }
 
-// Forget says that the ledger will not name a partial again.
+// Forget says that the ledger will not name a partial again. Actions begun
+// before may still need it.
 type Forget struct{ Ref Ref }
 
 // Checkpoint asks for the job's state to be made durable: [Checkpointed]. There

@@ -52,8 +52,9 @@ type Config struct {
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
-	// MaxFailing is how many partitions of a job may be failing at once, before
-	// the job fails: so many failures have one cause. It bounds memory. Default 10,000.
+	// MaxFailing is how many partitions of a job may have failed without being
+	// finished, before the job fails: so many failures have one cause. It bounds
+	// memory. Default 10,000.
 	MaxFailing int
 }
 
@@ -80,6 +81,8 @@ func (c *Config) validate() error {
 	switch {
 	case c.Epoch == 0:
 		return errors.New("epoch must be at least 1")
+	case min(c.Horizon, c.ReportEvery, c.IdleEvery, c.SilentAfter, c.SettleFor, c.SettleAtLeast, c.CheckpointEvery, c.RetryAfter, c.RetryAtMost) < 0:
+		return errors.New("a duration is negative")
 	case c.Horizon < 4*c.ReportEvery:
 		return fmt.Errorf("horizon %v must be at least four times the report interval %v, or slots run dry between reports", c.Horizon, c.ReportEvery)
 	case c.SilentAfter < 4*c.ReportEvery:

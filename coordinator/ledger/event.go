@@ -17,6 +17,8 @@ type Ref uint64
 const NoRef Ref = 0
 
 // JobAdded: a job is planned, or resumed from its manifest, and may be worked on.
+// A new leader adds every job that it resumes before the first report is stepped:
+// whoever reports of a job that is not here is told that it has ended.
 type JobAdded struct {
 	Spec       store.Spec
 	Partitions uint64
@@ -45,15 +47,15 @@ type JobCancelled struct{ Job string }
 // JobEnded: the end that an [End] action asked for is durable.
 type JobEnded struct{ Job string }
 
-// Reported: a worker's report arrived. It was checked: its nodes are of the
-// job's tree and its partials are whole. Refs has one Ref per partial in the
-// report, in order.
+// Reported: a worker's report arrived. It was checked: it is valid, its nodes are
+// of the job's tree, and its partials are whole. Refs has one Ref per partial in
+// the report, in order; those that are not needed come back in [Forget].
 type Reported struct {
 	Report wire.Report
 	Refs   []Ref
 }
 
-// WorkerDied: a worker's process is gone, as its silence on NATS proves.
+// WorkerDied: a worker's process is gone, since nobody listens in its place.
 type WorkerDied struct{ Worker string }
 
 // Merged: a [Merge] was performed.
@@ -72,8 +74,8 @@ type MergeFailed struct {
 // Checkpointed: storage acknowledged what a [Checkpoint] asked for.
 type Checkpointed struct{ Job string }
 
-// Stopping: this leader will stop. Nothing more is assigned, and everything is
-// checkpointed.
+// Stopping: this leader will stop. Nothing more is assigned, and everything that
+// is there by now is checkpointed: [Ledger.Saved].
 type Stopping struct{}
 
 // Tick: time passed. Ticks come several times a second.

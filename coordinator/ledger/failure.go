@@ -16,7 +16,7 @@ func (l *Ledger) failure(j *job, w *worker, f *wire.Failure) {
 	case f.Open:
 		l.openFailed(j, w, f)
 	case f.Permanent:
-		l.fail(j, f.Error)
+		l.fail(j, fmt.Sprintf("partition %d failed for good on worker %s: %s", f.Partition, w.id, f.Error))
 	default:
 		l.partitionFailed(j, w, f)
 	}

@@ -16,6 +16,7 @@ type held struct {
 	span    jobs.Span // Lo is the first partition not reported
 	running bool
 	moved   time.Duration // when it last began or got on
+	busy    float64       // slot-seconds spent on it since it got on
 
 	told bool   // the worker knows of it
 	seen bool   // and has said how far it is

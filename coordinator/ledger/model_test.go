@@ -49,6 +49,22 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestSameEventsSameActions runs the model twice with the same seeds.
+func TestSameEventsSameActions(t *testing.T) {
+	for seed := uint64(1); seed <= 60; seed++ {
+		var first, second []string
+		for _, log := range []*[]string{&first, &second} {
+			m := newModel(seed, func(format string, args ...any) { *log = append(*log, fmt.Sprintf(format, args...)) })
+			if err := m.run(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+		}
+		if len(first) == 0 || !slices.Equal(first, second) {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
 // modelStats counts what happened in runs, to see that everything does.
 type modelStats struct {
 	Steps, Leaders, Deaths, Silences, Copies, Cuts, Adopted, Repeats, Skipped, Failed, Executed, Partitions int
@@ -71,10 +87,11 @@ func (s *modelStats) add(o modelStats) {
 
 // model is the world around a ledger.
 type model struct {
-	rng   *rand.Rand
-	logf  func(string, ...any)
-	now   time.Duration
-	stats modelStats
+	rng     *rand.Rand
+	logf    func(string, ...any)
+	verbose bool
+	now     time.Duration
+	stats   modelStats
 
 	clean bool // nobody but leaders dies, and no answer comes late: then nothing runs twice
 	calm  bool // faults have ceased
@@ -142,7 +159,7 @@ type modelRun struct {
 }
 
 func newModel(seed uint64, logf func(string, ...any)) *model {
-	m := &model{rng: rand.New(rand.NewPCG(seed, 1)), logf: logf, refs: map[Ref][]uint64{}, assigned: map[wire.SpanID]bool{}}
+	m := &model{rng: rand.New(rand.NewPCG(seed, 1)), logf: logf, verbose: logf != nil, refs: map[Ref][]uint64{}, assigned: map[wire.SpanID]bool{}}
 	if m.logf == nil {
 		m.logf = func(string, ...any) {}
 	}
@@ -337,7 +354,7 @@ func (m *model) pass() {
 }
 
 func (m *model) step(e Event) {
-	if *modelSeed != 0 {
+	if m.verbose {
 		m.logf("%v %s", m.now, brief(e))
 	}
 	m.perform(m.ledger.Step(m.now, e))
@@ -656,7 +673,7 @@ func (m *model) deliver(w *modelWorker, r *modelRun) {
 // perform does what the ledger asks for, or puts it on the list.
 func (m *model) perform(actions []Action) {
 	for _, a := range actions {
-		if *modelSeed != 0 {
+		if m.verbose {
 			m.logf("    %s", brief(a))
 		}
 		switch a := a.(type) {

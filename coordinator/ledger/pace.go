@@ -8,8 +8,7 @@ import (
 const (
 	// paceWindow, in slot-seconds, and paceCount, in partitions, are how much an
 	// estimate of speed rests on before older measurements begin to fade. Both must
-	// be reached: where a partition takes minutes, most reports have none finished,
-	// and the time of all of them counts.
+	// be reached, so that it rests on several partitions where each takes long.
 	paceWindow = 10.0
 	paceCount  = 8.0
 )

@@ -27,7 +27,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		ran := h.running || s.Running
 		done := l.move(h, s.Span)
 		if ran || done > 0 {
-			work = append(work, progress{h.part, done})
+			work = append(work, progress{h, done})
 		}
 		if s.Running && !h.running {
 			h.moved = l.now
@@ -78,13 +78,14 @@ func (l *Ledger) move(h *held, said jobs.Span) (finished uint64) {
 
 // progress is how many partitions of an assignment a slot has finished.
 type progress struct {
-	part *part
+	held *held
 	done uint64
 }
 
 // learn takes a worker's progress since it last spoke into its paces. Where it
 // ran more spans than it has slots, one after the other, each counts for a part
-// of the time.
+// of the time. The time of a partition under way counts once it is finished: what
+// hangs must not make hanging seem normal.
 func (l *Ledger) learn(w *worker, work []progress) {
 	elapsed := (l.now - w.told).Seconds()
 	w.told = l.now
@@ -93,8 +94,13 @@ func (l *Ledger) learn(w *worker, work []progress) {
 	}
 	busy := elapsed * float64(min(len(work), w.slots)) / float64(len(work))
 	for _, p := range work {
-		p.part.pace.add(float64(p.done), busy)
-		p.part.job.pace.add(float64(p.done), busy)
+		h := p.held
+		h.busy += busy
+		if p.done > 0 {
+			h.pace.add(float64(p.done), h.busy)
+			h.job.pace.add(float64(p.done), h.busy)
+			h.busy = 0
+		}
 	}
 }
 

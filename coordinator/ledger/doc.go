@@ -1,0 +1,72 @@
+// Package ledger decides everything that a leader decides: what is done, who has
+// what, and what to do next. It is a state machine without a clock, without I/O
+// and without goroutines. The shell around it turns what happens into events and
+// performs the actions that come back:
+//
+//	Step(now, Event) []Action
+//
+// The same events give the same actions, so that a failure can be replayed and
+// whole clusters run in a test within milliseconds. The ledger names partials by
+// a [Ref] and never sees their bytes; its size follows the workers and what they
+// hold, not the number of partitions.
+//
+// # Where a partition is
+//
+// Every partition of an active job is in exactly one place:
+//
+//	                      assigned          reported
+//	fresh, retry, suspect ────────▶ held ───────────────▶ finished
+//	  ▲      ▲       ▲                │                      ▲
+//	  │      │       └── worker died ─┤                      │
+//	  │      └────────── failed ──────┤                      │ skipped
+//	  └─ given back, cut, silent ─────┴──────────────────────┘
+//
+// The places are
+//
+//   - fresh: nobody has it.
+//   - held: it is part of a span that was assigned to a worker. Two workers hold a
+//     partition that took too long on the first; whichever reports first, the
+//     other's report is dropped.
+//   - retry: it failed. It is tried again by itself, after a wait, elsewhere if
+//     there is another worker. At the limit of attempts it is skipped or the job fails.
+//   - suspect: its worker died while it held it. Suspects run again in pieces of an
+//     eighth. A single partition that has seen two deaths runs with nothing beside
+//     it, on a worker set aside for that; after up to three more it is to blame.
+//   - finished: it is covered by a finished node, as part of a partial, or
+//     skipped, without one.
+//
+// What a worker says it holds is the truth: each report moves spans on, and what
+// it neither finished nor holds any more waits again. A span that this leader did
+// not give is adopted as far as nobody else has it.
+//
+// # A term
+//
+//	New ─▶ JobAdded for each active job ─▶ settling ─▶ dispatch ─▶ Stopping ─▶ Saved
+//
+// # Order that is promised
+//
+//   - Settled before assigned: nothing is assigned until every worker that a
+//     manifest names has said what it holds, or is dead, or Config.SettleFor is over.
+//   - Durable before acknowledged: a receipt calls an item durable only after a
+//     [Checkpointed] for a [Checkpoint] that was asked for when it had been taken.
+//   - Written ahead: in a job that may have killed a leader, the leader's own
+//     worker is told of an assignment only once a checkpoint that names it is
+//     durable. If it kills this leader too, the next one knows.
+//   - Ended before told: workers are told of a job's end after [JobEnded].
+//   - Once: a report that comes again gets the same receipt; a worker's items are
+//     taken in the order of their numbers, each one once, whoever leads.
+//   - Actions of one step are to be begun in their order. What an action names may
+//     be forgotten by a later one: the shell looks up refs when it begins an action.
+//
+// # What can fail
+//
+//   - A worker: silence past Config.SilentAfter, or proof by [WorkerDied]. If the
+//     proof was wrong, it comes back with a hello and keeps what nobody else has got.
+//   - A report or its receipt: the worker repeats the report. A [Nudge] or [Probe]
+//     that is lost costs time.
+//   - A merge: the job fails, since the same operands would fail again.
+//   - A checkpoint never fails here. A leader that cannot write steps down, and its
+//     ledger is dropped with it.
+//   - The leader: the next one is given the last durable [Snapshot]. What other
+//     workers hold or have kept is not run again.
+package ledger
