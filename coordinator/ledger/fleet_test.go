@@ -26,6 +26,7 @@ type fleet struct {
 	todo    []Event
 	ended   int
 	nudged  []string
+	epoch   uint64
 }
 
 type fleetWorker struct {
@@ -43,7 +44,7 @@ func newFleet(tb testing.TB, workers, slots int, speed float64) *fleet {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fleet{ledger: l, speed: speed, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
+	f := &fleet{ledger: l, epoch: 1, speed: speed, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
 	for i := range workers {
 		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, spare: map[wire.SpanID]float64{}, items: map[string]uint64{}}
 		f.workers = append(f.workers, w)
@@ -113,7 +114,7 @@ func (f *fleet) drain() {
 // report lets a worker run until now and report.
 func (f *fleet) report(w *fleetWorker) {
 	w.seq++
-	r := wire.Report{Epoch: 1, Worker: w.id, Sequence: w.seq}
+	r := wire.Report{Epoch: f.epoch, Worker: w.id, Sequence: w.seq}
 	if w.seq == 1 {
 		r.Hello = &wire.Hello{Slots: w.slots, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 	}
@@ -289,5 +290,82 @@ func TestLongJobEnds(t *testing.T) {
 		if f.now > ideal+c.over || f.actions["assigned"] > c.assigned {
 			t.Errorf("%+v: took %v, ideal is %v; %v", c, f.now, ideal, f.actions)
 		}
+	}
+}
+
+// BenchmarkTakeover is what a new leader's ledger takes to hear 1,000 workers that
+// hold 16 spans each, and then to learn that half of them are dead.
+func BenchmarkTakeover(b *testing.B) {
+	for b.Loop() {
+		f := newFleet(b, 1000, 8, 100)
+		f.add("job", 1_000_000_000)
+		f.ledger.cfg.Epoch = 2
+		number := uint64(0)
+		for k := range 16 {
+			for _, w := range f.workers {
+				lo := uint64(k)*30_000_000 + number%1000*20_000 + 7
+				number++
+				w.spans = append(w.spans, wire.HeldSpan{
+					ID: wire.SpanID{Epoch: 1, Number: number}, Job: "job", Span: jobs.Span{Lo: lo, Hi: lo + 15_000}, Running: k < 8,
+				})
+			}
+		}
+		for _, w := range f.workers {
+			f.epoch = 2
+			f.report(w)
+		}
+		if held := len(f.ledger.byID["job"].held); held != 16_000 {
+			b.Fatalf("%d spans were adopted", held)
+		}
+		for _, w := range f.workers[:500] {
+			f.step(WorkerDied{w.id})
+		}
+	}
+}
+
+// BenchmarkIdle is the cost of a report of an idle worker at a job's end, while
+// 1,000 others hold 16,000 spans that are too short to be cut.
+func BenchmarkIdle(b *testing.B) {
+	f := newFleet(b, 1000, 8, 100)
+	f.add("job", 1_000_000_000)
+	for range 5 {
+		f.round()
+	}
+	j := f.ledger.byID["job"]
+	j.fresh = spanSet{}
+	for _, h := range j.held {
+		h.part.pace, j.pace = pace{1e9, 1}, pace{1e9, 1}
+	}
+	idle := &fleetWorker{id: "w9999", slots: 8}
+	f.index[idle.id] = idle
+	f.speed = 0
+	b.ResetTimer()
+	for range b.N {
+		f.report(idle)
+	}
+	if f.actions["cut"] > 0 || len(j.held) != 16_000 {
+		b.Fatalf("%d spans are held, %v", len(j.held), f.actions)
+	}
+}
+
+// BenchmarkRetries is the cost of a report where 9,000 partitions wait to be tried
+// again.
+func BenchmarkRetries(b *testing.B) {
+	f := newFleet(b, 100, 8, 100)
+	f.add("job", 1_000_000_000)
+	for range 3 {
+		f.round()
+	}
+	j := f.ledger.byID["job"]
+	for p := range uint64(9000) {
+		p = 900_000_000 + p*1000
+		j.fresh.remove(single(p))
+		a := j.attempts.get(p)
+		a.Failed, a.due = 1, 1000*time.Hour
+		j.attempts.setWaiting(a, true)
+	}
+	b.ResetTimer()
+	for n := 0; n < b.N; n += len(f.workers) {
+		f.round()
 	}
 }
