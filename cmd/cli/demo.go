@@ -129,7 +129,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 			return err
 		}
 	}
-	a.nats, a.at = natsFlags{url: server.URL()}, place{cluster: defaultCluster, storage: storageJetStream}
+	a.nats, a.at = natsFlags{url: server.URL(), local: true}, place{cluster: defaultCluster, storage: storageJetStream}
 	c, err := a.open(ctx)
 	if err != nil {
 		return err

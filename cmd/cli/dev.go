@@ -159,7 +159,7 @@ func (a *app) newFlock(url, cluster string, slots int, log logFlags, replace boo
 	return flock.New(flock.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
-		Env:     []string{envNATSURL + "=" + url, envCluster + "=" + cluster, envStorage + "=" + storageJetStream},
+		Env:     append(withoutCredentials(), envNATSURL+"="+url, envCluster+"="+cluster, envStorage+"="+storageJetStream),
 		Output:  a.Err,
 		Replace: replace,
 		Log:     logger,

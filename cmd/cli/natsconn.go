@@ -16,6 +16,22 @@ import (
 type natsFlags struct {
 	url, creds, nkey, user, password string
 	tlsCert, tlsKey, tlsCA           string
+
+	local bool // a server of this program's own: the environment does not count
+}
+
+// credentialVariables say how to prove oneself to NATS, each also with
+// BELLWETHER_ before it.
+var credentialVariables = []string{"NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_PASSWORD", "NATS_CERT", "NATS_KEY", "NATS_CA"}
+
+// withoutCredentials is an environment for processes that talk to a server of
+// this program's own, which knows no credentials.
+func withoutCredentials() []string {
+	var env []string
+	for _, name := range credentialVariables {
+		env = append(env, name+"=", "BELLWETHER_"+name+"=")
+	}
+	return env
 }
 
 func (f *natsFlags) register(flags *pflag.FlagSet) {
@@ -31,6 +47,9 @@ func (f *natsFlags) register(flags *pflag.FlagSet) {
 
 // resolve fills in what the environment says: BELLWETHER_NATS_X, then NATS_X.
 func (f natsFlags) resolve() natsFlags {
+	if f.local {
+		return f
+	}
 	env := func(flag, name string) string {
 		return cmp.Or(flag, os.Getenv("BELLWETHER_"+name), os.Getenv(name))
 	}
