@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 // jobs, and exits.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	os.Exit(Run(context.Background(), os.Args[1:], streams, known...))
+	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
 }
 
 // Streams are what a command reads and writes.
@@ -31,7 +32,12 @@ type Streams struct {
 // Run runs one command line and returns its exit status. A command that goes on
 // for long ends when ctx does, or at an interrupt.
 func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
-	a := &app{Streams: streams, jobs: slices.Clone(known)}
+	return run(ctx, "bellwether", args, streams, known)
+}
+
+// run is Run for a program of that name, which completion scripts contain.
+func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
+	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
 	root := a.root()
 	root.SetArgs(args)
@@ -53,6 +59,7 @@ func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job)
 // app is what all commands share.
 type app struct {
 	Streams
+	name    string     // of the program
 	jobs    []jobs.Job // sorted by name
 	started bool       // a command's own code was reached
 
@@ -64,14 +71,15 @@ type app struct {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "bellwether",
+		Use:   a.name,
 		Short: "Run one big computation on many workers, and get the same bytes whatever dies",
 		Long: `Bellwether runs one big computation on many identical worker processes. They
 elect a leader among themselves; anything may die at any moment; the result is
 the same bytes every time.
 
-Try it here:  bellwether demo
-A flock here: bellwether dev --workers 4   then, elsewhere:   bellwether submit JOB --wait`,
+A whole job in this process:     run JOB
+A cluster on this machine:       dev --workers 4
+A job on it, from elsewhere:     submit JOB --wait`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -107,7 +115,10 @@ A flock here: bellwether dev --workers 4   then, elsewhere:   bellwether submit 
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(cluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
 		a.cancelCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
-	add(flock, a.devCommand(), a.workerCommand(), a.demoCommand())
+	add(flock, a.devCommand(), a.workerCommand())
+	if _, err := a.job(demoJob); err == nil {
+		add(flock, a.demoCommand())
+	}
 	return root
 }
 

@@ -184,6 +184,14 @@ func (a *app) greet(url, data, cluster string, workers, slots int) error {
 		if cluster != defaultCluster {
 			fmt.Fprintf(w, " %s=%s", envCluster, cluster)
 		}
-		fmt.Fprintf(w, "\n  bellwether submit primes -p limit=1e10 --wait\n\nCtrl-C stops everything.\n")
+		fmt.Fprintf(w, "\n  %s submit %s --wait\n\nCtrl-C stops everything.\n", a.name, a.exampleJob())
 	})
+}
+
+// exampleJob is a job that the program knows.
+func (a *app) exampleJob() string {
+	if _, err := a.job(demoJob); err == nil || len(a.jobs) == 0 {
+		return demoJob
+	}
+	return a.jobs[0].Name()
 }
