@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 		}
 		return
 	}
-	first, runs := uint64(1), 2000
+	first, runs := uint64(1), 1500
 	if testing.Short() {
 		runs = 300
 	}
@@ -722,7 +722,7 @@ func (m *model) complete(a Action) {
 	case Probe:
 		w := m.worker(a.Worker)
 		if w.probed = false; !w.alive {
-			m.step(WorkerDied{a.Worker})
+			m.step(WorkerDied(a))
 		}
 	}
 }

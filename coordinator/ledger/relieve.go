@@ -48,6 +48,9 @@ func (l *Ledger) longest(w *worker, n int) []*held {
 	}
 	var found []candidate
 	for _, j := range l.jobs {
+		if len(found) > 0 && j.spec.Priority < found[0].held.job.spec.Priority {
+			break // those jobs wait until the more urgent ones need no help
+		}
 		if !l.can(w, j) {
 			continue
 		}
