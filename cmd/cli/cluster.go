@@ -71,16 +71,13 @@ var errNoLeader = errors.New("nobody leads at the moment")
 
 const (
 	askTimeout  = time.Second            // for one question: a leader answers in milliseconds
+	liveTimeout = 500 * time.Millisecond // where storage can say nearly as much
 	askInterval = 100 * time.Millisecond // between questions while nobody leads
 )
 
 // ask asks the leader one thing once. It fails with errNoLeader where nobody
 // answers.
-func ask[A, Q wire.Message](ctx context.Context, c *cluster, what string, question Q) (A, error) {
-	return askBytes[A](ctx, c, what, wire.Encode(question), askTimeout)
-}
-
-func askBytes[A wire.Message](ctx context.Context, c *cluster, what string, question []byte, timeout time.Duration) (A, error) {
+func ask[A wire.Message](ctx context.Context, c *cluster, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -105,7 +102,7 @@ func insist[A wire.Message](ctx context.Context, c *cluster, what string, questi
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for {
-		answer, err := askBytes[A](ctx, c, what, question, askTimeout)
+		answer, err := ask[A](ctx, c, what, question, askTimeout)
 		if !errors.Is(err, errNoLeader) {
 			return answer, err
 		}

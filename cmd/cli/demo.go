@@ -212,7 +212,7 @@ func (c *cluster) awaitWorkers(ctx context.Context, n int) (wire.LeaderInfo, err
 	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
 	for {
-		answer, err := askBytes[wire.Workers](ctx, c, wire.AskWorkers, nil, askTimeout)
+		answer, err := ask[wire.Workers](ctx, c, wire.AskWorkers, nil, askTimeout)
 		if err == nil && len(answer.Workers) >= n {
 			return insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 		}

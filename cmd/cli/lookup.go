@@ -114,7 +114,7 @@ func (c *cluster) outcome(ctx context.Context, r record) (outcome, error) {
 // live asks the leader how far active jobs are: one, or all where id is empty.
 // It is nil where nobody answers.
 func (c *cluster) live(ctx context.Context, id string) (*wire.Jobs, error) {
-	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.JobQuery{Job: id})
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
 	case errors.Is(err, errNoLeader):
 		return nil, nil
