@@ -68,21 +68,20 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 	return nil
 }
 
-// create makes the blob, and its container, where they are missing. Several
-// processes may do so at once. A blob that was there is not made again: its epoch is
-// gone.
-func (l *Lease) create(ctx context.Context) error {
+// create makes the blob, and its container, where err says that they are missing.
+// Several processes may do so at once. A blob that was there is not made again: its
+// epoch is gone.
+func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
 		return fmt.Errorf("blob %s in container %s, which knows the last epoch, was deleted: stop all workers, "+
 			"then start them as a cluster of another name, or delete all of the container", l.cfg.Blob, l.cfg.Container)
 	}
-	err := l.upload(ctx)
 	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 		if _, err := l.container.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 			return fmt.Errorf("create container %s (or let somebody create it who may): %w", l.cfg.Container, l.account.Explain(err))
 		}
-		err = l.upload(ctx)
 	}
+	err = l.upload(ctx)
 	if isCode(err, blobThere) {
 		return nil
 	}

@@ -25,6 +25,7 @@ type Lease struct {
 
 	mu   sync.Mutex
 	last observation
+	mine string // the lease ID under which this process had the lease last
 }
 
 // observation is the record as it was read or written last.
@@ -44,7 +45,7 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 	defer cancel()
 	seen, err := l.read(ctx)
 	if isCode(err, noBlob) {
-		if err = l.create(ctx); err == nil {
+		if err = l.create(ctx, err); err == nil {
 			seen, err = l.read(ctx)
 		}
 	}
@@ -60,7 +61,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	defer cancel()
 	etag, err := l.take(ctx, claim)
 	if isCode(err, noBlob) {
-		if err = l.create(ctx); err == nil {
+		if err = l.create(ctx, err); err == nil {
 			etag, err = l.take(ctx, claim)
 		}
 	}
@@ -74,18 +75,23 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take gets the blob's lease under the claim's ID, and the ETag of the record.
+// take gets the blob's lease under the claim's ID, and the ETag of the record. A
+// claim that got it before, in a call that came to nothing, needs no Change: so even
+// storage so slow that no call gets through all steps is got through in several.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {
 		return "", err
 	}
-	if claim.Over != "" {
+	if claim.Over != "" && !l.had(claim.LeaseID) {
 		// Where this fails by a code, somebody else changed the lease, or an earlier try
 		// of this claim did, or it is free: what follows tells.
 		err := l.change(ctx, claim.Over, claim.LeaseID)
 		if err != nil && !isCode(err, notHolder) {
 			return "", err
+		}
+		if err == nil {
+			l.has(claim.LeaseID)
 		}
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
@@ -95,6 +101,7 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	case err != nil:
 		return "", err
 	}
+	l.has(claim.LeaseID)
 	return *answer.ETag, nil
 }
 
@@ -243,6 +250,18 @@ func (l *Lease) known() observation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
+}
+
+func (l *Lease) has(leaseID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mine = leaseID
+}
+
+func (l *Lease) had(leaseID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine == leaseID
 }
 
 func (l *Lease) observe(seen observation) {

@@ -54,6 +54,7 @@ func open(t *testing.T, a *account.Account, cfg bloblease.Config) *bloblease.Lea
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	a := signIn(t, account.Config{})
 	leasetest.Run(t, leasetest.Driver{
 		Duration: duration,

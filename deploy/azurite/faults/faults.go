@@ -33,6 +33,7 @@ type Fault struct {
 
 	Reset      bool // the connection is reset, and the request has no effect
 	LoseAnswer bool // the request has its effect, then the connection is reset
+	CutAnswer  bool // the request has its effect, and half of the answer's body is delivered
 }
 
 // Decide says what happens to a request. It may be called from several goroutines.
@@ -95,7 +96,25 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := wait(r, fault.Late); err != nil {
 		return nil, errors.Join(err, resp.Body.Close())
 	}
+	if fault.CutAnswer {
+		resp.Body = &cut{resp.Body, resp.ContentLength / 2}
+	}
 	return resp, nil
+}
+
+// cut is a body whose connection is reset after so many bytes.
+type cut struct {
+	io.ReadCloser
+	left int64
+}
+
+func (c *cut) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, reset("amid the answer")
+	}
+	n, err := c.ReadCloser.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
 }
 
 func (t *Transport) faultOf(r *http.Request) Fault {

@@ -58,11 +58,13 @@ func open(t *testing.T, a *account.Account, cfg azure.Config) *azure.Driver {
 }
 
 func TestBlobs(t *testing.T) {
+	t.Parallel()
 	a := signIn(t, account.Config{})
 	storetest.TestBlobs(t, func(t *testing.T) store.Blobs { return open(t, a, azure.Config{}) })
 }
 
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	a := signIn(t, account.Config{})
 	storetest.TestQueue(t, func(t *testing.T) store.Queue { return open(t, a, azure.Config{}) }, hideFor)
 }

@@ -72,8 +72,8 @@ func Classify(service Service, r *http.Request) Kind {
 	query := r.URL.Query()
 	switch comp := query.Get("comp"); {
 	case comp == "lease":
-		if action := Kind(r.Header.Get("X-Ms-Lease-Action")); action != "" {
-			return action + " lease"
+		if action := leaseAction(r.Header); action != "" {
+			return Kind(action) + " lease"
 		}
 	case comp == "metadata" && r.Method == http.MethodPut:
 		return SetMetadata
@@ -94,6 +94,17 @@ func Classify(service Service, r *http.Request) Kind {
 		return DeleteBlob
 	}
 	return Other
+}
+
+// leaseAction is found whether or not the header's name is canonical: the SDK's is
+// not until it is sent.
+func leaseAction(header http.Header) string {
+	for name, values := range header {
+		if strings.EqualFold(name, "x-ms-lease-action") && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 func classifyQueue(r *http.Request) Kind {
