@@ -51,6 +51,7 @@ func (c *Coordinator) Lead(ctx context.Context, term Term) (successor string, er
 		merging:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 		room:     make(chan struct{}, c.cfg.MaxActive),
 		began:    time.Now(),
+		ticker:   time.NewTicker(tickEverySettling),
 	}
 	r.link, err = r.listen()
 	defer func() { // in this order: callbacks may wait for the loop until the context is done
@@ -88,6 +89,7 @@ type reign struct {
 	room     chan struct{} // holds one token per job that was taken from the queue
 
 	began    time.Time
+	ticker   *time.Ticker
 	beaconed time.Time
 	answer   func(wire.Receipt) // to the report that is being stepped
 	timeline timeline
@@ -97,12 +99,15 @@ type reign struct {
 // input is something for the reign's goroutine to take in.
 type input interface{ on(r *reign) }
 
-// tickEvery is the resolution of everything that happens by time.
-const tickEvery = 50 * time.Millisecond
+// tickEvery is the resolution of everything that happens by time. A leader that
+// settles looks more often, since workers may be waiting for it.
+const (
+	tickEvery         = 50 * time.Millisecond
+	tickEverySettling = 5 * time.Millisecond
+)
 
 func (r *reign) run() (successor string, err error) {
-	ticker := time.NewTicker(tickEvery)
-	defer ticker.Stop()
+	defer r.ticker.Stop()
 	stopping := r.term.Stopping
 	for {
 		r.term.Beat()
@@ -113,7 +118,7 @@ func (r *reign) run() (successor string, err error) {
 			if r.trust.Err() == nil {
 				in.on(r)
 			}
-		case <-ticker.C:
+		case <-r.ticker.C:
 			if r.trust.Err() == nil {
 				r.tick()
 			}
@@ -174,6 +179,10 @@ func (r *reign) step(e ledger.Event) {
 	}
 	for _, a := range r.ledger.Step(time.Since(r.began), e) {
 		r.perform(a)
+	}
+	if r.timeline.settled == 0 && r.ledger.Settled() {
+		r.mark(&r.timeline.settled)
+		r.ticker.Reset(tickEvery)
 	}
 }
 

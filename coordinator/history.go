@@ -30,16 +30,15 @@ func (r *reign) mark(moment *time.Duration) {
 // when more of its timeline is known.
 func (r *reign) recordTerm() {
 	t := &r.timeline
-	if r.ledger == nil || !r.ledger.Settled() || t.recording {
+	if t.settled == 0 || t.recording {
 		return
 	}
-	r.mark(&t.settled)
 	record := store.TermRecord{
 		Epoch: r.term.Epoch, Worker: r.cfg.Worker, Cause: r.term.Cause, At: r.term.Since.UTC(),
 		Detect: r.term.Detect, Elect: r.term.Elect, Fence: t.fenced, Resume: t.settled - t.fenced,
 	}
 	if t.firstAssignment > 0 {
-		record.FirstAssignment = max(0, t.firstAssignment-t.settled)
+		record.FirstAssignment = t.firstAssignment - t.settled
 	}
 	if t.firstResult > 0 {
 		record.FirstResult = max(0, t.firstResult-t.firstAssignment)
