@@ -26,16 +26,19 @@ func (r *reign) mark(moment *time.Duration) {
 	}
 }
 
-// recordTerm writes the term into the history once dispatch has begun, and again
-// when more of its timeline is known.
+// recordTerm writes the term into the history, and again when more of its
+// timeline is known.
 func (r *reign) recordTerm() {
 	t := &r.timeline
-	if t.settled == 0 || t.recording {
+	if t.recording {
 		return
 	}
 	record := store.TermRecord{
 		Epoch: r.term.Epoch, Worker: r.cfg.Worker, Cause: r.term.Cause, At: r.term.Since.UTC(),
-		Detect: r.term.Detect, Elect: r.term.Elect, Fence: t.fenced, Resume: t.settled - t.fenced,
+		Detect: r.term.Detect, Elect: r.term.Elect, Fence: t.fenced,
+	}
+	if t.settled > 0 {
+		record.Resume = t.settled - t.fenced
 	}
 	if t.firstAssignment > 0 {
 		record.FirstAssignment = t.firstAssignment - t.settled

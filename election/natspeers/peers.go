@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -81,8 +82,43 @@ func (p *Peers) unsubscribe() {
 // Events is what is heard.
 func (p *Peers) Events() <-chan election.Event { return p.events }
 
-// Ping asks the leader of an epoch for a sign of life.
+// askAgain is how long a ping waits for its answer before it asks once more. A
+// request that was under way when the leader's process died is never answered,
+// while one sent after that fails at once.
+const askAgain = 80 * time.Millisecond
+
+// Ping asks the leader of an epoch for a sign of life. The first answer counts,
+// whichever request it is to.
 func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+
+	outcome := make(chan error)
+	ask := func() {
+		err := p.pingOnce(ctx, epoch)
+		select {
+		case outcome <- err:
+		case <-ctx.Done():
+		}
+	}
+	asking.Go(ask)
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-outcome:
+			return err
+		case <-again.C:
+			asking.Go(ask)
+		case <-ctx.Done():
+			return fmt.Errorf("ping leader of epoch %d: %w", epoch, ctx.Err())
+		}
+	}
+}
+
+func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 	answer, err := p.request(ctx, p.subjects.Ping(epoch), wire.Encode(wire.Ping{Epoch: epoch}))
 	if err != nil {
 		return fmt.Errorf("ping leader of epoch %d: %w", epoch, err)

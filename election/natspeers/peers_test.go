@@ -179,6 +179,26 @@ func TestPing(t *testing.T) {
 	}
 }
 
+// The leader's process dies while a ping is under way: that request is never
+// answered, and yet the death is certain long before the ping's time is over.
+func TestPingUnderWayWhenTheLeaderDies(t *testing.T) {
+	srv := startServer(t, -1)
+	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
+	got := make(chan struct{}, 16) // it asks again
+	if _, err := a.nc.Subscribe(subjects(t).Ping(7), func(*nats.Msg) { got <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, a.nc)
+	ctx := bounded(t)
+	pinged := make(chan error, 1)
+	go func() { pinged <- b.Ping(ctx, 7) }()
+	<-got
+	a.nc.Close()
+	if err := <-pinged; !errors.Is(err, election.ErrNoResponders) {
+		t.Errorf("got error %v, want ErrNoResponders", err)
+	}
+}
+
 func TestOffer(t *testing.T) {
 	srv := startServer(t, -1)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
