@@ -113,10 +113,6 @@ const tries = 4
 
 func TestLifeWithFaults(t *testing.T) {
 	t.Parallel()
-	kinds := []account.Kind{
-		account.GetProperties, account.PutBlob, account.CreateContainer, account.SetMetadata,
-		account.AcquireLease, account.ChangeLease, account.RenewLease, account.ReleaseLease,
-	}
 	for name, fault := range map[string]faults.Fault{
 		"lost answer":        {LoseAnswer: true},
 		"reset":              {Reset: true},
@@ -130,7 +126,7 @@ func TestLifeWithFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, transport := faulty(t, nil)
-			for _, kind := range kinds {
+			for _, kind := range leaseKinds {
 				if fault.RetryAfter > 0 { // it takes long
 					break
 				}
@@ -140,7 +136,7 @@ func TestLifeWithFaults(t *testing.T) {
 				life(t, a, bloblease.Config{})
 			}
 			once := map[account.Kind]faults.Decide{}
-			for _, kind := range kinds {
+			for _, kind := range leaseKinds {
 				once[kind] = faults.Times(2, fault)
 			}
 			transport.Set(func(kind account.Kind, r *http.Request) faults.Fault { return once[kind](kind, r) })
@@ -264,6 +260,22 @@ func TestRequests(t *testing.T) {
 	record.LeaseID = record.LeaseID[:24] + "000000000000"
 	want("taking up the transfer", 4, acquire(lease, record.LeaseID))
 	want("releasing", 1, func() error { return lease.Release(t.Context(), record) })
+
+	// The faults of the other tests go by these kinds.
+	for _, kind := range leaseKinds {
+		if counter.Total(kind) == 0 {
+			t.Errorf("no request counts as one to %s", kind)
+		}
+	}
+	if n := counter.Total(account.Other); n != 0 {
+		t.Errorf("%d requests count as other ones", n)
+	}
+}
+
+// leaseKinds are those of all requests that the lease makes.
+var leaseKinds = []account.Kind{
+	account.GetProperties, account.PutBlob, account.CreateContainer, account.SetMetadata,
+	account.AcquireLease, account.ChangeLease, account.RenewLease, account.ReleaseLease,
 }
 
 var chaosSeed = flag.Uint64("chaos.seed", 0, "run TestChaos with this seed")

@@ -4,6 +4,7 @@ package azuritetest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -56,13 +57,24 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	return server
 }
 
-// Main wraps a package's tests, for goleak.VerifyTestMain among others: it stops
-// the server after they have run.
+// atOnce is how many parallel tests run at once, where the command line does not
+// say: they wait, for leases and messages to expire, more than they compute.
+const atOnce = "16"
+
+// Main wraps a package's tests, for goleak.VerifyTestMain among others: it lets
+// many run at once, and stops the server after they have run.
 func Main(m *testing.M) interface{ Run() int } { return main{m} }
 
 type main struct{ *testing.M }
 
 func (m main) Run() int {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		if err := f.Value.Set(atOnce); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	code := m.M.Run()
 	if shared.server == nil {
 		return code

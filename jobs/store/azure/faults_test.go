@@ -354,6 +354,49 @@ func TestForeignMessage(t *testing.T) {
 	}
 }
 
+// TestRequests holds the number of requests that each call needs, and that each is
+// known by its kind: the faults of the other tests go by that.
+func TestRequests(t *testing.T) {
+	d, _, counter := faulty(t, azure.Config{})
+	want := func(doing string, kind account.Kind, do func() error) {
+		t.Helper()
+		total, ofKind := counter.Total(), counter.Total(kind)
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v", doing, err)
+		}
+		if n := counter.Total() - total; n != 1 || counter.Total(kind)-ofKind != 1 {
+			t.Errorf("%s took %d requests, want 1 to %s: %v", doing, n, kind, counter.Counts())
+		}
+	}
+	var m store.Message
+	want("Put", account.PutBlob, func() error {
+		_, err := d.Put(t.Context(), "a/b", make([]byte, 5<<20), store.IfAbsent)
+		return err
+	})
+	want("Get", account.GetBlob, func() error { _, _, err := d.Get(t.Context(), "a/b"); return err })
+	want("List", account.ListBlobs, func() error { _, err := d.List(t.Context(), "a/"); return err })
+	want("Delete", account.DeleteBlob, func() error { return d.Delete(t.Context(), "a/b") })
+	want("Send", account.SendMessage, func() error { return d.Send(t.Context(), []byte("x")) })
+	want("Receive", account.ReceiveMessages, func() (err error) { m, err = d.Receive(t.Context()); return err })
+	want("Extend", account.UpdateMessage, func() error { return m.Extend(t.Context()) })
+	want("Delete", account.DeleteMessage, func() error { return m.Delete(t.Context()) })
+	before := counter.Total()
+	if err := d.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := counter.Total() - before; n != 2 {
+		t.Errorf("Check took %d requests", n)
+	}
+	for _, kind := range []account.Kind{account.CreateContainer, account.CreateQueue, account.GetQueue, account.GetProperties} {
+		if counter.Total(kind) == 0 {
+			t.Errorf("no request counts as one to %s", kind)
+		}
+	}
+	if n := counter.Total(account.Other); n != 0 {
+		t.Errorf("%d requests count as other ones", n)
+	}
+}
+
 // TestNothingIsThere reads before anything was written.
 func TestNothingIsThere(t *testing.T) {
 	d := open(t, signIn(t, account.Config{}), azure.Config{})

@@ -98,7 +98,7 @@ func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) error {
 // maxSkew is how far Azure lets a clock be off.
 const maxSkew = 15 * time.Minute
 
-// skew is how far this machine's clock is ahead of storage's.
+// skew is how far this machine's clock is ahead of storage's, about.
 func skew(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0
@@ -107,7 +107,7 @@ func skew(resp *http.Response) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return time.Since(date).Round(time.Second)
+	return time.Since(date).Round(time.Minute)
 }
 
 // advice says what to do about an error that is here to stay, or nothing.
