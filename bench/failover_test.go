@@ -58,23 +58,20 @@ type change struct {
 // and has given work.
 func (f *fleet) killLeader() {
 	f.b.Helper()
-	var before, after struct {
+	var leader struct {
 		Epoch uint64
 		PID   int
 	}
-	f.must(&before, "leader")
-	process := f.Find(before.PID)
+	f.must(&leader, "leader")
+	process := f.Find(leader.PID)
 	if process == nil {
-		f.b.Fatalf("the leader, process %d, is none of the fleet", before.PID)
+		f.b.Fatalf("the leader, process %d, is none of the fleet", leader.PID)
 	}
 	process.Kill()
-	f.until(fmt.Sprintf("epoch %d is over", before.Epoch), func() bool {
-		return f.ask(&after, "leader") == nil && after.Epoch > before.Epoch
-	})
-	f.until("the new leader has given work", func() bool {
+	f.until(fmt.Sprintf("a leader after epoch %d has given work", leader.Epoch), func() bool {
 		var changes []change
 		return f.ask(&changes, "history") == nil && slices.ContainsFunc(changes, func(c change) bool {
-			return c.Epoch == after.Epoch && c.Assigned > 0
+			return c.Epoch > leader.Epoch && c.Assigned > 0
 		})
 	})
 }

@@ -88,7 +88,9 @@ func (f *fleet) until(what string, holds func() bool) {
 	f.b.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			f.b.Fatalf("waited in vain until %s", what)
+			var history, workers, jobs json.RawMessage
+			_, _, _ = f.ask(&history, "history"), f.ask(&workers, "workers"), f.ask(&jobs, "list")
+			f.b.Fatalf("waited in vain until %s\nhistory %s\nworkers %s\njobs %s", what, history, workers, jobs)
 		}
 	}
 }
