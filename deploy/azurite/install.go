@@ -15,8 +15,8 @@ import (
 )
 
 // ErrNoNode: this machine cannot run Azurite.
-var ErrNoNode = errors.New("Azurite stands in for Azure Storage here and needs Node.js 20 or later with npm, " + //nolint:staticcheck // names
-	"which are not on the PATH: install them (https://nodejs.org, or your system's packages nodejs and npm)")
+var ErrNoNode = errors.New("there is no Node.js with npm on the PATH: Azurite, which stands in for Azure Storage here, " +
+	"needs version 20 or later: install it (https://nodejs.org, or your system's packages nodejs and npm)")
 
 const entry = "serve.js"
 
@@ -35,8 +35,8 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		cache = os.TempDir() // no home: other accounts may not share it, so it is named for this one
-		cache = filepath.Join(cache, fmt.Sprintf("cache-%d", os.Getuid()))
+		// No home. Other users of the machine have directories of their own here.
+		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	cache = filepath.Join(cache, "bellwether")
 	if err := os.MkdirAll(cache, 0o700); err != nil {

@@ -26,9 +26,10 @@ var (
 		bloberror.LeaseIDMismatchWithBlobOperation, bloberror.LeaseNotPresentWithBlobOperation, bloberror.LeaseLost,
 		bloberror.LeaseIsBreakingAndCannotBeChanged, bloberror.LeaseIsBrokenAndCannotBeRenewed, bloberror.LeaseAlreadyBroken,
 	}
-	conflict  = []bloberror.Code{bloberror.ConditionNotMet}
-	noBlob    = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
-	blobThere = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.LeaseIDMissing}
+	otherHolder = []bloberror.Code{bloberror.LeaseIDMismatchWithLeaseOperation}
+	conflict    = []bloberror.Code{bloberror.ConditionNotMet}
+	noBlob      = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
+	blobThere   = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.LeaseIDMissing}
 )
 
 func isCode(err error, codes []bloberror.Code) bool { return bloberror.HasCode(err, codes...) }

@@ -22,6 +22,11 @@
 // it is, so the record read last needs no reading again if Acquire Lease returns the
 // same ETag.
 //
+// A claim that Change Lease refuses because the lease is another's by now ends
+// there: so those who come late cost one request each. A second claim over the same
+// ID goes on to Acquire Lease all the same, in case storage refuses for an expired
+// lease by the same code.
+//
 // Every step may be repeated: so an answer that was lost costs only time. The same
 // claim again finds its lease and its record. To transfer writes the record before
 // it changes the lease, because a lease that is still one's own can be released.

@@ -255,7 +255,9 @@ func TestRequests(t *testing.T) {
 	want("acquiring what was read", 2, acquire(lease, ""))
 	want("renewing", 1, func() error { return lease.Renew(t.Context(), record) })
 	want("taking over by one that never read", 4, acquire(other, record.LeaseID))
-	want("a late claim", 2, acquire(lease, newID()))
+	late := newID()
+	want("a late claim", 1, acquire(lease, late))
+	want("a late claim again", 2, acquire(lease, late))
 	want("a transfer", 2, func() error { return other.Transfer(t.Context(), record, record.LeaseID[:24]+"000000000000") })
 	record.LeaseID = record.LeaseID[:24] + "000000000000"
 	want("taking up the transfer", 4, acquire(lease, record.LeaseID))
@@ -376,8 +378,14 @@ func roulette(seed uint64) faults.Decide {
 		mu     sync.Mutex
 		random = rand.New(rand.NewPCG(seed, seed))
 		ills   = []faults.Fault{
-			{LoseAnswer: true}, {LoseAnswer: true}, {Reset: true}, {Delay: 50 * time.Millisecond}, {Late: 50 * time.Millisecond},
-			{Status: 503, Code: "ServerBusy"}, {Status: 500, Code: "InternalError"}, {Status: 503, Code: "ServerBusy", RetryAfter: 60},
+			{LoseAnswer: true},
+			{LoseAnswer: true},
+			{Reset: true},
+			{Delay: 50 * time.Millisecond},
+			{Late: 50 * time.Millisecond},
+			{Status: 503, Code: "ServerBusy"},
+			{Status: 500, Code: "InternalError"},
+			{Status: 503, Code: "ServerBusy", RetryAfter: 60},
 		}
 	)
 	return func(kind account.Kind, _ *http.Request) faults.Fault {

@@ -26,6 +26,7 @@ type Lease struct {
 	mu   sync.Mutex
 	last observation
 	mine string // the lease ID under which this process had the lease last
+	gone string // the lease ID over which a claim was refused last
 }
 
 // observation is the record as it was read or written last.
@@ -84,15 +85,15 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		return "", err
 	}
 	if claim.Over != "" && !l.had(claim.LeaseID) {
-		// Where this fails by a code, somebody else changed the lease, or an earlier try
-		// of this claim did, or it is free: what follows tells.
-		err := l.change(ctx, claim.Over, claim.LeaseID)
-		if err != nil && !isCode(err, notHolder) {
+		switch err := l.change(ctx, claim.Over, claim.LeaseID); {
+		case err == nil:
+			l.has(claim.LeaseID)
+		case isCode(err, otherHolder) && l.firstRefusal(claim.Over):
+			return "", fmt.Errorf("%w: %s", election.ErrHeld, account.Code(err))
+		case !isCode(err, notHolder):
 			return "", err
 		}
-		if err == nil {
-			l.has(claim.LeaseID)
-		}
+		// It is free, or what the code says did not help before: see whether it is free.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -262,6 +263,16 @@ func (l *Lease) had(leaseID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mine == leaseID
+}
+
+// firstRefusal reports whether the last claim that was refused was over another
+// lease ID, and notes that one was.
+func (l *Lease) firstRefusal(over string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.gone != over
+	l.gone = over
+	return first
 }
 
 func (l *Lease) observe(seen observation) {

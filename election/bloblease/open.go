@@ -41,13 +41,13 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var errs []error
 	if c.Container == "" {
-		errs = append(errs, errors.New("Container is missing")) //nolint:staticcheck // a field's name
+		errs = append(errs, errors.New("no Container"))
 	}
 	if c.Duration < 15*time.Second || c.Duration > time.Minute || c.Duration%time.Second != 0 {
-		errs = append(errs, fmt.Errorf("Duration %v: want whole seconds, 15s to 1m0s, which is what Azure takes", c.Duration)) //nolint:staticcheck // a field's name
+		errs = append(errs, fmt.Errorf("lease Duration %v: want whole seconds, 15s to 1m0s, which is what Azure takes", c.Duration))
 	}
 	if c.CallTimeout <= 0 || c.CallTimeout > c.Duration/3 {
-		errs = append(errs, fmt.Errorf("CallTimeout %v: want more than 0 and at most a third of Duration, %v", c.CallTimeout, c.Duration/3)) //nolint:staticcheck // a field's name
+		errs = append(errs, fmt.Errorf("lease CallTimeout %v: want more than 0 and at most a third of Duration, %v", c.CallTimeout, c.Duration/3))
 	}
 	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -37,7 +38,7 @@ func run(dir string) error {
 	select {
 	case <-ctx.Done():
 	case <-server.Done():
-		return fmt.Errorf("Azurite has ended") //nolint:staticcheck // a name
+		return errors.New("the Azurite process has ended")
 	}
 	return server.Stop()
 }

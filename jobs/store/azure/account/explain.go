@@ -21,7 +21,7 @@ const (
 
 // ErrDenied: storage knows the caller and does not let it, or does not know it.
 // Trying again is of no use until somebody changes something.
-var ErrDenied = errors.New("Azure storage denies access") //nolint:staticcheck // a name
+var ErrDenied = errors.New("access to Azure storage is denied")
 
 // Code is the error code that storage answered with, or "" where it did not
 // answer or an error has another cause.
