@@ -33,6 +33,8 @@ type activeJob struct {
 	manifest store.Manifest // as it was written last
 	version  store.Version
 	hasRoom  bool // it took one of the reign's tokens
+
+	notes noteCount
 }
 
 // errFenced: another leader has written the manifest.
@@ -142,7 +144,7 @@ func (r *reign) failWrite(err error) {
 type broken struct{ err error }
 
 func (in broken) on(r *reign) {
-	r.log.Error("cannot make a job's state durable, stepping down", "error", in.err)
+	r.log.Error("Cannot make a job's state durable, stepping down", "error", in.err)
 	r.leave()
 }
 
@@ -251,7 +253,7 @@ func (r *reign) tidy(id string, submission *store.Submission, blobs bool) {
 	for _, step := range steps {
 		if err := r.persist("tidy up", step); err != nil {
 			if r.ctx.Err() == nil {
-				r.log.Warn("tidy up after job", "job", id, "error", err)
+				r.log.Warn("Could not tidy up after a job", "job", id, "error", err)
 			}
 			return
 		}
@@ -267,7 +269,7 @@ type ended struct {
 
 func (in ended) on(r *reign) {
 	j := r.jobs[in.job]
-	r.log.Info("job ended", "job", in.job, "state", in.state, "error", in.err)
+	r.log.Info("Job ended", "job", in.job, "state", in.state, "error", in.err)
 	delete(r.jobs, in.job)
 	if j.hasRoom {
 		<-r.room

@@ -78,15 +78,15 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	switch {
 	case !wire.ValidWorker(c.Worker):
-		return c, fmt.Errorf("Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
+		return c, fmt.Errorf("field Worker is %q, want 1 to 80 lower-case letters, digits and dashes", c.Worker)
 	case c.Subjects == wire.Subjects{}:
-		return c, errors.New("Subjects are missing")
+		return c, errors.New("field Subjects is missing")
 	case c.Conn == nil || c.Store == nil || c.Logger == nil:
-		return c, errors.New("Conn, Store and Logger are all needed")
+		return c, errors.New("fields Conn, Store and Logger are all needed")
 	case c.BeaconEvery < 0 || c.ExtendEvery < 0 || c.StopWithin < 0:
-		return c, errors.New("BeaconEvery, ExtendEvery and StopWithin must be above 0")
+		return c, errors.New("fields BeaconEvery, ExtendEvery and StopWithin must be above 0")
 	case c.MaxActive < 1 || c.MaxActive > 1000:
-		return c, fmt.Errorf("MaxActive: want 1 to 1000, got %d", c.MaxActive)
+		return c, fmt.Errorf("field MaxActive is %d, want 1 to 1000", c.MaxActive)
 	}
 	return c, nil
 }

@@ -147,7 +147,7 @@ func (r *reign) tick() {
 func (r *reign) leave() {
 	if r.leaving.IsZero() {
 		r.leaving = time.Now()
-		r.log.Info("leader stops")
+		r.log.Info("Leader stops")
 		r.step(ledger.Stopping{})
 	}
 }
@@ -204,14 +204,7 @@ func (r *reign) perform(a ledger.Action) {
 	case ledger.End:
 		r.end(a)
 	case ledger.Note:
-		attrs := make([]any, 0, 4)
-		if a.Job != "" {
-			attrs = append(attrs, "job", a.Job)
-		}
-		if a.Worker != "" {
-			attrs = append(attrs, "worker", a.Worker)
-		}
-		r.log.Info(a.Text, attrs...)
+		r.logNote(a)
 	}
 }
 

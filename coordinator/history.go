@@ -53,7 +53,7 @@ func (r *reign) recordTerm() {
 	r.spawn(func() {
 		err := r.persist("record term", func(ctx context.Context) error { return r.cfg.Store.PutTerm(ctx, record) })
 		if err != nil && r.ctx.Err() == nil {
-			r.log.Warn("record term", "error", err)
+			r.log.Warn("Could not record the term", "error", err)
 		}
 		r.post(termRecorded{})
 	})

@@ -23,7 +23,7 @@ func (r *reign) receive() {
 		submission, err := r.cfg.Store.Receive(r.ctx)
 		if err != nil {
 			if r.ctx.Err() == nil {
-				r.log.Error("cannot receive submissions, stepping down", "error", err)
+				r.log.Error("Cannot receive submissions, stepping down", "error", err)
 				r.post(broken{err})
 			}
 			return
@@ -126,7 +126,7 @@ func (r *reign) begin(spec store.Spec, before store.Manifest, cond store.Conditi
 		return readied{}, fmt.Errorf("begin job %s: %w", spec.ID, err)
 	}
 	if fault != nil {
-		r.log.Info("job ended", "job", spec.ID, "state", first.State, "error", first.Error)
+		r.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
 		r.tidy(spec.ID, nil, false)
 		return readied{id: spec.ID, ended: true}, nil
 	}
@@ -162,7 +162,7 @@ func (r *reign) plan(j *activeJob) (plan jobs.Plan, err error) {
 		if jobs.IsPermanent(err) || attempt >= j.spec.MaxAttempts {
 			return jobs.Plan{}, &jobFault{err}
 		}
-		r.log.Warn("plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
+		r.log.Warn("Plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
 		select {
 		case <-time.After(time.Duration(attempt) * time.Second):
 		case <-r.ctx.Done():
@@ -199,7 +199,7 @@ func (r *reign) extend() {
 		for _, s := range list {
 			// One that is not extended is delivered again and attached again.
 			if err := s.Extend(r.ctx); err != nil && r.ctx.Err() == nil {
-				r.log.Warn("extend submission", "job", s.ID, "error", err)
+				r.log.Warn("Could not extend a submission", "job", s.ID, "error", err)
 			}
 		}
 	}

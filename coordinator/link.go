@@ -72,7 +72,7 @@ func (r *reign) listen() (*link, error) {
 func (l *link) close() {
 	for _, sub := range l.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
-			l.log.Warn("unsubscribe", "subject", sub.Subject, "error", err)
+			l.log.Warn("Could not unsubscribe", "subject", sub.Subject, "error", err)
 		}
 	}
 	l.done.Wait()
@@ -86,7 +86,7 @@ func (l *link) refuse(subject string, err error) {
 		return
 	}
 	l.refused[subject] = time.Now()
-	l.log.Warn("message refused", "subject", subject, "error", err)
+	l.log.Warn("Message refused", "subject", subject, "error", err)
 }
 
 func (l *link) publish(subject string, data []byte) {

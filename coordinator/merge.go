@@ -129,12 +129,12 @@ func (r *reign) persist(what string, call func(ctx context.Context) error) error
 		}
 		if !errors.Is(err, store.ErrUnavailable) {
 			if wait > firstWait {
-				r.log.Info("storage is back", "doing", what)
+				r.log.Info("Storage is back", "doing", what)
 			}
 			return err
 		}
 		if wait == firstWait {
-			r.log.Warn("storage is out of reach, trying until it is back", "doing", what, "error", err)
+			r.log.Warn("Storage is out of reach, trying until it is back", "doing", what, "error", err)
 		}
 		select {
 		case <-time.After(wait):

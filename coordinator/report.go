@@ -74,7 +74,7 @@ func (r *reign) keep(report *wire.JobReport, worker string, refs []ledger.Ref) [
 			continue
 		}
 		if failure := check(item.Partial, j.tree); failure != nil {
-			r.log.Warn("partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
+			r.log.Warn("Partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
 			*item = wire.Item{Failure: failure}
 			continue
 		}

@@ -90,7 +90,7 @@ type readied struct {
 func (r *reign) ready(id string) (readied, error) {
 	spec, err := r.readSpec(id)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
-		r.log.Error("active job has no readable spec, it is left alone", "job", id, "error", err)
+		r.log.Error("Active job has no readable spec, it is left alone", "job", id, "error", err)
 		return readied{id: id, parked: err.Error()}, nil
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *reign) ready(id string) (readied, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return r.begin(spec, store.Manifest{}, store.IfAbsent)
 	case errors.Is(err, store.ErrCorrupt):
-		r.log.Error("active job has no readable manifest, it is left alone", "job", id, "error", err)
+		r.log.Error("Active job has no readable manifest, it is left alone", "job", id, "error", err)
 		return readied{id: id, parked: err.Error()}, nil
 	case err != nil:
 		return readied{}, err
@@ -142,7 +142,7 @@ func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {
 // park sets a job aside that this leader does not know. Another may.
 func (r *reign) park(spec store.Spec) readied {
 	why := fmt.Sprintf("the leader %s does not know %s version %s", r.cfg.Worker, spec.Job, spec.Version)
-	r.log.Warn("job waits", "job", spec.ID, "reason", why)
+	r.log.Warn("Job waits", "job", spec.ID, "reason", why)
 	return readied{id: spec.ID, parked: why}
 }
 
@@ -230,9 +230,9 @@ func (r *reign) takeOn(ready readied, submission *store.Submission) {
 		e.Nodes = append(e.Nodes, ledger.Finished{Node: n.Node, Ref: ref})
 	}
 	if len(m.Epochs) > 1 {
-		r.log.Info("job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+		r.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
 	} else {
-		r.log.Info("job started", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions)
+		r.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions)
 	}
 	r.step(e)
 }

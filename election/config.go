@@ -60,7 +60,8 @@ type Config struct {
 
 	// Rand is where chance comes from; used from one goroutine. Nil: a random seed.
 	Rand *rand.Rand
-	// Logger gets what happens, once per change. Nil: nothing is logged.
+	// Logger gets what happens, once per change. It should name the process, which
+	// the lines do not. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 

@@ -27,7 +27,7 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 		lease:  lease,
 		peers:  peers,
 		lead:   lead,
-		log:    cfg.Logger.With("worker", cfg.ID),
+		log:    cfg.Logger,
 		linked: true,
 	}
 	for ctx.Err() == nil {

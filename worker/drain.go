@@ -13,7 +13,7 @@ func (l *link) drain(now time.Time) {
 	l.w.ask(nil)
 	running := l.w.book.Busy()
 	l.w.mu.Unlock()
-	l.w.cfg.Logger.Info("draining", "running", running)
+	l.w.cfg.Logger.Info("Draining", "running", running)
 }
 
 // mayLeave reports whether the worker's end has come: all is in good hands, or
@@ -35,13 +35,13 @@ func (l *link) mayLeave(now time.Time) bool {
 		l.killAt = time.Time{}
 		l.wanted = true
 		if running > 0 {
-			l.w.cfg.Logger.Warn("draining takes too long, running partitions are cancelled", "running", running)
+			l.w.cfg.Logger.Warn("Draining takes too long, running partitions are cancelled", "running", running)
 		}
 		l.w.kill()
 	}
 	if now.Before(l.leaveAt) && (running > 0 || !nobody) {
 		return false
 	}
-	l.w.cfg.Logger.Warn("leaving before a leader has made everything durable; it is computed again", "items", items, "running", running)
+	l.w.cfg.Logger.Warn("Leaving before a leader has made everything durable; it is computed again", "items", items, "running", running)
 	return true
 }

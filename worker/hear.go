@@ -30,7 +30,7 @@ func (l *link) hear(m *nats.Msg, now time.Time) {
 		err = l.hearNudge(m, now)
 	}
 	if err != nil {
-		l.complain(m.Sub.Subject, "message refused", "subject", m.Subject, "error", err)
+		l.complain(m.Sub.Subject, "Message refused", "subject", m.Subject, "error", err)
 	}
 }
 
@@ -97,7 +97,7 @@ func (l *link) follow(epoch uint64, now time.Time) bool {
 	l.w.mu.Unlock()
 	switch {
 	case newer:
-		l.w.cfg.Logger.Info("following a leader", "epoch", epoch)
+		l.w.cfg.Logger.Debug("Following a leader", "epoch", epoch)
 		l.sent, l.alone, l.collectBy = nil, false, time.Time{}
 		l.wanted, l.notBefore, l.every = true, now, l.w.pace.every
 	case current && l.alone:
@@ -121,7 +121,7 @@ func (l *link) hearReceipt(m *nats.Msg, now time.Time) error {
 	if orders.Refused != "" {
 		l.refused = max(l.w.pace.retryFirst, min(2*l.refused, l.w.pace.retryMost))
 		l.notBefore, l.wanted = now.Add(l.refused), true
-		l.complain("refused", "leader refuses the report", "epoch", receipt.Epoch, "error", orders.Refused)
+		l.complain("refused", "Leader refuses the report", "epoch", receipt.Epoch, "error", orders.Refused)
 		return nil
 	}
 	l.refused = 0
@@ -130,7 +130,7 @@ func (l *link) hearReceipt(m *nats.Msg, now time.Time) error {
 		l.dueAt = earlier(l.dueAt, now.Add(l.every))
 	}
 	for _, err := range orders.Ignored {
-		l.complain("order", "leader's order ignored", "epoch", receipt.Epoch, "error", err)
+		l.complain("order", "Leader's order ignored", "epoch", receipt.Epoch, "error", err)
 	}
 	return nil
 }

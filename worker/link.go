@@ -198,6 +198,6 @@ func (l *link) send(now time.Time) {
 
 func (l *link) publish(subject, answer string, data []byte) {
 	if err := l.nc.PublishRequest(subject, l.inbox+"."+answer, data); err != nil {
-		l.complain("send", "message cannot be sent", "subject", subject, "error", err)
+		l.complain("send", "Message cannot be sent", "subject", subject, "error", err)
 	}
 }

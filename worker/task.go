@@ -39,7 +39,7 @@ func (t *task) live() {
 	defer t.cancel()
 	opened, err := t.open()
 	if err != nil && t.ctx.Err() == nil {
-		t.w.cfg.Logger.Warn("job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
+		t.w.cfg.Logger.Warn("Job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
 	}
 	if !t.settle(opened, err) {
 		if opened == nil {
@@ -50,7 +50,7 @@ func (t *task) live() {
 	<-t.ctx.Done()
 	t.runs.Wait()
 	if err := opened.Close(); err != nil {
-		t.w.cfg.Logger.Warn("close job", "job", t.opening.Job, "error", err)
+		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func (t *task) persist(what string, call func() error, again func(error) bool) e
 		if t.ctx.Err() != nil || !again(err) {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		t.w.cfg.Logger.Warn("storage is asked again", "job", t.opening.Job, "to", what, "in", wait, "error", err)
+		t.w.cfg.Logger.Warn("Storage is asked again", "job", t.opening.Job, "to", what, "in", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -503,7 +503,7 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 	l.mu.Unlock()
 	l.assign("j", job, 0, 1000, all(1000))
 	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
-	if got := strings.Count(w.log.String(), "message refused"); got < 2 || got > 4 {
+	if got := strings.Count(w.log.String(), "Message refused"); got < 2 || got > 4 {
 		t.Errorf("%d lines of refusals in the log, want one per kind:\n%s", got, w.log)
 	}
 }

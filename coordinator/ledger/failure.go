@@ -28,7 +28,7 @@ func (l *Ledger) openFailed(j *job, w *worker, f *wire.Failure) {
 	p := w.part(j)
 	p.openFailed++
 	p.shunned = l.now + l.backoff(p.openFailed)
-	l.note(j.spec.ID, w.id, "worker could not open the job: %s", f.Error)
+	l.note(j.spec.ID, w.id, "Worker could not open the job: %s", f.Error)
 	failures := 0
 	for _, o := range l.workers {
 		if o.draining || !o.knows(j) {
@@ -62,7 +62,7 @@ func (l *Ledger) partitionFailed(j *job, w *worker, f *wire.Failure) {
 	case len(j.attempts.list) > l.cfg.MaxFailing:
 		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", l.cfg.MaxFailing, f.Partition, w.id, f.Error))
 	default:
-		l.note(j.spec.ID, w.id, "partition %d failed, attempt %d of %d: %s", f.Partition, a.Failed, j.spec.MaxAttempts, f.Error)
+		l.note(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, a.Failed, j.spec.MaxAttempts, f.Error)
 	}
 }
 
@@ -72,7 +72,7 @@ func (l *Ledger) giveUp(j *job, partition uint64, why string) {
 		l.fail(j, why)
 		return
 	}
-	l.note(j.spec.ID, "", "partition skipped: %s", why)
+	l.note(j.spec.ID, "", "Partition skipped: %s", why)
 	i, _ := slices.BinarySearch(j.skipped, partition)
 	j.skipped = slices.Insert(j.skipped, i, partition)
 	l.finish(j, jobs.Leaf(partition), NoRef, false)

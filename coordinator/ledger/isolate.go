@@ -96,7 +96,7 @@ func (l *Ledger) isolate(w *worker) {
 	s := j.suspects.list[j.suspects.first(true)]
 	span := single(s.span.Lo)
 	j.suspects.remove(span)
-	l.note(j.spec.ID, w.id, "partition %d runs alone: %d workers died while they held it", s.span.Lo, s.deaths)
+	l.note(j.spec.ID, w.id, "Partition %d runs alone: %d workers died while they held it", s.span.Lo, s.deaths)
 	l.give(w, j, held{span: span, deaths: s.deaths, alone: true})
 }
 

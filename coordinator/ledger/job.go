@@ -62,7 +62,7 @@ func (j *job) contributor(worker string) *contributor {
 func (l *Ledger) addJob(e JobAdded) {
 	tree, err := jobs.NewTree(e.Partitions)
 	if err != nil || l.byID[e.Spec.ID] != nil {
-		l.note(e.Spec.ID, "", "job refused: it is here already, or has %d partitions", e.Partitions)
+		l.note(e.Spec.ID, "", "Job refused: it is here already, or has %d partitions", e.Partitions)
 		return
 	}
 	j := &job{

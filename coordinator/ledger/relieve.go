@@ -34,7 +34,7 @@ func (l *Ledger) relieve(w *worker) {
 		if h == nil {
 			return
 		}
-		l.note(h.job.spec.ID, w.id, "partition %d is late on worker %s and runs here too", h.span.Lo, h.worker.id)
+		l.note(h.job.spec.ID, w.id, "Partition %d is late on worker %s and runs here too", h.span.Lo, h.worker.id)
 		l.give(w, h.job, held{span: h.span, deaths: h.deaths, twin: h})
 	}
 }

@@ -15,7 +15,7 @@ func (l *Ledger) settle() {
 	}
 	l.settling = false
 	if len(l.roster) > 0 {
-		l.note("", "", "workers did not answer the new leader in %v: %v", waited.Round(time.Millisecond), l.roster)
+		l.note("", "", "Workers did not answer the new leader in %v: %v", waited.Round(time.Millisecond), l.roster)
 	}
 	for _, id := range l.roster {
 		if l.worker(id) == nil {

@@ -57,7 +57,7 @@ func (l *Ledger) welcome(r wire.Report) *worker {
 	if old := l.worker(r.Worker); old != nil {
 		l.bury(old, false)
 	} else {
-		l.note("", r.Worker, "worker joined")
+		l.note("", r.Worker, "Worker joined")
 	}
 	delete(l.departed, r.Worker)
 	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), told: l.now}
@@ -71,9 +71,9 @@ func (l *Ledger) welcome(r wire.Report) *worker {
 func (l *Ledger) died(id string) {
 	if w := l.worker(id); w != nil {
 		if w.draining && len(w.held) == 0 {
-			l.note("", id, "worker left")
+			l.note("", id, "Worker left")
 		} else {
-			l.note("", id, "worker died")
+			l.note("", id, "Worker died")
 		}
 		l.bury(w, true)
 	} else if l.settling {
@@ -90,7 +90,7 @@ func (l *Ledger) listen() {
 		silence := l.now - w.seen
 		switch {
 		case silence > w.every+l.cfg.SilentAfter:
-			l.note("", w.id, "worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
+			l.note("", w.id, "Worker is silent for %v, its work goes to others", silence.Round(time.Millisecond))
 			l.bury(w, false)
 		case silence > 2*w.every+w.every/2 && l.now-w.probed > w.every:
 			w.probed = l.now

@@ -140,7 +140,7 @@ func (s *Store) poison(ctx context.Context, id string, message Message, reason s
 	if err := message.Delete(ctx); err != nil {
 		return fmt.Errorf("delete poisoned submission %s: %w", name, err)
 	}
-	s.log.Warn("submission moved to the poison list", "name", name, "reason", reason)
+	s.log.Warn("Submission moved to the poison list", "name", name, "reason", reason)
 	return nil
 }
 

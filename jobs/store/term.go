@@ -107,7 +107,7 @@ func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]
 			}
 			value, err := decode(data)
 			if err != nil {
-				s.log.Warn("damaged record left out", "key", key, "error", err)
+				s.log.Warn("Damaged record left out", "key", key, "error", err)
 				return nil
 			}
 			found[i] = &entry[T]{key, value}

@@ -362,7 +362,7 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	}
 	received := receiveLater(t, d)
 	server.Shutdown()
-	log.await(t, "queue is unavailable, waiting for it")
+	log.await(t, "Queue is unavailable, waiting for it")
 	startServer(t, dir, port)
 	if err := eventually(t, func() error { return d.Send(t.Context(), []byte("after")) }); err != nil {
 		t.Fatal(err)
@@ -374,8 +374,8 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	if err := m.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
-	log.await(t, "queue is back")
-	if n := log.count("queue is unavailable, waiting for it"); n != 1 {
+	log.await(t, "Queue is back")
+	if n := log.count("Queue is unavailable, waiting for it"); n != 1 {
 		t.Errorf("logged %d times that the queue is away", n)
 	}
 	value, got, err := d.Get(t.Context(), "key")

@@ -99,6 +99,6 @@ func (d *Driver) dropLarge(ctx context.Context, name string) {
 	defer cancel()
 	err := d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunks(name)))
 	if err != nil {
-		d.cfg.Logger.Debug("chunks left behind", "name", name, "error", err)
+		d.cfg.Logger.Debug("Chunks left behind", "name", name, "error", err)
 	}
 }

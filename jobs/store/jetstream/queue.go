@@ -81,7 +81,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 		msg, err := d.receive(ctx)
 		if err == nil || errors.Is(err, errNothingYet) {
 			if backoff > 0 {
-				d.cfg.Logger.Info("queue is back")
+				d.cfg.Logger.Info("Queue is back")
 			}
 			if err == nil {
 				return msg, nil
@@ -96,7 +96,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 			return nil, translate(ctx, nats.ErrConnectionClosed)
 		}
 		if backoff == 0 {
-			d.cfg.Logger.Warn("queue is unavailable, waiting for it", "error", err)
+			d.cfg.Logger.Warn("Queue is unavailable, waiting for it", "error", err)
 		}
 		backoff = min(max(2*backoff, minBackoff), maxBackoff)
 		select {
