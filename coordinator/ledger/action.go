@@ -21,6 +21,10 @@ type Nudge struct{ Worker string }
 // Probe asks whether a worker's process lives: [WorkerDied] if it does not.
 type Probe struct{ Worker string }
 
+// Inquire asks about a job that a worker speaks of and that is not here. The
+// answer is [JobAdded], [JobParked] or [JobEnded].
+type Inquire struct{ Job string }
+
 // Merge asks for the partial of a node from those of its children, left first.
 // The answer is [Merged] or [MergeFailed]; it may be left out once the job ends.
 type Merge struct {
@@ -69,6 +73,7 @@ type Snapshot struct {
 func (Reply) action()      {}
 func (Nudge) action()      {}
 func (Probe) action()      {}
+func (Inquire) action()    {}
 func (Merge) action()      {}
 func (Forget) action()     {}
 func (Checkpoint) action() {}

@@ -35,6 +35,11 @@
 //   - finished: it is covered by a finished node, as part of a partial, or
 //     skipped, without one.
 //
+// A worker may speak of a job that is not here: one that ended, that this leader
+// does not know, or that an earlier leader began after this one had listed those
+// that are active. The shell is asked, and the worker told to drop what it has
+// only if the job has ended.
+//
 // What a worker says it holds is the truth: each report moves spans on, and what
 // it neither finished nor holds any more waits again. A span that this leader did
 // not give is adopted as far as nobody else has it.

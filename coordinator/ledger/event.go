@@ -17,8 +17,8 @@ type Ref uint64
 const NoRef Ref = 0
 
 // JobAdded: a job is planned, or resumed from its manifest, and may be worked on.
-// A new leader adds every job that it resumes before the first report is stepped:
-// whoever reports of a job that is not here is told that it has ended.
+// A new leader adds every job that it resumes before the first report is stepped,
+// so that it settles with all of them.
 type JobAdded struct {
 	Spec       store.Spec
 	Partitions uint64
@@ -44,8 +44,13 @@ type Finished struct {
 // JobCancelled: the user does not want the job any more.
 type JobCancelled struct{ Job string }
 
-// JobEnded: the end that an [End] action asked for is durable.
+// JobEnded: the end that an [End] action asked for is durable, or that of a job
+// that is not here: the answer to an [Inquire].
 type JobEnded struct{ Job string }
+
+// JobParked: a job has not ended, and this leader will not work on it as long as
+// it leads. What workers hold and have kept of it is for the next.
+type JobParked struct{ Job string }
 
 // Reported: a worker's report arrived. It was checked: it is valid, its nodes are
 // of the job's tree, and its partials are whole. Refs has one Ref per partial in
@@ -84,6 +89,7 @@ type Tick struct{}
 func (JobAdded) event()     {}
 func (JobCancelled) event() {}
 func (JobEnded) event()     {}
+func (JobParked) event()    {}
 func (Reported) event()     {}
 func (WorkerDied) event()   {}
 func (Merged) event()       {}

@@ -24,6 +24,8 @@ func brief(x any) string {
 		return "cancelled " + x.Job
 	case JobEnded:
 		return "ended " + x.Job
+	case JobParked:
+		return "parked " + x.Job
 	case Merged:
 		return fmt.Sprintf("merged %s %v", x.Job, x.Node)
 	case MergeFailed:
@@ -38,6 +40,8 @@ func brief(x any) string {
 		return "nudge " + x.Worker
 	case Probe:
 		return "probe " + x.Worker
+	case Inquire:
+		return "inquire " + x.Job
 	case Merge:
 		return fmt.Sprintf("merge %s %v", x.Job, x.Node)
 	case Forget:

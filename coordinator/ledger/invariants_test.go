@@ -149,7 +149,7 @@ func (m *model) checkReceipt(a Reply) {
 		if h.twin != nil {
 			m.stats.Copies++
 			m.job(s.Job).copied = true
-		} else if m.clean {
+		} else if m.clean && !m.job(s.Job).copied {
 			m.checkUnclaimed(a.Worker, s.Job, h.span)
 		}
 		if h.alone && len(h.worker.held) > 1 {

@@ -79,6 +79,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Insert(l.jobs, i, j)
 	l.byID[j.spec.ID] = j
+	l.absent.arrived(j.spec.ID)
 	if len(e.Workers) > 0 {
 		l.heard = l.now
 	}

@@ -22,6 +22,7 @@ type Ledger struct {
 	workers  []*worker                // by ID
 	slots    int                      // that may be given work
 	departed map[string]time.Duration // workers that are gone, and since when
+	absent   absent                   // jobs that are not here
 	isolated int                      // workers set aside to run isolated suspects
 	lastSpan uint64                   // number of the last assignment
 	freed    bool                     // in this step, partitions came to wait for a worker
@@ -37,7 +38,7 @@ func New(cfg Config, now time.Duration) (*Ledger, error) {
 	}
 	return &Ledger{
 		cfg: cfg, now: now, heard: now, settling: true,
-		byID: map[string]*job{}, departed: map[string]time.Duration{},
+		byID: map[string]*job{}, departed: map[string]time.Duration{}, absent: newAbsent(),
 	}, nil
 }
 
@@ -54,6 +55,11 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	case JobEnded:
 		if j := l.byID[e.Job]; j != nil {
 			l.removeJob(j)
+		}
+		l.absent.end(e.Job)
+	case JobParked:
+		if l.byID[e.Job] == nil {
+			l.absent.park(e.Job)
 		}
 	case Reported:
 		l.report(e)

@@ -44,7 +44,7 @@ func TestModel(t *testing.T) {
 		total.add(m.stats)
 	}
 	t.Logf("%d runs: %+v", runs, total)
-	if total.Leaders == 0 || total.Deaths == 0 || total.Copies == 0 || total.Cuts == 0 || total.Adopted == 0 || total.Skipped == 0 || total.Repeats == 0 {
+	if total.Leaders == 0 || total.Deaths == 0 || total.Copies == 0 || total.Cuts == 0 || total.Adopted == 0 || total.Skipped == 0 || total.Repeats == 0 || total.Parked == 0 || total.Told == 0 {
 		t.Errorf("something never happened: %+v", total)
 	}
 }
@@ -68,6 +68,8 @@ func TestSameEventsSameActions(t *testing.T) {
 // modelStats counts what happened in runs, to see that everything does.
 type modelStats struct {
 	Steps, Leaders, Deaths, Silences, Copies, Cuts, Adopted, Repeats, Skipped, Failed, Executed, Partitions int
+
+	Parked, Told int // jobs set aside, and jobs that the ledger heard of by a worker
 }
 
 func (s *modelStats) add(o modelStats) {
@@ -83,6 +85,8 @@ func (s *modelStats) add(o modelStats) {
 	s.Failed += o.Failed
 	s.Executed += o.Executed
 	s.Partitions += o.Partitions
+	s.Parked += o.Parked
+	s.Told += o.Told
 }
 
 // model is the world around a ledger.
@@ -120,8 +124,9 @@ type modelJob struct {
 	fails   map[uint64]int // how often each partition still fails
 	durable Snapshot
 	values  map[jobs.Node][]uint64 // of the durable nodes
-	copied  bool
+	copied  bool                   // some of it may run twice though nothing has gone wrong
 	ended   store.State
+	absent  bool // the ledger has not been told of it
 }
 
 // modelWorker keeps the simplest correct books.
@@ -235,20 +240,47 @@ func (m *model) lead() {
 		w.out, w.in, w.said, w.probed = nil, nil, false, false
 	}
 	for _, j := range m.jobs {
-		if j.ended != "" {
-			continue
+		j.absent = true
+		switch {
+		case j.ended != "":
+		case m.epoch > 1 && !m.calm && m.chance(0.1): // its definition is not known there
+			m.stats.Parked++
+			m.step(JobParked{j.spec.ID})
+		case m.epoch > 1 && m.chance(0.1): // begun by the old leader since; it comes by a worker's word, or later
+			j.copied = true // the leader does not settle once more
+		default:
+			m.add(j)
 		}
-		e := JobAdded{Spec: j.spec, Partitions: j.tree.Partitions(), LeaderDied: m.crashed && m.epoch > 1}
-		s := j.durable
-		e.Workers, e.Executed, e.Skipped, e.Attempts, e.Suspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.Suspects
-		for _, n := range s.Nodes {
-			f := Finished{Node: n.Node}
-			if n.Ref != NoRef {
-				f.Ref = m.ref(j.values[n.Node])
-			}
-			e.Nodes = append(e.Nodes, f)
+	}
+}
+
+// add tells the ledger of a job as storage has it.
+func (m *model) add(j *modelJob) {
+	j.absent = false
+	e := JobAdded{Spec: j.spec, Partitions: j.tree.Partitions(), LeaderDied: m.crashed && m.epoch > 1}
+	s := j.durable
+	e.Workers, e.Executed, e.Skipped, e.Attempts, e.Suspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.Suspects
+	for _, n := range s.Nodes {
+		f := Finished{Node: n.Node}
+		if n.Ref != NoRef {
+			f.Ref = m.ref(j.values[n.Node])
 		}
-		m.perform(l.Step(m.now, e))
+		e.Nodes = append(e.Nodes, f)
+	}
+	m.step(e)
+}
+
+// parked reports whether a job is for the next leader.
+func (m *model) parked(j *modelJob) bool { return m.ledger.absent.parked[j.spec.ID] }
+
+// answer answers an inquiry.
+func (m *model) answer(a Inquire) {
+	switch j := m.job(a.Job); {
+	case j.ended != "":
+		m.step(JobEnded(a))
+	case j.absent:
+		m.stats.Told++
+		m.add(j)
 	}
 }
 
@@ -329,6 +361,17 @@ func (m *model) something() {
 		list := m.living()
 		if w := list[m.rng.IntN(len(list))]; w.id != m.self {
 			m.drain(w)
+		}
+	case m.chance(0.002):
+		for _, j := range m.jobs {
+			switch {
+			case !j.absent || j.ended != "":
+			case !m.parked(j):
+				m.add(j)
+			case m.calm:
+				m.leaderDies()
+				return
+			}
 		}
 	case m.chance(0.2) && len(m.todo) > 0:
 		i := m.rng.IntN(len(m.todo))
@@ -692,7 +735,7 @@ func (m *model) perform(actions []Action) {
 				w.probed = true
 				m.todo = append(m.todo, a)
 			}
-		case Checkpoint, End, Merge:
+		case Checkpoint, End, Merge, Inquire:
 			m.todo = append(m.todo, a)
 		case Forget:
 			if m.refs[a.Ref] == nil {
@@ -719,6 +762,8 @@ func (m *model) complete(a Action) {
 	case End:
 		m.save(a)
 		m.step(JobEnded{a.Job})
+	case Inquire:
+		m.answer(a)
 	case Probe:
 		w := m.worker(a.Worker)
 		if w.probed = false; !w.alive {

@@ -109,7 +109,7 @@ func (l *Ledger) learn(w *worker, work []progress) {
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.byID[s.Job]
 	if j == nil {
-		w.tellEnded(s.Job)
+		l.spokenOf(w, s.Job, 0)
 		return
 	}
 	p := w.part(j)

@@ -78,7 +78,7 @@ func (l *Ledger) items(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	var p *part
 	var c *contributor
 	if j == nil {
-		w.tellEnded(jr.Job)
+		l.spokenOf(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
 	} else {
 		p = w.part(j)
 		p.opened, p.mention = true, true
@@ -122,6 +122,7 @@ func (l *Ledger) tell(w *worker) {
 		}
 	}
 	l.tellAssigned(w)
+	l.tellParked(w)
 	w.parts = slices.DeleteFunc(w.parts, func(p *part) bool {
 		if p.job.over {
 			w.tellEnded(p.job.spec.ID)

@@ -25,7 +25,7 @@ import (
 //	    JOB FIRST: 2/0 !5 !!6 open!  items: nodes, failures, permanent and open ones
 //	    1.3 JOB 0-10 *              a held span; * where it runs
 //	tick D [times=N]                time passes, and a tick comes at its end
-//	died W, merged JOB, merge-failed JOB, checkpointed JOB, ended JOB, cancel JOB, stop
+//	died W, merged JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	books, jobs, workers, saved     print what the ledger has
 //
 // The sequence of a report is one more than the last, and 1 with a hello. Each
@@ -112,6 +112,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(Checkpointed{subject})
 	case "ended":
 		return s.step(JobEnded{subject})
+	case "parked":
+		return s.step(JobParked{subject})
 	case "cancel":
 		return s.step(JobCancelled{subject})
 	case "stop":

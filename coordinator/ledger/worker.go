@@ -34,6 +34,8 @@ type worker struct {
 	held  []*held // in order of assignment
 	parts []*part // by job ID
 	cuts  int     // cuts under way on its behalf
+
+	parked []string // parked jobs that it has spoken of
 }
 
 // part is what is between a worker and a job that it has heard of.
