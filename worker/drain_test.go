@@ -66,7 +66,7 @@ func TestDrainAfterTheLeaderIsGone(t *testing.T) {
 	if err := w.leave(); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	if !strings.Contains(w.log.String(), "leaving before") {
+	if !strings.Contains(w.log.String(), "Leaving before") {
 		t.Errorf("the log does not say what is lost:\n%s", w.log)
 	}
 }
