@@ -58,7 +58,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	if isDir(dir) {
 		return dir, nil
 	}
-	log.Info("installing Azurite, once", "dir", dir)
+	log.Info("Installing Azurite, once", "dir", dir)
 	building, err := os.MkdirTemp(cache, "installing-")
 	if err != nil {
 		return "", err

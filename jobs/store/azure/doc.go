@@ -33,4 +33,6 @@
 //   - Access is denied: the error, which is also account.ErrDenied, says what to do.
 //   - A receiver's context is done while its request is under way, and the answer
 //     brings a message: it is put back, visible at once, and counts as delivered.
+//
+// All of this was tried on Azurite 3.37 and on no Azure account.
 package azure

@@ -259,7 +259,7 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 		}
 		received <- string(m.Body())
 	}()
-	log.await(t, "queue is unavailable")
+	log.await(t, "Queue is unavailable")
 	transport.Set(nil)
 	if err := d.Send(t.Context(), []byte("after")); err != nil {
 		t.Fatal(err)
@@ -267,8 +267,8 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 	if got := <-received; got != "after" {
 		t.Errorf("received %q", got)
 	}
-	log.await(t, "queue is back")
-	if n := strings.Count(log.String(), "queue is unavailable"); n != 1 {
+	log.await(t, "Queue is back")
+	if n := strings.Count(log.String(), "Queue is unavailable"); n != 1 {
 		t.Errorf("said %d times that the queue is away", n)
 	}
 }

@@ -71,10 +71,10 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 			}
 			return nil, ctx.Err()
 		case err == nil && trouble:
-			d.cfg.Logger.Info("queue is back", "queue", d.name)
+			d.cfg.Logger.Info("Queue is back", "queue", d.name)
 			trouble = false
 		case err != nil && !trouble:
-			d.cfg.Logger.Warn("queue is unavailable, waiting for it", "queue", d.name, "error", err)
+			d.cfg.Logger.Warn("Queue is unavailable, waiting for it", "queue", d.name, "error", err)
 			trouble = true
 		}
 		if m != nil {
@@ -115,7 +115,7 @@ func (d *Driver) putBack(ctx context.Context, m *message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := m.update(ctx, 0); err != nil {
-		d.cfg.Logger.Debug("put back a message", "queue", d.name, "error", err)
+		d.cfg.Logger.Debug("Could not put back a message", "queue", d.name, "error", err)
 	}
 }
 

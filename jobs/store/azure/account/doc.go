@@ -22,6 +22,10 @@
 // says what was refused, by which code, and what to do about it; [ErrDenied] marks
 // what will be refused again until somebody does that.
 //
+// Azurite was seen to take keys, SAS and tokens, and to refuse wrong ones. What Azure
+// alone answers (a missing role, a firewall, a clock that is off, keys not permitted)
+// is tested with answers made after its documentation.
+//
 // [Counter] counts the requests by kind and outcome, each try for itself, as Azure
 // bills them. A request whose answer was lost counts as well.
 package account
