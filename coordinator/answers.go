@@ -1,19 +1,14 @@
 package coordinator
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-
-	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
 // respond sends an answer to the command line, which asks again if it is lost.
@@ -97,52 +92,25 @@ type askCancel struct {
 }
 
 func (in askCancel) on(r *reign) {
+	if r.ledger == nil {
+		if len(r.early.cancels) < maxEarly {
+			r.early.cancels = append(r.early.cancels, in) // the job may be one that is being resumed
+		}
+		return
+	}
 	if j := r.jobs[in.job]; j != nil {
 		j.waiting = append(j.waiting, in.answer)
 		r.step(ledger.JobCancelled{Job: in.job})
 		return
 	}
-	r.spawn(func() {
-		err := r.cancelQueued(in.job)
-		if r.ctx.Err() == nil {
-			in.answer(err)
-		}
-	})
-}
-
-// cancelQueued cancels a job that no leader has begun: whoever receives its
-// submission finds the manifest that says so.
-func (r *reign) cancelQueued(id string) error {
-	if _, err := r.readSpec(id); err != nil {
-		return fmt.Errorf("cancel job %s: %w", id, err)
+	p := r.pending[in.job]
+	if p == nil {
+		r.withdraw(in.job, []func(error){in.answer})
+		return
 	}
-	now := time.Now().UTC()
-	final := store.Manifest{Epoch: r.term.Epoch, Sequence: 1, State: store.Cancelled, Finished: now}
-	err := r.persist("write last manifest", func(ctx context.Context) error {
-		_, err := r.cfg.Store.PutManifest(ctx, id, final, store.IfAbsent)
-		return err
-	})
-	if !errors.Is(err, store.ErrConflict) {
-		return err
+	p.waiting = append(p.waiting, in.answer)
+	if !p.withdrawn { // its code may take long to plan it
+		p.cancel()
+		r.spawn(func() { r.post(withdrawn{in.job, r.writeCancelled(in.job, false)}) })
 	}
-	manifest, version, err := r.readManifest(id)
-	switch {
-	case err != nil:
-		return err
-	case manifest.State == store.Cancelled:
-		return nil
-	case manifest.State.Final():
-		return fmt.Errorf("job %s has ended before it could be cancelled: it is %s", id, manifest.State)
-	}
-	// It was begun, but is not active here: this leader does not know its kind.
-	manifest.Epoch, manifest.State, manifest.Finished = max(manifest.Epoch, r.term.Epoch), store.Cancelled, now
-	manifest.Sequence++
-	err = r.persist("write last manifest", func(ctx context.Context) error {
-		_, err := r.cfg.Store.PutManifest(ctx, id, manifest, store.IfVersion(version))
-		return err
-	})
-	if errors.Is(err, store.ErrConflict) {
-		return fmt.Errorf("job %s is just being begun, cancel it again", id)
-	}
-	return err
 }

@@ -66,9 +66,12 @@ func (r *reign) write(j *activeJob, change func(*store.Manifest)) error {
 		if err != nil {
 			return err
 		}
-		if there.Epoch != next.Epoch || there.Sequence != next.Sequence {
+		switch {
+		case there.Epoch > next.Epoch:
 			r.term.Deposed(there.Epoch)
 			return fmt.Errorf("%w: epoch %d, sequence %d", errFenced, there.Epoch, there.Sequence)
+		case there.Epoch != next.Epoch || there.Sequence != next.Sequence:
+			return fmt.Errorf("somebody who did not lead wrote epoch %d, sequence %d", there.Epoch, there.Sequence)
 		}
 		j.manifest, j.version = next, version
 		return nil
@@ -224,7 +227,10 @@ func (r *reign) result(j *activeJob, root partial) (digest string, err error) {
 	}
 	result, err := j.job.Finish(r.ctx, j.spec.Params, data)
 	r.merging.Release(1)
-	if err != nil {
+	switch {
+	case r.ctx.Err() != nil: // and the error may be that
+		return "", context.Cause(r.ctx)
+	case err != nil:
 		return "", &jobFault{err}
 	}
 	err = r.persist("write result", func(ctx context.Context) error {

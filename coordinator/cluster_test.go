@@ -120,19 +120,33 @@ type leading struct {
 
 func (c *testCluster) lead(epoch uint64, kinds ...jobs.Job) *leading {
 	c.t.Helper()
-	if kinds == nil {
-		kinds = []jobs.Job{digits}
-	}
-	lead, err := coordinator.New(coordinator.Config{
-		Worker: fmt.Sprintf("leader-%d", epoch), Subjects: c.subjects, Conn: c.nc, Store: c.store, Jobs: kinds,
+	return c.leadAs(epoch, func(cfg *coordinator.Config) {
+		if kinds != nil {
+			cfg.Jobs = kinds
+		}
+	})
+}
+
+// leadAs leads with a configuration that change has changed.
+func (c *testCluster) leadAs(epoch uint64, change func(*coordinator.Config)) *leading {
+	c.t.Helper()
+	return c.leadUnder(context.Background(), epoch, change)
+}
+
+func (c *testCluster) leadUnder(ctx context.Context, epoch uint64, change func(*coordinator.Config)) *leading {
+	c.t.Helper()
+	cfg := coordinator.Config{
+		Worker: fmt.Sprintf("leader-%d", epoch), Subjects: c.subjects, Conn: c.nc, Store: c.store, Jobs: []jobs.Job{digits},
 		Logger:      slog.New(slog.NewTextHandler(c.t.Output(), nil)),
 		ExtendEvery: 200 * time.Millisecond,
 		Ledger:      ledger.Config{CheckpointEvery: time.Millisecond, RetryAfter: time.Millisecond, RetryAtMost: time.Millisecond},
-	})
+	}
+	change(&cfg)
+	lead, err := coordinator.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ctx, kill := context.WithCancel(context.Background())
+	ctx, kill := context.WithCancel(ctx)
 	stopping := make(chan struct{})
 	l := &leading{kill: kill, stop: sync.OnceFunc(func() { close(stopping) }), done: make(chan struct{})}
 	go func() {

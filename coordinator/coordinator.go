@@ -40,12 +40,13 @@ func New(cfg Config) (*Coordinator, error) {
 // should lead next is returned, or "" for any. Nothing that Lead has started is
 // running when it returns.
 func (c *Coordinator) Lead(ctx context.Context, term Term) (successor string, err error) {
-	inner, cancel := context.WithCancel(ctx)
+	inner, cancel := context.WithCancel(undated{ctx})
 	r := &reign{
 		Coordinator: c, trust: ctx, ctx: inner, term: term,
 		log:      c.cfg.Logger.With("epoch", term.Epoch),
 		inbox:    make(chan input, 64),
 		jobs:     map[string]*activeJob{},
+		pending:  map[string]*pending{},
 		parked:   map[string]string{},
 		partials: map[ledger.Ref]partial{},
 		merging:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
@@ -67,6 +68,13 @@ func (c *Coordinator) Lead(ctx context.Context, term Term) (successor string, er
 	return r.run()
 }
 
+// undated is a leadership without its deadline, which moves on. Whoever took it
+// for the bound of a call would wait for a lost answer as long as the leadership
+// lasts; without it, each call has its driver's own bound.
+type undated struct{ context.Context }
+
+func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
 // reign is one term of leading. Its fields belong to the goroutine that runs
 // it; others send it inputs.
 type reign struct {
@@ -80,13 +88,14 @@ type reign struct {
 	tasks sync.WaitGroup
 
 	ledger   *ledger.Ledger // nil until the active jobs are loaded
-	early    []reportIn     // reports that came before
+	early    early          // what came before
 	jobs     map[string]*activeJob
-	parked   map[string]string // jobs that cannot be worked on for now, and why
+	pending  map[string]*pending
+	parked   map[string]string // jobs that cannot be worked on in this term, and why
 	partials map[ledger.Ref]partial
 	lastRef  ledger.Ref
 	merging  *semaphore.Weighted
-	room     chan struct{} // holds one token per job that was taken from the queue
+	room     chan struct{} // holds one token per job that is worked on or was taken from the queue
 
 	began    time.Time
 	ticker   *time.Ticker
@@ -177,12 +186,13 @@ func (r *reign) step(e ledger.Event) {
 	if r.ledger == nil {
 		return // nothing is known yet; what matters is kept by others
 	}
-	for _, a := range r.ledger.Step(time.Since(r.began), e) {
-		r.perform(a)
-	}
+	actions := r.ledger.Step(time.Since(r.began), e)
 	if r.timeline.settled == 0 && r.ledger.Settled() {
 		r.mark(&r.timeline.settled)
 		r.ticker.Reset(tickEvery)
+	}
+	for _, a := range actions {
+		r.perform(a)
 	}
 }
 
@@ -195,6 +205,8 @@ func (r *reign) perform(a ledger.Action) {
 		r.link.nudge(a.Worker)
 	case ledger.Probe:
 		r.probe(a.Worker)
+	case ledger.Inquire:
+		r.inquire(a.Job)
 	case ledger.Merge:
 		r.merge(a)
 	case ledger.Forget:

@@ -41,7 +41,7 @@ func (r *reign) recordTerm() {
 		record.Resume = t.settled - t.fenced
 	}
 	if t.firstAssignment > 0 {
-		record.FirstAssignment = t.firstAssignment - t.settled
+		record.FirstAssignment = max(1, t.firstAssignment-t.settled) // 0 would say that it has not come
 	}
 	if t.firstResult > 0 {
 		record.FirstResult = max(0, t.firstResult-t.firstAssignment)

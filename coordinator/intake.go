@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -20,80 +22,22 @@ func (r *reign) receive() {
 		case <-r.ctx.Done():
 			return
 		}
-		submission, err := r.cfg.Store.Receive(r.ctx)
+		var submission *store.Submission
+		err := r.persist("receive submission", func(ctx context.Context) (err error) {
+			submission, err = r.cfg.Store.Receive(ctx)
+			return err
+		})
 		if err != nil {
-			if r.ctx.Err() == nil {
-				r.log.Error("Cannot receive submissions, stepping down", "error", err)
-				r.post(broken{err})
-			}
+			r.failWrite(err)
 			return
 		}
-		r.spawn(func() { r.accept(submission) })
+		r.post(received{submission})
 	}
-}
-
-// accept makes an active job of a submission. It may be one that is active, has
-// ended or was begun by an earlier leader.
-func (r *reign) accept(s *store.Submission) {
-	known := make(chan bool, 1)
-	r.post(seen{s, known})
-	select {
-	case attached := <-known:
-		if attached {
-			<-r.room
-			return
-		}
-	case <-r.ctx.Done():
-		return
-	}
-	err := r.persist("enter job in the index", func(ctx context.Context) error { return r.cfg.Store.Activate(ctx, s.ID) })
-	if err != nil {
-		r.failWrite(err)
-		return
-	}
-	ready, err := r.ready(s.ID)
-	if err != nil {
-		r.failWrite(err)
-		return
-	}
-	if ready.ended {
-		r.tidy(s.ID, s, false)
-	}
-	r.post(accepted{ready, s})
-}
-
-// seen asks whether a submission's job is active already, and attaches it if so.
-type seen struct {
-	submission *store.Submission
-	attached   chan<- bool
-}
-
-func (in seen) on(r *reign) {
-	j := r.jobs[in.submission.ID]
-	if j != nil {
-		j.submission = in.submission
-	}
-	in.attached <- j != nil
-}
-
-type accepted struct {
-	ready      readied
-	submission *store.Submission
-}
-
-func (in accepted) on(r *reign) {
-	if in.ready.active == nil || r.jobs[in.ready.id] != nil {
-		<-r.room
-		r.takeOn(in.ready, nil)
-		return
-	}
-	in.ready.active.hasRoom = true
-	r.takeOn(in.ready, in.submission)
 }
 
 // begin plans a job that no leader has planned, and writes the manifest that
 // says so where cond, which fits the manifest before, holds.
-func (r *reign) begin(spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
+func (r *reign) begin(ctx context.Context, spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
 	job, known := r.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
 	if !known {
 		if cond == store.IfAbsent {
@@ -102,9 +46,14 @@ func (r *reign) begin(spec store.Spec, before store.Manifest, cond store.Conditi
 		return r.park(spec), nil
 	}
 	j := &activeJob{spec: spec, job: job}
-	plan, err := r.plan(j)
+	plan, err := r.plan(ctx, j)
 	var fault *jobFault
-	if err != nil && !errors.As(err, &fault) {
+	switch {
+	case errors.Is(err, errUnwanted):
+		return r.ready(r.ctx, spec.ID)
+	case errors.Is(err, store.ErrCorrupt):
+		return r.setAside(spec.ID, err), nil
+	case err != nil && !errors.As(err, &fault):
 		return readied{}, err
 	}
 	now := time.Now().UTC()
@@ -120,14 +69,13 @@ func (r *reign) begin(spec store.Spec, before store.Manifest, cond store.Conditi
 		return err
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return r.ready(spec.ID) // written by another, or by this one whose answer was lost
+		return r.ready(ctx, spec.ID) // written by another, or by this one whose answer was lost
 	}
 	if err != nil {
 		return readied{}, fmt.Errorf("begin job %s: %w", spec.ID, err)
 	}
 	if fault != nil {
 		r.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
-		r.tidy(spec.ID, nil, false)
 		return readied{id: spec.ID, ended: true}, nil
 	}
 	j.manifest = first
@@ -148,13 +96,19 @@ func (r *reign) leaveQueued(spec store.Spec) (readied, error) {
 	return r.park(spec), nil
 }
 
+// errUnwanted: the job was cancelled while it was planned.
+var errUnwanted = errors.New("job is not wanted any more")
+
 // plan cuts the job, or finds how it was cut. A plan that was kept stays, even
 // where its leader died before it wrote a manifest.
-func (r *reign) plan(j *activeJob) (plan jobs.Plan, err error) {
+func (r *reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
 	for attempt := 1; ; attempt++ {
-		plan, err = j.job.Plan(r.ctx, j.spec.Params)
-		if r.ctx.Err() != nil {
+		plan, err = j.job.Plan(ctx, j.spec.Params)
+		switch {
+		case r.ctx.Err() != nil:
 			return plan, context.Cause(r.ctx)
+		case ctx.Err() != nil:
+			return plan, errUnwanted
 		}
 		if err == nil {
 			break
@@ -165,7 +119,7 @@ func (r *reign) plan(j *activeJob) (plan jobs.Plan, err error) {
 		r.log.Warn("Plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
 		select {
 		case <-time.After(time.Duration(attempt) * time.Second):
-		case <-r.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 	err = r.persist("write plan", func(ctx context.Context) error { return r.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
@@ -178,7 +132,7 @@ func (r *reign) plan(j *activeJob) (plan jobs.Plan, err error) {
 	return plan, err
 }
 
-// extend keeps the submissions of active jobs hidden in the queue.
+// extend keeps the submissions of active and pending jobs hidden in the queue.
 func (r *reign) extend() {
 	ticker := time.NewTicker(r.cfg.ExtendEvery)
 	defer ticker.Stop()
@@ -196,12 +150,18 @@ func (r *reign) extend() {
 		case <-r.ctx.Done():
 			return
 		}
+		group := new(errgroup.Group)
+		group.SetLimit(inParallel)
 		for _, s := range list {
-			// One that is not extended is delivered again and attached again.
-			if err := s.Extend(r.ctx); err != nil && r.ctx.Err() == nil {
-				r.log.Warn("Could not extend a submission", "job", s.ID, "error", err)
-			}
+			group.Go(func() error {
+				// One that is not extended is delivered again and attached again.
+				if err := s.Extend(r.ctx); err != nil && r.ctx.Err() == nil {
+					r.log.Warn("Extend submission", "job", s.ID, "error", err)
+				}
+				return nil
+			})
 		}
+		_ = group.Wait()
 	}
 }
 
@@ -212,6 +172,11 @@ func (in submissionsHeld) on(r *reign) {
 	for _, j := range r.jobs {
 		if j.submission != nil {
 			list = append(list, j.submission)
+		}
+	}
+	for _, p := range r.pending {
+		if p.submission != nil {
+			list = append(list, p.submission)
 		}
 	}
 	in.list <- list

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 
@@ -14,11 +16,44 @@ import (
 type reportIn struct {
 	report  wire.Report
 	respond func([]byte) error
+	size    int // of the message, in bytes
 }
 
-// maxEarly bounds the reports that wait while the active jobs are loaded. Those
-// beyond it are sent again.
-const maxEarly = 10_000
+// early is what was heard while the active jobs were loaded. What does not fit
+// is sent again.
+type early struct {
+	reports map[string]reportIn // the last one of each worker
+	bytes   int
+	cancels []askCancel
+}
+
+const (
+	maxEarly      = 10_000    // of each kind
+	maxEarlyBytes = 512 << 20 // of reports
+)
+
+// keep keeps a worker's report in place of an earlier one.
+func (e *early) keep(in reportIn) {
+	worker := in.report.Worker
+	before, again := e.reports[worker]
+	bytes := e.bytes - before.size + in.size
+	if !again && len(e.reports) == maxEarly || bytes > maxEarlyBytes {
+		return
+	}
+	if e.reports == nil {
+		e.reports = map[string]reportIn{}
+	}
+	e.reports[worker], e.bytes = in, bytes
+}
+
+func (e *early) on(r *reign) {
+	for _, worker := range slices.Sorted(maps.Keys(e.reports)) {
+		e.reports[worker].on(r)
+	}
+	for _, cancel := range e.cancels {
+		cancel.on(r)
+	}
+}
 
 // hearReport decodes and checks a report beside the loop.
 func (r *reign) hearReport(m *nats.Msg) error {
@@ -35,15 +70,13 @@ func (r *reign) hearReport(m *nats.Msg) error {
 			Refused: fmt.Sprintf("the report is for epoch %d, this is %d", report.Epoch, r.term.Epoch),
 		}))
 	}
-	r.post(reportIn{report, m.Respond})
+	r.post(reportIn{report, m.Respond, len(m.Data)})
 	return nil
 }
 
 func (in reportIn) on(r *reign) {
 	if r.ledger == nil {
-		if len(r.early) < maxEarly {
-			r.early = append(r.early, in)
-		}
+		r.early.keep(in)
 		return
 	}
 	refs := make([]ledger.Ref, 0, 16)
@@ -77,6 +110,9 @@ func (r *reign) keep(report *wire.JobReport, worker string, refs []ledger.Ref) [
 			r.log.Warn("Partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
 			*item = wire.Item{Failure: failure}
 			continue
+		}
+		if item.Partial.Blob != "" {
+			j.blobs.Store(true)
 		}
 		refs = append(refs, r.newRef(partial{data: item.Partial.Data, blob: item.Partial.Blob}))
 	}

@@ -35,7 +35,10 @@ func (r *reign) resume() {
 	group.SetLimit(inParallel)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			loaded[i], err = r.ready(id)
+			loaded[i], err = r.ready(r.ctx, id)
+			if err == nil && loaded[i].ended {
+				r.tidy(id, nil, true)
+			}
 			return err
 		})
 	}
@@ -64,12 +67,18 @@ func (in resumed) on(r *reign) {
 	r.ledger = l
 	r.timeline.fenced = in.fence
 	for _, ready := range in.jobs {
-		r.takeOn(ready, nil)
+		if ready.active != nil {
+			select {
+			case r.room <- struct{}{}:
+				ready.active.hasRoom = true
+			default: // there are more than may be, because that limit was higher before
+			}
+		}
+		r.takeOn(ready)
 	}
-	for _, report := range r.early {
-		report.on(r)
-	}
-	r.early = nil
+	before := r.early
+	r.early = early{}
+	before.on(r)
 	r.spawn(r.receive)
 	r.spawn(r.extend)
 }
@@ -87,11 +96,10 @@ type readied struct {
 // ready makes a job this leader's. It plans the job if no leader has, and
 // resumes it from its manifest otherwise. From then on the writes of earlier
 // leaders fail.
-func (r *reign) ready(id string) (readied, error) {
+func (r *reign) ready(ctx context.Context, id string) (readied, error) {
 	spec, err := r.readSpec(id)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
-		r.log.Error("Active job has no readable spec, it is left alone", "job", id, "error", err)
-		return readied{id: id, parked: err.Error()}, nil
+		return r.setAside(id, err), nil
 	}
 	if err != nil {
 		return readied{}, err
@@ -99,17 +107,15 @@ func (r *reign) ready(id string) (readied, error) {
 	manifest, version, err := r.readManifest(id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return r.begin(spec, store.Manifest{}, store.IfAbsent)
+		return r.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
 	case errors.Is(err, store.ErrCorrupt):
-		r.log.Error("Active job has no readable manifest, it is left alone", "job", id, "error", err)
-		return readied{id: id, parked: err.Error()}, nil
+		return r.setAside(id, err), nil
 	case err != nil:
 		return readied{}, err
 	case manifest.State.Final():
-		r.tidy(id, nil, true)
 		return readied{id: id, ended: true}, nil
 	case manifest.State == store.Queued && manifest.Epoch <= r.term.Epoch:
-		return r.begin(spec, manifest, store.IfVersion(version))
+		return r.begin(ctx, spec, manifest, store.IfVersion(version))
 	}
 	job, known := r.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
 	if !known {
@@ -120,7 +126,6 @@ func (r *reign) ready(id string) (readied, error) {
 		return readied{}, err
 	}
 	if j.manifest.State.Final() { // its last leader was quicker
-		r.tidy(id, nil, true)
 		return readied{id: id, ended: true}, nil
 	}
 	var plan jobs.Plan
@@ -128,7 +133,10 @@ func (r *reign) ready(id string) (readied, error) {
 		plan, err = r.cfg.Store.Plan(ctx, id)
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
+		return r.setAside(id, err), nil
+	case err != nil:
 		return readied{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
 	return j.with(plan)
@@ -144,6 +152,13 @@ func (r *reign) park(spec store.Spec) readied {
 	why := fmt.Sprintf("the leader %s does not know %s version %s", r.cfg.Worker, spec.Job, spec.Version)
 	r.log.Warn("Job waits", "job", spec.ID, "reason", why)
 	return readied{id: spec.ID, parked: why}
+}
+
+// setAside parks a job of which something is damaged, so that it keeps nobody
+// from leading the others.
+func (r *reign) setAside(id string, err error) readied {
+	r.log.Error("Active job cannot be read, it is left alone", "job", id, "error", err)
+	return readied{id: id, parked: err.Error()}
 }
 
 // fence writes this leader's epoch into the job's manifest, and so learns its
@@ -197,18 +212,18 @@ func (r *reign) readManifest(id string) (manifest store.Manifest, version store.
 // read more from the store.
 const inReceipt = 8 << 10
 
-// takeOn gives a readied job to the ledger.
-func (r *reign) takeOn(ready readied, submission *store.Submission) {
-	if ready.parked != "" {
+// takeOn tells the ledger of a readied job.
+func (r *reign) takeOn(ready readied) {
+	switch {
+	case ready.parked != "":
 		r.parked[ready.id] = ready.parked
+		r.step(ledger.JobParked{Job: ready.id})
+		return
+	case ready.ended:
+		r.step(ledger.JobEnded{Job: ready.id})
 		return
 	}
-	if ready.ended || r.jobs[ready.id] != nil {
-		return
-	}
-	delete(r.parked, ready.id)
 	j := ready.active
-	j.submission = submission
 	r.jobs[ready.id] = j
 	m := j.manifest
 	e := ledger.JobAdded{

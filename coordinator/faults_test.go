@@ -1,0 +1,340 @@
+package coordinator_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// other is a job that nobody submits.
+var other = jobs.MustNew(jobs.Definition[struct{}, int, int]{
+	Name: "other", Version: "1",
+	Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{}, nil },
+	Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[int], error) { return nil, nil },
+	Merge:  func(int, int) (int, error) { return 0, nil },
+	Finish: func(context.Context, struct{}, int) (int, error) { return 0, nil },
+})
+
+// A leader that does not know a job must not have workers drop what they have of it.
+func TestWorkOnAJobThatTheLeaderDoesNotKnowIsKept(t *testing.T) {
+	c := newTestCluster(t)
+	first := c.lead(1)
+	job := c.submit("partitions=1000")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.reportUntilHeld()
+	first.kill()
+	<-first.done
+
+	w.work(100)
+	ignorant := c.lead(2, other)
+	w.follow(2)
+	for range 5 {
+		w.report()
+		w.work(10)
+	}
+	if w.ended[job] {
+		t.Fatal("a leader that does not know the job called it ended")
+	}
+	if items := len(w.items[job]); w.received[job] != uint64(items) && w.received[job] == 0 {
+		t.Errorf("the worker repeats its %d items with each report", items)
+	}
+	ignorant.kill()
+	<-ignorant.done
+	c.lead(3)
+	w.follow(3)
+	w.workUntilEnded(job)
+	if m := c.wantResult(job, "partitions=1000"); m.Executed != 1000 {
+		t.Errorf("executed %d partitions, want each once", m.Executed)
+	}
+}
+
+// An old leader that lives may begin a job after the new one has listed those
+// that are active. Its workers tell the new one.
+func TestJobBegunByAnOldLeaderGoesOnAtOnce(t *testing.T) {
+	c := newTestCluster(t)
+	c.queue = memory.NewQueue(time.Hour) // no delivery comes a second time
+	c.store = store.New(c.blobs, c.queue)
+	c.lead(1)
+	other := c.submit("partitions=10")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.workUntilEnded(other) // leader 1 leads, and there is nothing to list
+	c.awaitTidy()
+	hold := make(chan struct{})
+	listed := make(chan struct{})
+	once := sync.OnceFunc(func() { close(listed) })
+	c.blobs.Inject(func(call memory.Call) error {
+		if call.Operation == memory.List && call.Done {
+			once()
+			<-hold
+		}
+		return nil
+	})
+	c.leadAs(2, func(*coordinator.Config) {})
+	<-listed
+	job := c.submit("partitions=1000")
+	w.reportUntilHeld()
+	w.work(100)
+	close(hold)
+	w.follow(2)
+	w.workUntilEnded(job)
+	m := c.awaitEnd(job)
+	if m.State != store.Completed || m.Executed != 1000 {
+		t.Errorf("job is %s, executed %d partitions, want each once", m.State, m.Executed)
+	}
+	if got := mustJSON(t, m.Epochs); got != "[1,2]" {
+		t.Errorf("epochs %s, want [1,2]", got)
+	}
+}
+
+// A cancellation that was confirmed holds, even where the job is being begun.
+func TestCancelWhileBegun(t *testing.T) {
+	c := newTestCluster(t)
+	written, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.blobs.Inject(func(call memory.Call) error {
+		if call.Operation == memory.Put && call.Done && strings.HasPrefix(call.Key, "manifest/") {
+			once.Do(func() { close(written); <-hold })
+		}
+		return nil
+	})
+	c.lead(1)
+	job := c.submit("partitions=100")
+	<-written
+	cancelled := make(chan error, 1)
+	go func() { cancelled <- c.cancel(job) }()
+	time.AfterFunc(50*time.Millisecond, func() { close(hold) })
+	if err := <-cancelled; err != nil {
+		t.Fatal(err)
+	}
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	for range 10 {
+		w.report()
+		w.work(100)
+	}
+	if m := c.awaitEnd(job); m.State != store.Cancelled {
+		t.Errorf("job is %s, want cancelled", m.State)
+	}
+	c.awaitTidy()
+}
+
+// The same while a new leader resumes it.
+func TestCancelWhileResumed(t *testing.T) {
+	c := newTestCluster(t)
+	first := c.lead(1)
+	job := c.submit("partitions=100")
+	c.await(job, "a manifest", func(m store.Manifest) bool { return m.State == store.Running })
+	first.kill()
+	<-first.done
+	fenced, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.blobs.Inject(func(call memory.Call) error {
+		if call.Operation == memory.Put && call.Done && strings.HasPrefix(call.Key, "manifest/") {
+			once.Do(func() { close(fenced); <-hold })
+		}
+		return nil
+	})
+	c.lead(2)
+	<-fenced
+	cancelled := make(chan error, 1)
+	go func() { cancelled <- c.cancel(job) }()
+	time.AfterFunc(50*time.Millisecond, func() { close(hold) })
+	if err := <-cancelled; err != nil {
+		t.Fatal(err)
+	}
+	w := newTestWorker(c, "w1", digits)
+	w.follow(2)
+	for range 10 {
+		w.report()
+		w.work(100)
+	}
+	if m := c.awaitEnd(job); m.State != store.Cancelled {
+		t.Errorf("job is %s, want cancelled", m.State)
+	}
+	c.awaitTidy()
+}
+
+// A job whose plan takes longer than submissions stay hidden is planned once.
+func TestLongPlanIsMadeOnce(t *testing.T) {
+	var plans atomic.Int64
+	slow := jobs.MustNew(jobs.Definition[digitsParams, string, string]{
+		Name: "digits", Version: "1", Defaults: digitsParams{Partitions: 1, Fail: "no"},
+		Plan: func(ctx context.Context, p digitsParams) (jobs.Plan, error) {
+			plans.Add(1)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
+		Open: func(_ context.Context, p digitsParams, _ jobs.Plan) (jobs.Mapper[string], error) {
+			return digitsMapper{p}, nil
+		},
+		Merge:  func(left, right string) (string, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ digitsParams, root string) (string, error) { return root, nil },
+	})
+	c := newTestCluster(t)
+	c.queue = memory.NewQueue(100 * time.Millisecond)
+	c.store = store.New(c.blobs, c.queue)
+	c.leadAs(1, func(cfg *coordinator.Config) { cfg.Jobs, cfg.ExtendEvery = []jobs.Job{slow}, 30*time.Millisecond })
+	job := c.submit("partitions=10")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.workUntilEnded(job)
+	c.wantResult(job, "partitions=10")
+	if plans.Load() != 1 {
+		t.Errorf("planned %d times, want once", plans.Load())
+	}
+	poison, err := c.store.PoisonList(context.Background())
+	if err != nil || len(poison) > 0 {
+		t.Errorf("poison list: %v, error %v", poison, err)
+	}
+}
+
+// Blobs of workers are removed though no merge and no checkpoint has named one.
+func TestBlobsOfWorkersAreRemoved(t *testing.T) {
+	c := newTestCluster(t)
+	c.lead(1)
+	job := c.submit("partitions=1", "pad=300_000")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.workUntilEnded(job)
+	c.wantResult(job, "partitions=1", "pad=300_000")
+}
+
+// A job of which something is damaged waits; the others go on.
+func TestDamagedPlanKeepsNobodyFromLeading(t *testing.T) {
+	c := newTestCluster(t)
+	first := c.lead(1)
+	damaged, job := c.submit("partitions=10"), c.submit("partitions=10")
+	for _, id := range []string{damaged, job} {
+		c.await(id, "a manifest", func(m store.Manifest) bool { return m.State == store.Running })
+	}
+	first.kill()
+	<-first.done
+	if _, err := c.blobs.Put(context.Background(), "plan/"+damaged, []byte("garbage"), store.Always); err != nil {
+		t.Fatal(err)
+	}
+	c.lead(2)
+	w := newTestWorker(c, "w1", digits)
+	w.follow(2)
+	w.workUntilEnded(job)
+	if m := c.awaitEnd(job); m.State != store.Completed {
+		t.Errorf("job is %s", m.State)
+	}
+	answer, err := wire.Decode[wire.Jobs](c.ask(c.subjects.Ask(wire.AskJobs), wire.Encode(wire.JobQuery{Job: damaged})).Data)
+	if err != nil || len(answer.Jobs) != 1 || !strings.Contains(answer.Jobs[0].Trouble, "corrupt") {
+		t.Errorf("status of the damaged job: %+v, error %v", answer.Jobs, err)
+	}
+}
+
+// A parked job that is cancelled waits no more.
+func TestCancelOfAParkedJob(t *testing.T) {
+	c := newTestCluster(t)
+	c.lead(1, other)
+	job := c.submit("partitions=10")
+	c.await(job, "the job to be seen", func(m store.Manifest) bool { return m.State == store.Queued })
+	if err := c.cancel(job); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitTidy() // once its submission is delivered again
+	answer, err := wire.Decode[wire.Jobs](c.ask(c.subjects.Ask(wire.AskJobs), wire.Encode(wire.JobQuery{})).Data)
+	if err != nil || len(answer.Jobs) != 0 {
+		t.Errorf("jobs: %+v, error %v, want none", answer.Jobs, err)
+	}
+}
+
+// What leaders resume counts among the jobs that are worked on at once.
+func TestResumedJobsTakeRoom(t *testing.T) {
+	c := newTestCluster(t)
+	two := func(cfg *coordinator.Config) { cfg.MaxActive = 2 }
+	var ids []string
+	for range 6 {
+		ids = append(ids, c.submit("partitions=10"))
+	}
+	active := func() int {
+		list, err := c.store.Active(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	for epoch := uint64(1); epoch <= 3; epoch++ {
+		l := c.leadAs(epoch, two)
+		for deadline := time.Now().Add(10 * time.Second); active() < 2 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		w := newTestWorker(c, "w1", other) // cannot do any of it
+		w.follow(epoch)
+		for range 20 {
+			w.report()
+		}
+		if n := active(); n != 2 {
+			t.Fatalf("%d jobs are active under epoch %d, want 2", n, epoch)
+		}
+		l.kill()
+		<-l.done
+	}
+	c.leadAs(4, two)
+	w := newTestWorker(c, "w1", digits)
+	w.follow(4)
+	for _, id := range ids {
+		for m, _, err := c.store.Manifest(context.Background(), id); err != nil || !m.State.Final(); m, _, err = c.store.Manifest(context.Background(), id) {
+			w.report()
+			w.work(10)
+		}
+	}
+	c.awaitTidy()
+}
+
+// deadlines are blobs that tell whether a call came with a deadline.
+type deadlines struct {
+	store.Blobs
+	dated atomic.Int64
+}
+
+func (d *deadlines) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
+	d.look(ctx)
+	return d.Blobs.Get(ctx, key)
+}
+
+func (d *deadlines) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Version, error) {
+	d.look(ctx)
+	return d.Blobs.Put(ctx, key, value, cond)
+}
+
+func (d *deadlines) look(ctx context.Context) {
+	if _, ok := ctx.Deadline(); ok {
+		d.dated.Add(1)
+	}
+}
+
+// The deadline of leadership moves on with each renewal. A driver that took it
+// for the bound of a call would wait for ever for an answer that was lost.
+func TestDriversBoundTheirCallsThemselves(t *testing.T) {
+	c := newTestCluster(t)
+	spy := &deadlines{Blobs: c.blobs}
+	c.store = store.New(spy, c.queue)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	c.leadUnder(ctx, 1, func(*coordinator.Config) {})
+	job := c.submit("partitions=10")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.workUntilEnded(job)
+	c.wantResult(job, "partitions=10")
+	if n := spy.dated.Load(); n > 0 {
+		t.Errorf("%d calls came with the leadership's deadline", n)
+	}
+}
