@@ -32,10 +32,14 @@ type Streams struct {
 // Run runs one command line and returns its exit status. A command that goes on
 // for long ends when ctx does, or at an interrupt.
 func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
-	return run(ctx, "bellwether", args, streams, known)
+	return run(ctx, defaultName, args, streams, known)
 }
 
-// run is Run for a program of that name, which completion scripts contain.
+// defaultName is what the program is called unless it was called otherwise.
+const defaultName = "bellwether"
+
+// run is Run for a program of that name, which help, hints and completion scripts
+// contain.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
@@ -48,7 +52,7 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	if !a.started { // cobra refused the command line
 		err = usage(err)
 	}
-	fmt.Fprintf(a.Err, "bellwether: %v\n", err)
+	a.note("%v", err)
 	status := statusOf(err)
 	if status == statusUsage {
 		fmt.Fprintf(a.Err, "See '%s --help'.\n", cmd.CommandPath())
@@ -97,6 +101,7 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for the cluster's answers")
 	a.at.register(flags)
 	a.nats.register(flags)
+	completeFiles(root, "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	completeWords(root, "output", "table", "json")
 	completeWords(root, "storage", storageJetStream)
 
@@ -124,8 +129,23 @@ A job on it, from elsewhere:     submit JOB --wait`,
 
 // completeWords completes a flag's value from fixed words.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
-	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeFiles completes flags' values from the names of files.
+func completeFiles(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+	}
+}
+
+// completeFolders completes a flag's value from the names of folders.
+func completeFolders(cmd *cobra.Command, flag string) {
+	completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+}
+
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag was registered above
+		panic(err) // the flag was registered before
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 // cluster is the connection of a command that asks something of a cluster.
 type cluster struct {
+	program  string // for hints
 	nc       *nats.Conn
 	name     string
 	subjects wire.Subjects
@@ -31,11 +32,11 @@ func (a *app) dial() (*cluster, error) {
 	if a.timeout <= 0 {
 		return nil, usagef("--timeout must be more than 0, got %v", a.timeout)
 	}
-	nc, err := a.nats.connect("bellwether")
+	nc, err := a.connect(a.name)
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{nc: nc, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
+	return &cluster{program: a.name, nc: nc, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
 }
 
 // open connects to NATS and to the cluster's storage.
@@ -108,7 +109,7 @@ func insist[A wire.Message](ctx context.Context, c *cluster, what string, questi
 		}
 		select {
 		case <-ctx.Done():
-			return answer, absentf("no leader of cluster %s answered in %v: start workers with 'bellwether worker' or 'bellwether dev'", c.name, c.timeout)
+			return answer, absentf("no leader of cluster %s answered in %v: start workers with '%[3]s worker' or '%[3]s dev'", c.name, c.timeout, c.program)
 		case <-time.After(askInterval):
 		}
 	}

@@ -41,7 +41,7 @@ server listens on 127.0.0.1 alone.
 Ctrl-C stops everything. What was submitted is kept under --data and goes on when
 the cluster is started again. A second Ctrl-C does not wait for running
 partitions; they are computed again then.`,
-		Example: "  bellwether dev --workers 4",
+		Example: "  " + a.name + " dev --workers 4",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.workers < 0 || flags.slots < 0 {
@@ -59,6 +59,7 @@ partitions; they are computed again then.`,
 	cmd.Flags().StringVar(&flags.data, "data", "", "where to keep things (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0: one that is free")
 	flags.log.register(cmd)
+	completeFolders(cmd, "data")
 	return cmd
 }
 

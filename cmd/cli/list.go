@@ -61,7 +61,7 @@ func (a *app) list(ctx context.Context, c *cluster) error {
 		row(w, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
 		for _, s := range list {
 			done := "-"
-			if s.Partitions > 0 {
+			if s.Partitions > 0 && s.knowsDone() {
 				done = fmt.Sprintf("%d%%", percent(s.Done, s.Partitions))
 			}
 			row(w, s.ID, s.Job, s.State, done, count(s.Partitions), clock(*s.Submitted))

@@ -20,7 +20,7 @@ var idForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // lookup finds the ID of a job from the ID or the beginning of it.
 func (c *cluster) lookup(ctx context.Context, given string) (string, error) {
 	if !idForm.MatchString(given) {
-		return "", usagef("%q is not the ID of a job: 'bellwether list' shows them", given)
+		return "", usagef("%q is not the ID of a job: '%s list' shows them", given, c.program)
 	}
 	ids, err := c.store.Jobs(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *cluster) lookup(ctx context.Context, given string) (string, error) {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, given) })
 	switch len(ids) {
 	case 0:
-		return "", usagef("cluster %s has no job %s: 'bellwether list' shows those it has", c.name, given)
+		return "", usagef("cluster %s has no job %s: '%s list' shows those it has", c.name, given, c.program)
 	case 1:
 		return ids[0], nil
 	}
@@ -125,7 +125,7 @@ func (c *cluster) live(ctx context.Context, id string) (*wire.Jobs, error) {
 }
 
 // completeID completes a job's ID as the first argument.
-func (a *app) completeID(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeID(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {
 		return nil, directive
@@ -139,5 +139,5 @@ func (a *app) completeID(cmd *cobra.Command, args []string, _ string) ([]cobra.C
 	if err != nil {
 		return nil, directive
 	}
-	return ids, directive
+	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, begun) }), directive
 }

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -119,29 +122,68 @@ func (f natsFlags) options(name string) ([]nats.Option, error) {
 	return options, nil
 }
 
-// connect connects once, for a command that asks something.
-func (f natsFlags) connect(name string, more ...nats.Option) (*nats.Conn, error) {
-	f = f.resolve()
+// connect connects to NATS under a name that the server shows.
+func (a *app) connect(name string, more ...nats.Option) (*nats.Conn, error) {
+	f := a.nats.resolve()
+	shown, err := redact(f.url)
+	if err != nil {
+		return nil, err
+	}
 	options, err := f.options(name)
 	if err != nil {
 		return nil, err
 	}
 	nc, err := nats.Connect(f.url, append(options, more...)...)
 	if err != nil {
-		return nil, explainConnect(f.url, err)
+		return nil, a.explainConnect(shown, err)
 	}
 	return nc, nil
 }
 
+// redact returns NATS URLs as they may be shown: without users, passwords and
+// tokens.
+func redact(urls string) (string, error) {
+	var shown []string
+	for server := range strings.SplitSeq(urls, ",") {
+		server = strings.TrimSpace(server)
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server
+		}
+		u, err := url.Parse(server)
+		if err != nil {
+			if e, ok := errors.AsType[*url.Error](err); ok {
+				err = e.Err // without the URL
+			}
+			return "", usagef("read a NATS URL: %w", err)
+		}
+		if u.User != nil {
+			u.User = url.User("xxxxx")
+		}
+		shown = append(shown, u.String())
+	}
+	return strings.Join(shown, ","), nil
+}
+
+// aboutTLS reports whether an error comes of the two sides' TLS.
+func aboutTLS(err error) bool {
+	for _, is := range []error{nats.ErrSecureConnRequired, nats.ErrSecureConnWanted, nats.ErrTLS} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	alert, ok := errors.AsType[*net.OpError](err) // crypto/tls calls an alert that the server sent so
+	return ok && alert.Op == "remote error"
+}
+
 // explainConnect says what to do about a connection that failed.
-func explainConnect(url string, err error) error {
+func (a *app) explainConnect(server string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
-		return absentf("no NATS server at %s: start one with 'bellwether dev', or give --nats URL", url)
+		return absentf("no NATS server at %s: start one with '%s dev', or give --nats URL", server, a.name)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		return absentf("NATS at %s refuses these credentials (%w): give --creds, --nkey, or --user and --password", url, err)
-	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
-		return absentf("NATS at %s and this command disagree about TLS (%w): see --tlsca, --tlscert and --tlskey", url, err)
+		return absentf("NATS at %s refuses these credentials (%w): give --creds, --nkey, or --user and --password", server, err)
+	case aboutTLS(err):
+		return absentf("NATS at %s and this command disagree about TLS (%w): see --tlsca, --tlscert and --tlskey", server, err)
 	}
-	return &statusError{statusAbsent, fmt.Errorf("connect to NATS at %s: %w", url, err)}
+	return &statusError{statusAbsent, fmt.Errorf("connect to NATS at %s: %w: is --nats right?", server, err)}
 }

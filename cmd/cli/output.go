@@ -56,7 +56,7 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 
 // note tells the user something beside the result.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintf(a.Err, "bellwether: "+format+"\n", args...)
+	fmt.Fprintf(a.Err, "%s: %s\n", a.name, fmt.Sprintf(format, args...))
 }
 
 // row writes the cells of one line of a table.

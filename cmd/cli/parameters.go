@@ -21,9 +21,8 @@ type paramFlags struct {
 func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&p.pairs, "param", "p", nil, "a parameter as name=value; may be given often")
 	cmd.Flags().StringVar(&p.file, "params", "", "a file with parameters as one JSON object, - for standard input; -p goes on top")
-	if err := cmd.RegisterFlagCompletionFunc("param", a.completeParam); err != nil {
-		panic(err) // the flag was registered above
-	}
+	completeFiles(cmd, "params")
+	completeFlag(cmd, "param", a.completeParam)
 }
 
 // read returns the parameters in the stored form.

@@ -64,11 +64,13 @@ func (s snapshot) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// bar is the snapshot drawn on one line of a terminal.
+// bar is the snapshot drawn on one line of a terminal. The words go before: where
+// there is little room, the bar is shorter or left out.
 func (s snapshot) bar(columns int) string {
-	const width = 24
+	const widest, narrowest = 24, 6
 	line := s.line()
-	if s.All > 0 {
+	width := min(widest, columns-len("[] ")-len([]rune(line))-1)
+	if s.All > 0 && width >= narrowest {
 		full := int(float64(width) * float64(s.Done) / float64(s.All))
 		line = "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "] " + line
 	}

@@ -71,6 +71,20 @@ func TestProgressOnATerminalIsOneLineDrawnAnew(t *testing.T) {
 	}
 }
 
+func TestBarGivesWayToTheWords(t *testing.T) {
+	s := snapshot{Done: 1, All: 4, Rate: 1}
+	for columns, want := range map[int]string{
+		80: "[######------------------]  25%  1/4  1/s  3s left",
+		40: "[###----------]  25%  1/4  1/s  3s left",
+		30: " 25%  1/4  1/s  3s left",
+		12: " 25%  1/4  ",
+	} {
+		if got := s.bar(columns); got != want {
+			t.Errorf("%d columns: got %q, want %q", columns, got, want)
+		}
+	}
+}
+
 func TestBarFitsTheTerminal(t *testing.T) {
 	s := snapshot{Done: 1, All: 4, Rate: 1, Workers: 3, Epoch: 2, Cluster: true, Trouble: "größer als die Zeile"}
 	for columns := range 120 {

@@ -19,7 +19,7 @@ if it failed or was cancelled, 3 if it has not ended.`,
 				return err
 			}
 			if state := r.manifest.State; !state.Final() {
-				return absentf("job %s has not ended, it is %s: 'bellwether watch %s' waits for it", id, state, id)
+				return absentf("job %s has not ended, it is %s: '%s watch %s' waits for it", id, state, c.program, id)
 			}
 			o, err := c.outcome(ctx, r)
 			if err != nil {

@@ -29,7 +29,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run a whole job in this process, without a cluster: the reference that the bytes
 of a cluster's result must equal. Progress goes to standard error, the result to
 standard output.`,
-		Example: "  bellwether run primes -p limit=1e9",
+		Example: "  " + a.name + " run " + a.exampleJob(),
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])

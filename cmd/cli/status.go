@@ -24,7 +24,7 @@ type jobStatus struct {
 	MaxSkipped  uint64          `json:"max_skipped"`
 	State       store.State     `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until planned
-	Done        uint64          `json:"done"`
+	Done        uint64          `json:"done"`       // 0 where the job failed or was cancelled
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
@@ -137,13 +137,21 @@ func (a *app) onJob(do func(ctx context.Context, c *cluster, id string) error) f
 	}
 }
 
+// knowsDone reports whether Done means something: the checkpoint of a job that
+// failed or was cancelled no longer tells.
+func (s jobStatus) knowsDone() bool { return !s.State.Final() || s.State == store.Completed }
+
 func (s jobStatus) table(w io.Writer) {
 	row(w, "id", s.ID)
 	row(w, "job", s.Job+" "+s.Version)
 	row(w, "params", string(s.Params))
 	row(w, "state", s.State)
 	if s.Partitions > 0 {
-		row(w, "partitions", fmt.Sprintf("%s, %s done (%d%%)", count(s.Partitions), count(s.Done), percent(s.Done, s.Partitions)))
+		partitions := count(s.Partitions)
+		if s.knowsDone() {
+			partitions += fmt.Sprintf(", %s done (%d%%)", count(s.Done), percent(s.Done, s.Partitions))
+		}
+		row(w, "partitions", partitions)
 		row(w, "executed", count(s.Executed))
 	}
 	if s.Live {

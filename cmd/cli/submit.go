@@ -44,7 +44,7 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Submit a job to a cluster and print its ID",
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
 durable: workers take it up whenever there are any.`,
-		Example: "  bellwether submit primes -p limit=1e9 --wait",
+		Example: "  " + a.name + " submit " + a.exampleJob() + " --wait",
 		Args:    takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])

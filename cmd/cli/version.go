@@ -9,23 +9,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// module is the path of Bellwether's module.
+const module = "github.com/bellwether-compute/bellwether"
+
 // build says what this program was built from.
 type build struct {
+	Program  string `json:"program"`
 	Version  string `json:"version"`
+	Library  string `json:"bellwether"` // the version of Bellwether in it
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified"` // built from files that differ from the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-func readBuild() build {
-	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func readBuild(program string) build {
+	b := build{Program: program, Version: "(devel)", Library: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
 	if info.Main.Version != "" {
 		b.Version = info.Main.Version
+	}
+	b.Library = b.Version
+	for _, m := range info.Deps {
+		if m.Path == module {
+			b.Library = m.Version
+		}
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -44,9 +55,13 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Show what this program was built from",
 		Args:  takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			b := readBuild()
+			b := readBuild(a.name)
 			return a.show(b, func(w io.Writer) {
-				fmt.Fprintf(w, "bellwether %s, %s, %s\n", b.Version, b.Go, b.Platform)
+				name := b.Program + " " + b.Version
+				if b.Program != defaultName {
+					name += ", " + defaultName + " " + b.Library
+				}
+				fmt.Fprintf(w, "%s, %s, %s\n", name, b.Go, b.Platform)
 				if b.Revision != "" {
 					fmt.Fprintf(w, "revision %s\n", b.Revision)
 				}

@@ -29,7 +29,7 @@ func (a *app) watch(ctx context.Context, c *cluster, id string) error {
 	p.clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			return absentf("stopped watching; job %s goes on: 'bellwether watch %s' to watch it again", id, id)
+			return absentf("stopped watching; job %s goes on: '%s watch %s' shows it again", id, c.program, id)
 		}
 		return err
 	}

@@ -160,7 +160,7 @@ func keepToSlots(slots int) {
 // whenever the connection is lost.
 func (a *app) connectWorker(id string, log *slog.Logger) (*nats.Conn, error) {
 	last := ""
-	return a.nats.connect("bellwether worker "+id,
+	return a.connect(a.name+" worker "+id,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // credentials may be set right while the worker waits
