@@ -33,7 +33,7 @@ func (e *elector) reign(ctx context.Context, term *Term, sent time.Time) {
 
 	switch {
 	case deposed != nil:
-		e.log.Warn("Deposed", "epoch", term.Epoch, "cause", deposed)
+		e.log.Warn("Deposed", "epoch", term.Epoch, "reason", deposed)
 	case done.err == nil:
 		e.failed = 0
 		e.log.Info("Stepped down", "epoch", term.Epoch)

@@ -127,7 +127,7 @@ func (t *task) persist(what string, call func() error, again func(error) bool) e
 		if t.ctx.Err() != nil || !again(err) {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		t.w.cfg.Logger.Warn("Storage is asked again", "job", t.opening.Job, "to", what, "in", wait, "error", err)
+		t.w.cfg.Logger.Warn("Storage is asked again", "job", t.opening.Job, "doing", what, "pause", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

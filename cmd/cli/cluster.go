@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -55,6 +56,43 @@ func (a *app) open(ctx context.Context) (*cluster, error) {
 }
 
 func (c *cluster) close() { c.nc.Close() }
+
+// onLeader makes a command's code of one that asks the leader alone.
+func (a *app) onLeader(do func(ctx context.Context, c *cluster) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := a.dial()
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		return do(cmd.Context(), c)
+	}
+}
+
+// onStorage makes a command's code of one that reads the cluster's storage.
+func (a *app) onStorage(do func(ctx context.Context, c *cluster) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := a.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		return do(cmd.Context(), c)
+	}
+}
+
+// onJob makes a command's code of one that is given a job of a cluster.
+func (a *app) onJob(do func(ctx context.Context, c *cluster, id string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.onStorage(func(ctx context.Context, c *cluster) error {
+			id, err := c.lookup(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return do(ctx, c, id)
+		})(cmd, args)
+	}
+}
 
 // explain gives errors of storage their exit status.
 func (c *cluster) explain(err error) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -46,13 +47,8 @@ held; fence, until no earlier leader can write; resume, until work can be handed
 out; first work, until a worker is given some; first result, until a worker
 reports something new.`,
 		Args: takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			terms, err := c.store.Terms(cmd.Context())
+		RunE: a.onStorage(func(ctx context.Context, c *cluster) error {
+			terms, err := c.store.Terms(ctx)
 			if err != nil {
 				return c.explain(fmt.Errorf("read the history: %w", err))
 			}
@@ -61,7 +57,7 @@ reports something new.`,
 				changes = append(changes, newChange(t))
 			}
 			return a.show(changes, func(w io.Writer) { showChanges(w, changes) })
-		},
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }

@@ -16,36 +16,26 @@ func (a *app) leaderCommand() *cobra.Command {
 		Use:   "leader",
 		Short: "Show who leads, or have another worker lead",
 		Args:  takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			leader, err := insist[wire.LeaderInfo](cmd.Context(), c, wire.AskLeader, nil)
+		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+			leader, err := insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 			if err != nil {
 				return err
 			}
 			return a.showLeader(leader)
-		},
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "step-down",
 		Short: "Have the leader hand over to another worker, and show who leads then",
 		Args:  takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			leader, err := c.stepDown(cmd.Context())
+		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+			leader, err := c.stepDown(ctx)
 			if err != nil {
 				return err
 			}
 			return a.showLeader(leader)
-		},
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	})
 	return cmd

@@ -14,18 +14,11 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the cluster's jobs, the newest last",
-		Args:    takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			return a.list(cmd.Context(), c)
-		},
+		Use:               "list",
+		Aliases:           []string{"ls"},
+		Short:             "List the cluster's jobs, the newest last",
+		Args:              takes(0, 0),
+		RunE:              a.onStorage(a.list),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }

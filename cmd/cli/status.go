@@ -121,22 +121,6 @@ checkpoint where none does.`,
 	}
 }
 
-// onJob makes a command's code of one that is given a job of a cluster.
-func (a *app) onJob(do func(ctx context.Context, c *cluster, id string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		c, err := a.open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		id, err := c.lookup(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return do(cmd.Context(), c, id)
-	}
-}
-
 // knowsDone reports whether Done means something: the checkpoint of a job that
 // failed or was cancelled no longer tells.
 func (s jobStatus) knowsDone() bool { return !s.State.Final() || s.State == store.Completed }

@@ -75,6 +75,8 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	if err != nil {
 		return err
 	}
+	id := newWorkerID()
+	log = log.With("self", id)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -90,7 +92,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 		}()
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- a.work(ctx, flags, log) }()
+	go func() { ended <- a.work(ctx, id, flags, log) }()
 	for stopping := false; ; {
 		select {
 		case err := <-ended:
@@ -109,14 +111,12 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 }
 
 // work connects, opens storage and works until ctx is done.
-func (a *app) work(ctx context.Context, flags workerFlags, log *slog.Logger) error {
+func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.Logger) error {
 	at, subjects, err := a.at.resolve()
 	if err != nil {
 		return err
 	}
 	keepToSlots(flags.slots)
-	id := newWorkerID()
-	log = log.With("self", id)
 	nc, err := a.connectWorker(id, log)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -14,13 +15,8 @@ func (a *app) workersCommand() *cobra.Command {
 		Use:   "workers",
 		Short: "List the cluster's workers",
 		Args:  takes(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.dial()
-			if err != nil {
-				return err
-			}
-			defer c.close()
-			answer, err := insist[wire.Workers](cmd.Context(), c, wire.AskWorkers, nil)
+		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+			answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
 			if err != nil {
 				return err
 			}
@@ -38,7 +34,7 @@ func (a *app) workersCommand() *cobra.Command {
 					row(w, k.ID, k.Host, k.PID, k.Slots, leads, k.State, duration(time.Since(k.Since).Round(time.Second)))
 				}
 			})
-		},
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }

@@ -94,7 +94,7 @@ func (f *Flock) keep(p *Process) {
 		if p.age() > healthy {
 			pause = firstPause
 		}
-		f.cfg.Log.Warn("worker process ended, starting another", "process", p.name, "pid", p.PID(), "error", err, "pause", pause)
+		f.cfg.Log.Warn("A worker process ended, starting another", "process", p.name, "pid", p.PID(), "error", err, "pause", pause)
 		select {
 		case <-f.stop:
 			return
@@ -118,7 +118,7 @@ func (f *Flock) replace(name string) *Process {
 		if err == nil {
 			return p
 		}
-		f.cfg.Log.Error("starting a worker process failed", "process", name, "error", err)
+		f.cfg.Log.Error("Could not start a worker process", "process", name, "error", err)
 		select {
 		case <-f.stop:
 			return nil
@@ -184,7 +184,7 @@ func (f *Flock) Stop(grace time.Duration, hurry <-chan struct{}) {
 	case <-hurry:
 	}
 	for _, p := range f.Running() {
-		f.cfg.Log.Warn("worker process does not end, killing it", "process", p.name, "pid", p.PID())
+		f.cfg.Log.Warn("A worker process does not end, killing it", "process", p.name, "pid", p.PID())
 		p.Kill()
 	}
 	<-gone
