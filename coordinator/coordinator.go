@@ -232,10 +232,12 @@ func (r *reign) post(in input) {
 }
 
 // probe asks a worker for a sign of life. Only the certainty that nobody listens
-// counts as death.
+// counts as death. A leader that settles has not heard of the worker and only
+// ceases to wait for it, so that it looks once.
 func (r *reign) probe(worker string) {
+	once := !r.ledger.Settled()
 	r.spawn(func() {
-		if r.link.gone(r.ctx, worker) {
+		if r.link.gone(r.ctx, worker, once) {
 			r.post(workerDied{worker})
 		}
 	})

@@ -23,20 +23,32 @@ type link struct {
 	subs     []*nats.Subscription
 	done     sync.WaitGroup // the subscriptions' callbacks
 
-	mu      sync.Mutex
-	refused map[string]time.Time // when a refusal was logged last, by subject
+	mu         sync.Mutex
+	refused    map[string]time.Time // when a refusal was logged last, by subject
+	reconnects uint64               // of the connection, when last looked at
+	stableFrom time.Time            // what was not heard before is no evidence
 }
 
 // probeTimeout is how long a worker may take to answer a probe. Silence after
 // that proves nothing, so there is no harm in a short one.
 const probeTimeout = time.Second
 
+// What passes for the death of a worker. When a NATS server restarts, its
+// clients are back one after the other.
+const (
+	// stableFor is how long after this process reconnected nobody's absence counts.
+	stableFor = 2 * time.Second
+	// confirmAfter is when a worker that nobody answered for is looked for once more:
+	// longer than a worker takes to connect to another server.
+	confirmAfter = 750 * time.Millisecond
+)
+
 // listen subscribes to all that a leader is told and asked. The link is to be
 // closed even if that fails.
 func (r *reign) listen() (*link, error) {
 	l := &link{
 		conn: r.cfg.Conn, subjects: r.cfg.Subjects, epoch: r.term.Epoch, worker: r.cfg.Worker, log: r.log,
-		refused: map[string]time.Time{},
+		refused: map[string]time.Time{}, reconnects: r.cfg.Conn.Stats().Reconnects,
 	}
 	s := l.subjects
 	for _, to := range []struct {
@@ -101,12 +113,39 @@ func (l *link) nudge(worker string) {
 	l.publish(l.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: l.epoch}))
 }
 
-// gone reports whether nobody listens where the worker should.
-func (l *link) gone(ctx context.Context, worker string) bool {
+// gone reports whether a worker's process is gone: nobody listens where it
+// should, nor a moment later, unless once is enough.
+func (l *link) gone(ctx context.Context, worker string, once bool) bool {
+	if !l.absent(ctx, worker) {
+		return false
+	}
+	if once {
+		return true
+	}
+	select {
+	case <-time.After(confirmAfter):
+	case <-ctx.Done():
+	}
+	return l.absent(ctx, worker)
+}
+
+// absent reports whether nobody listens where the worker should.
+func (l *link) absent(ctx context.Context, worker string) bool {
+	stable := l.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	_, err := l.conn.RequestWithContext(ctx, l.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: l.epoch}))
-	return errors.Is(err, nats.ErrNoResponders)
+	return errors.Is(err, nats.ErrNoResponders) && stable && l.stable()
+}
+
+// stable reports whether the connection has been there for a while.
+func (l *link) stable() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.conn.Stats().Reconnects; n != l.reconnects {
+		l.reconnects, l.stableFrom = n, time.Now().Add(stableFor)
+	}
+	return l.conn.IsConnected() && !time.Now().Before(l.stableFrom)
 }
 
 func (r *reign) sendBeacon() {
