@@ -29,6 +29,8 @@ type activeJob struct {
 	submission *store.Submission // nil where this leader did not receive it
 	waiting    []func(error)     // who waits for the job's end, after cancelling it
 
+	spares spares
+
 	mu       sync.Mutex     // held while the manifest is written
 	manifest store.Manifest // as it was written last
 	version  store.Version
@@ -86,7 +88,7 @@ func (r *reign) write(j *activeJob, change func(*store.Manifest)) error {
 func (r *reign) gather(nodes []ledger.Finished) []partial {
 	list := make([]partial, len(nodes))
 	for i, n := range nodes {
-		list[i] = r.partials[n.Ref]
+		list[i] = r.use(n.Ref)
 	}
 	return list
 }
@@ -95,10 +97,11 @@ func (r *reign) gather(nodes []ledger.Finished) []partial {
 func (r *reign) checkpoint(c ledger.Checkpoint) {
 	j := r.jobs[c.Job]
 	partials := r.gather(c.State.Nodes)
+	j.spares.asked()
 	r.spawn(func() {
 		nodes := make([]store.StoredNode, len(partials))
 		for i, p := range partials {
-			kept, err := r.unload(j, p, inManifest)
+			kept, err := r.unload(j, c.State.Nodes[i].Node, p, inManifest)
 			if err != nil {
 				r.failWrite(err)
 				return
@@ -160,12 +163,19 @@ type unloaded struct {
 func (in unloaded) on(r *reign) {
 	if _, known := r.partials[in.ref]; known {
 		r.partials[in.ref] = in.kept
+	} else if j := r.jobs[in.kept.job]; j != nil { // it was merged meanwhile
+		j.spares.next = append(j.spares.next, in.kept.blob)
 	}
 }
 
 type checkpointed struct{ job string }
 
-func (in checkpointed) on(r *reign) { r.step(ledger.Checkpointed{Job: in.job}) }
+func (in checkpointed) on(r *reign) {
+	if j := r.jobs[in.job]; j != nil {
+		r.drop(in.job, j.spares.durable())
+	}
+	r.step(ledger.Checkpointed{Job: in.job})
+}
 
 // end makes a job's end durable: the result first, then the manifest that says
 // so, then what reminds a leader of the job.

@@ -210,7 +210,7 @@ func (r *reign) perform(a ledger.Action) {
 	case ledger.Merge:
 		r.merge(a)
 	case ledger.Forget:
-		delete(r.partials, a.Ref)
+		r.forget(a.Ref)
 	case ledger.Checkpoint:
 		r.checkpoint(a)
 	case ledger.End:

@@ -338,3 +338,53 @@ func TestDriversBoundTheirCallsThemselves(t *testing.T) {
 		t.Errorf("%d calls came with the leadership's deadline", n)
 	}
 }
+
+// What storage holds of a job's partials follows what the job needs, and not how
+// long it has run; and a new leader finds all that it needs.
+func TestSupersededBlobsAreRemoved(t *testing.T) {
+	for _, pad := range []string{"pad=5_000", "pad=300_000"} { // put there by the leader, and by workers
+		t.Run(pad, func(t *testing.T) {
+			c := newTestCluster(t)
+			const partitions = 60
+			job := c.submit("partitions=60", pad)
+			var written atomic.Int64
+			c.blobs.Inject(func(call memory.Call) error {
+				if call.Operation == memory.Put && call.Done && strings.HasPrefix(call.Key, "partial/") {
+					written.Add(1)
+				}
+				return nil
+			})
+			most := 0
+			w := newTestWorker(c, "w1", digits)
+			leader := c.lead(1)
+			w.follow(1)
+			for epoch := uint64(1); !w.ended[job]; {
+				w.report()
+				w.work(1)
+				ran := w.ran(job)
+				if ran >= 20*epoch {
+					leader.kill()
+					<-leader.done
+					epoch++
+					leader = c.lead(epoch)
+					w.follow(epoch)
+				} else if ran%5 == 0 {
+					c.await(job, "a checkpoint", func(m store.Manifest) bool { return m.State.Final() || m.Executed >= ran })
+				}
+				blobs, err := c.blobs.List(context.Background(), "partial/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				most = max(most, len(blobs))
+			}
+			m := c.wantResult(job, "partitions=60", pad)
+			if m.Executed != partitions {
+				t.Errorf("executed %d partitions, want %d", m.Executed, partitions)
+			}
+			t.Logf("%d blobs were written, %d there at most", written.Load(), most)
+			if written.Load() < partitions/2 || most > partitions/3 {
+				t.Errorf("%d blobs were there at once, of %d that were written", most, written.Load())
+			}
+		})
+	}
+}

@@ -14,6 +14,9 @@ import (
 type partial struct {
 	data []byte
 	blob string
+
+	job  string // whose it is
+	used bool   // its node has been in the forest
 }
 
 const (
@@ -28,24 +31,27 @@ const (
 // merge performs one merge on the pool.
 func (r *reign) merge(m ledger.Merge) {
 	j := r.jobs[m.Job]
-	left, right := r.partials[m.Left], r.partials[m.Right]
+	left, right := r.use(m.Left), r.use(m.Right)
+	for _, p := range []partial{left, right} {
+		j.spares.use(p.blob)
+	}
 	r.spawn(func() {
 		if r.merging.Acquire(r.ctx, 1) != nil {
 			return // the term is over
 		}
 		defer r.merging.Release(1)
-		merged, err := r.mergeTwo(j, left, right)
+		merged, err := r.mergeTwo(j, m.Node, left, right)
 		switch {
 		case r.ctx.Err() != nil:
 		case err != nil:
 			r.post(mergeFailed{m.Job, err})
 		default:
-			r.post(mergedIn{m.Job, m.Node, merged})
+			r.post(mergedIn{j, m.Node, merged, [2]string{left.blob, right.blob}})
 		}
 	})
 }
 
-func (r *reign) mergeTwo(j *activeJob, left, right partial) (partial, error) {
+func (r *reign) mergeTwo(j *activeJob, n jobs.Node, left, right partial) (partial, error) {
 	l, err := r.load(j, left)
 	if err != nil {
 		return partial{}, err
@@ -58,7 +64,26 @@ func (r *reign) mergeTwo(j *activeJob, left, right partial) (partial, error) {
 	if err != nil {
 		return partial{}, err
 	}
-	return r.unload(j, partial{data: data}, inMemory)
+	return r.unload(j, n, partial{data: data, job: j.spec.ID}, inMemory)
+}
+
+// use looks up a partial whose node is in the forest.
+func (r *reign) use(ref ledger.Ref) partial {
+	p := r.partials[ref]
+	if ref != ledger.NoRef && !p.used {
+		p.used = true
+		r.partials[ref] = p
+	}
+	return p
+}
+
+// forget lets go of a partial.
+func (r *reign) forget(ref ledger.Ref) {
+	p := r.partials[ref]
+	delete(r.partials, ref)
+	if j := r.jobs[p.job]; j != nil && p.used && p.blob != "" {
+		j.spares.next = append(j.spares.next, p.blob)
+	}
 }
 
 // load returns the bytes of a partial.
@@ -73,9 +98,9 @@ func (r *reign) load(j *activeJob, p partial) (data []byte, err error) {
 	return data, err
 }
 
-// unload puts a partial of more than limit bytes into a blob, unless the job has
+// unload puts the partial of a node of more than limit bytes into a blob, unless the job has
 // ended: then its blobs are being removed.
-func (r *reign) unload(j *activeJob, p partial, limit int) (partial, error) {
+func (r *reign) unload(j *activeJob, n jobs.Node, p partial, limit int) (partial, error) {
 	if len(p.data) <= limit || p.blob != "" {
 		return p, nil
 	}
@@ -85,7 +110,7 @@ func (r *reign) unload(j *activeJob, p partial, limit int) (partial, error) {
 		return p, nil
 	}
 	err := r.persist("write partial", func(ctx context.Context) (err error) {
-		p.blob, err = r.cfg.Store.PutPartial(ctx, j.spec.ID, p.data)
+		p.blob, err = r.cfg.Store.PutPartial(ctx, j.spec.ID, n, p.data)
 		return err
 	})
 	j.blobs.Store(true)
@@ -96,13 +121,17 @@ func (r *reign) unload(j *activeJob, p partial, limit int) (partial, error) {
 }
 
 type mergedIn struct {
-	job    string
+	job    *activeJob
 	node   jobs.Node
 	merged partial
+	used   [2]string // blobs
 }
 
 func (in mergedIn) on(r *reign) {
-	r.step(ledger.Merged{Job: in.job, Node: in.node, Ref: r.newRef(in.merged)})
+	for _, blob := range in.used {
+		in.job.spares.release(blob)
+	}
+	r.step(ledger.Merged{Job: in.job.spec.ID, Node: in.node, Ref: r.newRef(in.merged)})
 }
 
 type mergeFailed struct {

@@ -114,7 +114,7 @@ func (r *reign) keep(report *wire.JobReport, worker string, refs []ledger.Ref) [
 		if item.Partial.Blob != "" {
 			j.blobs.Store(true)
 		}
-		refs = append(refs, r.newRef(partial{data: item.Partial.Data, blob: item.Partial.Blob}))
+		refs = append(refs, r.newRef(partial{data: item.Partial.Data, blob: item.Partial.Blob, job: report.Job}))
 	}
 	return refs
 }

@@ -237,7 +237,7 @@ func (r *reign) takeOn(ready readied) {
 	for _, n := range m.Nodes {
 		ref := ledger.NoRef
 		if !n.Empty {
-			ref = r.newRef(partial{data: n.Data, blob: n.Blob})
+			ref = r.newRef(partial{data: n.Data, blob: n.Blob, job: j.spec.ID})
 		}
 		if n.Blob != "" {
 			j.blobs.Store(true)

@@ -182,7 +182,7 @@ func (w *testWorker) drain(job string, stack jobs.Stack) {
 	for _, p := range partials {
 		partial := wire.NewPartial(p.Node, p.Data)
 		if len(p.Data) > 256<<10 {
-			blob, err := w.store.PutPartial(context.Background(), job, p.Data)
+			blob, err := w.store.PutPartial(context.Background(), job, p.Node, p.Data)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -203,4 +203,18 @@ func (w *testWorker) workUntilEnded(job string) {
 		w.report()
 		w.work(jobs.MaxPartitions)
 	}
+}
+
+// ran is how many partitions of the job the leader has received.
+func (w *testWorker) ran(job string) (partitions uint64) {
+	tree, err := jobs.NewTree(max(1, w.openings[job].Partitions))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, item := range w.items[job][:w.received[job]] {
+		if item.Partial != nil {
+			partitions += tree.Span(item.Partial.Node).Len()
+		}
+	}
+	return partitions
 }

@@ -381,7 +381,7 @@ func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
 	return jobs.Plan{}, nil
 }
 
-func (s noStore) PutPartial(context.Context, string, []byte) (string, error) {
+func (s noStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
 	s.t.Error("a partial was stored")
 	return "", nil
 }

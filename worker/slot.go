@@ -185,7 +185,7 @@ func (s *slot) drain(t *task) (items []wire.Item, err error) {
 		partial := wire.NewPartial(p.Node, p.Data)
 		if len(p.Data) > book.MaxInline {
 			partial = wire.Partial{Node: p.Node}
-			if partial.Blob, err = t.writePartial(p.Data); err != nil {
+			if partial.Blob, err = t.writePartial(p); err != nil {
 				return nil, err
 			}
 		}

@@ -107,9 +107,9 @@ func (t *task) readPlan() (jobs.Plan, error) {
 
 // writePartial writes a partial to the store, and tries until the task's context
 // is done.
-func (t *task) writePartial(data []byte) (blob string, err error) {
+func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	err = t.persist("write partial", func() (err error) {
-		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, data)
+		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
 		return err
 	}, func(error) bool { return true })
 	return blob, err

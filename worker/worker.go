@@ -21,7 +21,7 @@ type Store interface {
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
 	// PutPartial stores a partial too large for a message under a name that
 	// follows from its content.
-	PutPartial(ctx context.Context, job string, data []byte) (blob string, err error)
+	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 }
 
 // ErrStuck: a job's code did not return though its context was done. Its

@@ -378,7 +378,7 @@ func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
 	return s.plan, s.here()
 }
 
-func (s *slowStore) PutPartial(_ context.Context, _ string, data []byte) (string, error) {
+func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.here(); err != nil {

@@ -16,7 +16,7 @@
 //	spec/JOB            what was submitted; never changes
 //	plan/JOB            how it is cut; never changes
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
-//	partial/JOB/SHA256  a large partial; never changes
+//	partial/JOB/SHA256  a node and its large partial; never changes
 //	result/JOB          the result, as the definition encoded it; never changes
 //	active/JOB          empty: the job has not ended
 //	term/EPOCH          one change of leader

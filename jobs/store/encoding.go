@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -76,6 +77,23 @@ func decodeManifest(data []byte) (Manifest, error) {
 		err = fmt.Errorf("%w: state %q", ErrCorrupt, r.State)
 	}
 	return r.Manifest, err
+}
+
+// partialHeader is what goes before the bytes of a partial: the node, its level
+// in one byte and its index in eight, big-endian.
+const partialHeader = 9
+
+func encodePartial(n jobs.Node, data []byte) []byte {
+	value := make([]byte, 0, partialHeader+len(data))
+	value = binary.BigEndian.AppendUint64(append(value, n.Level), n.Index)
+	return append(value, data...)
+}
+
+func decodePartial(value []byte) ([]byte, error) {
+	if len(value) < partialHeader {
+		return nil, fmt.Errorf("%w: %d bytes are no partial", ErrCorrupt, len(value))
+	}
+	return value[partialHeader:], nil
 }
 
 func encodeTerm(t TermRecord) []byte { return encode(termRecord{t, micros(t.At)}) }

@@ -62,7 +62,7 @@ type Manifest struct {
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
-	Blob  string    `cbor:"3,keyasint,omitempty"` // SHA-256 in hexadecimal
+	Blob  string    `cbor:"3,keyasint,omitempty"` // its name: see [Store.PutPartial]
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 }
 

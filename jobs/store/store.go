@@ -90,15 +90,17 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 	return read(ctx, s, manifests, id, decodeManifest)
 }
 
-// PutPartial keeps an encoded partial and returns its name, which is the SHA-256
-// of its bytes in hexadecimal. To keep the same bytes again is no error.
-func (s *Store) PutPartial(ctx context.Context, id string, data []byte) (blob string, err error) {
-	blob = digest(data)
+// PutPartial keeps the encoded partial of a node and returns its name, which is
+// the SHA-256 of node and bytes in hexadecimal. To keep the same again is no
+// error. No two nodes share a blob, so that one can be dropped with its node.
+func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
+	value := encodePartial(node, data)
+	blob = digest(value)
 	key, err := jobKey(partials, id, blob)
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.blobs.Put(ctx, key, data, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
+	if _, err := s.blobs.Put(ctx, key, value, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
 		return "", fmt.Errorf("write %s: %w", key, err)
 	}
 	return blob, nil
@@ -111,14 +113,30 @@ func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := s.blobs.Get(ctx, key)
+	value, _, err := s.blobs.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
-	if got := digest(data); got != blob {
-		return nil, fmt.Errorf("read %s: %w: the digest of its %d bytes is %s", key, ErrCorrupt, len(data), got)
+	if got := digest(value); got != blob {
+		return nil, fmt.Errorf("read %s: %w: the digest of its %d bytes is %s", key, ErrCorrupt, len(value), got)
+	}
+	data, err := decodePartial(value)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	return data, nil
+}
+
+// DropPartial removes the partial of that name, which may be absent.
+func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
+	key, err := jobKey(partials, id, blob)
+	if err != nil {
+		return err
+	}
+	if err := s.blobs.Delete(ctx, key); err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
 }
 
 // PutResult keeps the result of a job, once. Where another result is kept

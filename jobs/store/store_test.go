@@ -299,14 +299,20 @@ func TestManifestsAreChained(t *testing.T) {
 func TestPartials(t *testing.T) {
 	f := newFixture()
 	id, other := store.NewID(time.Now()), store.NewID(time.Now())
-	blob, err := f.PutPartial(t.Context(), id, []byte("partial"))
+	blob, err := f.PutPartial(t.Context(), id, jobs.Leaf(1), []byte("partial"))
 	must(t, err)
-	again, err := f.PutPartial(t.Context(), id, []byte("partial"))
+	again, err := f.PutPartial(t.Context(), id, jobs.Leaf(1), []byte("partial"))
 	must(t, err)
 	if again != blob {
 		t.Errorf("the same bytes are called %s and %s", blob, again)
 	}
-	kept, err := f.PutPartial(t.Context(), other, []byte("partial"))
+	twin, err := f.PutPartial(t.Context(), id, jobs.Leaf(2), []byte("partial"))
+	must(t, err)
+	must(t, f.DropPartial(t.Context(), id, twin))
+	must(t, f.DropPartial(t.Context(), id, twin))
+	_, err = f.Partial(t.Context(), id, twin)
+	want(t, err, store.ErrNotFound)
+	kept, err := f.PutPartial(t.Context(), other, jobs.Leaf(1), []byte("partial"))
 	must(t, err)
 	data, err := f.Partial(t.Context(), id, blob)
 	must(t, err)
@@ -373,7 +379,7 @@ func fill(t *testing.T, f fixture, spec store.Spec) {
 	must(t, f.PutPlan(t.Context(), spec.ID, jobs.Plan{Partitions: 1}))
 	_, err := f.PutManifest(t.Context(), spec.ID, store.Manifest{State: store.Running}, store.IfAbsent)
 	must(t, err)
-	_, err = f.PutPartial(t.Context(), spec.ID, []byte("partial"))
+	_, err = f.PutPartial(t.Context(), spec.ID, jobs.Leaf(1), []byte("partial"))
 	must(t, err)
 	must(t, f.PutResult(t.Context(), spec.ID, []byte("1")))
 }
@@ -446,7 +452,7 @@ func TestNoSuchJob(t *testing.T) {
 			"Plan":       second(f.Plan(t.Context(), id)),
 			"Result":     second(f.Result(t.Context(), id)),
 			"PutPlan":    f.PutPlan(t.Context(), id, jobs.Plan{Partitions: 1}),
-			"PutPartial": second(f.PutPartial(t.Context(), id, nil)),
+			"PutPartial": second(f.PutPartial(t.Context(), id, jobs.Leaf(1), nil)),
 			"Activate":   f.Activate(t.Context(), id),
 			"Remove":     f.Remove(t.Context(), id),
 		} {

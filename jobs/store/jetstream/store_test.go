@@ -62,8 +62,8 @@ func TestWholeJob(t *testing.T) {
 	m := newManifest(4)
 	version := must[store.Version](t)(s.PutManifest(ctx, spec.ID, m, store.IfAbsent))
 	partial := bytes.Repeat([]byte("large partial "), 200_000)
-	blob := must[string](t)(s.PutPartial(ctx, spec.ID, partial))
-	must[string](t)(s.PutPartial(ctx, spec.ID, partial))
+	blob := must[string](t)(s.PutPartial(ctx, spec.ID, jobs.Leaf(1), partial))
+	must[string](t)(s.PutPartial(ctx, spec.ID, jobs.Leaf(1), partial))
 	m.Nodes[0] = store.StoredNode{Node: m.Nodes[0].Node, Blob: blob}
 	next := must[store.Version](t)(s.PutManifest(ctx, spec.ID, m, store.IfVersion(version)))
 	if _, err := s.PutManifest(ctx, spec.ID, m, store.IfVersion(version)); !errors.Is(err, store.ErrConflict) {
