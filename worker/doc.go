@@ -27,7 +27,8 @@
 //
 // The worker follows the highest epoch that it hears of. Without a leader it runs
 // what it holds and keeps what that gives. A new leader gets all that is not
-// known to be durable, so none of it is computed again.
+// known to be durable, so none of it is computed again. It keeps at most about
+// [book.MaxKept] bytes; where nothing becomes durable for so long, it waits.
 //
 // # What can fail
 //

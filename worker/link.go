@@ -173,7 +173,11 @@ func (l *link) collect(now time.Time) (wait bool) {
 func (l *link) report(now time.Time) {
 	l.w.mu.Lock()
 	report := l.w.book.Report()
+	full := l.w.book.Full()
 	l.w.mu.Unlock()
+	if full {
+		l.complain("full", "Too much is not durable yet, nothing more is begun until it is")
+	}
 	l.sent = wire.Encode(report)
 	l.exchange++
 	l.retry = l.w.pace.retryFirst

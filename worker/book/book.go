@@ -24,6 +24,9 @@ type Book struct {
 
 	jobs     []*job            // sorted by ID
 	ended    map[string]uint64 // last number given in jobs that ended, so that numbers never start again
+	order    []string          // of the jobs in ended, the oldest first
+	bytes    int               // of kept items
+	keepMost int               // of bytes, before nothing more is begun
 	held     int               // spans, queued and running
 	busy     int               // runs taken and not released
 	yielding int               // runs told to make room and not released
@@ -81,7 +84,7 @@ func (r *Run) Job() string { return r.job.id }
 // New is the book of a worker that has heard of no leader. Hello introduces it,
 // and says how many slots it has.
 func New(worker string, hello wire.Hello) *Book {
-	return &Book{worker: worker, hello: hello, slots: hello.Slots, ended: make(map[string]uint64)}
+	return &Book{worker: worker, hello: hello, slots: hello.Slots, ended: make(map[string]uint64), keepMost: MaxKept}
 }
 
 // Epoch is the epoch followed, 0 before the first.
@@ -143,15 +146,38 @@ func (b *Book) Queued() int {
 	return queued
 }
 
-// Kept is how many items are kept, and the bytes of their partials.
+// Kept is how many items are kept, and the bytes they take.
 func (b *Book) Kept() (items, bytes int) {
 	for _, j := range b.jobs {
 		items += len(j.items)
-		for _, i := range j.items {
-			bytes += i.size
-		}
 	}
-	return items, bytes
+	return items, b.bytes
+}
+
+// Full reports whether so much is kept that nothing more is begun until some of
+// it is durable.
+func (b *Book) Full() bool { return b.bytes >= b.keepMost }
+
+// dropItems lets go of a job's first n items.
+func (b *Book) dropItems(j *job, n int) {
+	for _, i := range j.items[:n] {
+		b.bytes -= i.size
+	}
+	j.items = slices.Delete(j.items, 0, n)
+	j.dropped += uint64(n)
+}
+
+// maxEnded is how many jobs that ended are remembered. A job does not come back
+// after its end; this is for leaders that think otherwise.
+const maxEnded = 10_000
+
+// remember notes the last number of a job that ended.
+func (b *Book) remember(id string, last uint64) {
+	b.ended[id] = last
+	if b.order = append(b.order, id); len(b.order) > maxEnded {
+		delete(b.ended, b.order[0])
+		b.order = slices.Delete(b.order, 0, 1)
+	}
 }
 
 // find returns the job of that ID, or nil, and its place in b.jobs.

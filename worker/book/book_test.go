@@ -627,3 +627,30 @@ func TestImports(t *testing.T) {
 		t.Error("no files found")
 	}
 }
+
+func TestNothingIsBegunWhileTooMuchIsKept(t *testing.T) {
+	b := newBook(t)
+	b.keepMost = 3 * itemSize
+	exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
+	b.Opened("a")
+	r := b.Take()
+	wantClaim(t, b, r, 4, 0, 4)
+	deliver(t, b, r, 4, slices.Concat(run(jobs.Span{Lo: 0, Hi: 1}), run(jobs.Span{Lo: 1, Hi: 2}), run(jobs.Span{Lo: 2, Hi: 4}))...)
+	if !b.Full() || b.Take() != nil || !b.Claim(r, 4, false).Empty() {
+		t.Fatal("goes on though too much is kept")
+	}
+	b.Release(r)
+	report, _ := exchange(t, b, func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Received: 3, Durable: 1}} })
+	wantHeld(t, report, "1a[4,8) 2a[8,16)")
+	if b.Full() {
+		t.Error("still full")
+	}
+	if r = b.Take(); r == nil {
+		t.Fatal("does not go on")
+	}
+	wantClaim(t, b, r, 4, 4, 8)
+	exchange(t, b, func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "a", Ended: true}} })
+	if items, bytes := b.Kept(); items != 0 || bytes != 0 {
+		t.Errorf("%d items of %d bytes are kept of a job that has ended", items, bytes)
+	}
+}

@@ -63,7 +63,8 @@ func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
 		if j == nil {
 			return
 		}
-		b.ended[j.id] = j.last()
+		b.remember(j.id, j.last())
+		b.dropItems(j, len(j.items))
 		b.giveUpQueue(j)
 		for _, run := range j.runs {
 			run.gone = true
@@ -76,8 +77,7 @@ func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
 		return
 	}
 	durable := max(j.dropped, min(r.Durable, j.last()))
-	j.items = slices.Delete(j.items, 0, int(durable-j.dropped))
-	j.dropped = durable
+	b.dropItems(j, int(durable-j.dropped))
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && b.more {
 		b.urgent = true // the leader keeps up: the rest follows at once
@@ -97,7 +97,6 @@ func (b *Book) learn(o wire.Opening) {
 	}
 	_, at := b.find(o.Job)
 	last := b.ended[o.Job]
-	delete(b.ended, o.Job)
 	b.jobs = slices.Insert(b.jobs, at, &job{id: o.Job, opening: o, tree: tree, dropped: last, received: last})
 }
 

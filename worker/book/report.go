@@ -18,6 +18,10 @@ const (
 	// one must go into the store.
 	MaxInline = 256 << 10
 
+	// MaxKept is how many bytes of items a worker keeps before it begins nothing
+	// more, about. So much piles up only where for long nothing becomes durable.
+	MaxKept = 256 << 20
+
 	itemBudget = 700 << 10 // bytes of items in a report
 	jobSize    = 100       // bytes of a JobReport without its items, at most
 	itemSize   = 48        // bytes of an item without its data or text, at most

@@ -14,7 +14,7 @@ import (
 // the one that has waited longest for a slot; and of its spans the one that
 // arrived first.
 func (b *Book) Take() *Run {
-	if b.draining || b.busy == b.slots {
+	if b.draining || b.busy == b.slots || b.Full() {
 		return nil
 	}
 	var next *job
@@ -56,10 +56,10 @@ func insert(runs []*Run, r *Run) []*Run {
 // Claim gives a run its next partitions to begin, at most want. An empty span
 // means that the slot should deliver what it has done and release the run: the
 // run is at its end, or was cut, or is to make room for one that has more right
-// to a slot. Long says that the run has had its slot for longer than a job should
+// to a slot, or too much is kept. Long says that the run has had its slot for longer than a job should
 // while another of the same priority has none.
 func (b *Book) Claim(r *Run, want uint64, long bool) jobs.Span {
-	if r.gone || r.yields || b.draining || r.claimed == r.hi {
+	if r.gone || r.yields || b.draining || r.claimed == r.hi || b.Full() {
 		return jobs.Span{}
 	}
 	if b.mustYield(r, long) {
@@ -142,6 +142,7 @@ func (b *Book) keep(j *job, i item) {
 		i.size += len(f.Error)
 	}
 	j.items = append(j.items, i)
+	b.bytes += i.size
 }
 
 // Release gives the slot of a run back. What the run has not delivered goes back
