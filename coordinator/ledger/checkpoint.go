@@ -73,25 +73,25 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 			s.Attempts = append(s.Attempts, a.Attempt)
 		}
 	}
-	suspected := func(span jobs.Span, deaths int) {
-		if deaths > 0 {
-			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths})
+	suspected := func(span jobs.Span, deaths, led int) {
+		if deaths > 0 || led > 0 {
+			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths, Led: led})
 		}
 	}
 	for _, x := range j.suspects.list {
-		suspected(x.span, x.deaths)
+		suspected(x.span, x.deaths, 0)
 	}
 	for _, h := range j.held {
 		// What others hold is not lost with the leader. What its own process holds
 		// may be what kills it: to the next leader that is a death more.
 		if h.worker.id == l.cfg.Self && !l.stopping {
-			suspected(h.span, h.deathsAfterOne())
+			suspected(h.span, h.deaths, h.deathsAfterOne())
 		} else {
-			suspected(h.span, h.deaths)
+			suspected(h.span, h.deaths, 0)
 		}
 	}
 	slices.SortFunc(s.Suspects, func(a, b store.Suspect) int {
-		return cmp.Or(cmp.Compare(a.Span.Lo, b.Span.Lo), cmp.Compare(a.Deaths, b.Deaths))
+		return cmp.Or(cmp.Compare(a.Span.Lo, b.Span.Lo), cmp.Compare(a.Deaths, b.Deaths), cmp.Compare(a.Led, b.Led))
 	})
 	return s
 }

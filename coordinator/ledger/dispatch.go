@@ -209,7 +209,7 @@ func (l *Ledger) wake() {
 // wouldTake reports whether an idle worker that reports now would be given
 // something of the job. To nudge it otherwise would be in vain, again and again.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
-	if len(w.held) == 0 && (w.isolates || l.isolated < max(1, len(l.workers)/4)) && l.suspectFor(w) == j {
+	if len(w.held) == 0 && w.foreign == 0 && (w.isolates || l.isolated < max(1, len(l.workers)/4)) && l.suspectFor(w) == j {
 		return true
 	}
 	return !w.isolates && l.hasWork(w, j)

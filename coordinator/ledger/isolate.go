@@ -26,16 +26,14 @@ func killing(partition uint64, deaths int, last string) string {
 	return fmt.Sprintf("partition %d kills its worker: %d died while they held it, the last was %s", partition, deaths, last)
 }
 
-// resumeSuspects takes over what an earlier leader suspected. What its own worker
-// held is in the list as if that had died of it. If it did, nobody but the next
-// leader can draw the conclusion; if not, that is a death too many, and since the
-// list does not tell whose it is, every suspect gets the benefit.
+// resumeSuspects takes over what an earlier leader suspected, and what its own
+// worker held if it may have died of that.
 func (l *Ledger) resumeSuspects(j *job, list []store.Suspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
 			deaths := s.Deaths
-			if !leaderDied {
-				deaths--
+			if leaderDied {
+				deaths = max(deaths, s.Led)
 			}
 			// What is in the list twice stands for the greater number.
 			deaths = max(deaths, j.unplan(gap))
@@ -90,7 +88,7 @@ func (l *Ledger) isolate(w *worker) {
 		l.setIsolates(w, false)
 		return
 	}
-	if len(w.held) > 0 {
+	if len(w.held) > 0 || w.foreign > 0 {
 		return
 	}
 	s := j.suspects.list[j.suspects.first(true)]

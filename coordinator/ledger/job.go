@@ -74,7 +74,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, skipped: slices.Clone(e.Skipped),
 		saved: l.now - l.cfg.CheckpointEvery, measured: l.now,
-		wary: e.LeaderDied || len(e.Suspects) > 0,
+		wary: e.LeaderDied || slices.ContainsFunc(e.Suspects, func(s store.Suspect) bool { return s.Deaths > 0 }),
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Insert(l.jobs, i, j)

@@ -46,6 +46,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		}
 	}
 	l.learn(w, work)
+	w.foreign = 0
 	for _, s := range spans { // in the order in which the worker will run them
 		if _, unknown := said[s.ID]; unknown {
 			l.adopt(w, s)
@@ -109,6 +110,7 @@ func (l *Ledger) learn(w *worker, work []progress) {
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.byID[s.Job]
 	if j == nil {
+		w.foreign++
 		l.spokenOf(w, s.Job, 0)
 		return
 	}

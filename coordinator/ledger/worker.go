@@ -35,7 +35,8 @@ type worker struct {
 	parts []*part // by job ID
 	cuts  int     // cuts under way on its behalf
 
-	parked []string // parked jobs that it has spoken of
+	parked  []string // parked jobs that it has spoken of
+	foreign int      // spans that it holds of jobs that are not here
 }
 
 // part is what is between a worker and a job that it has heard of.

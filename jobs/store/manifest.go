@@ -80,8 +80,11 @@ type Attempt struct {
 	Error     string `cbor:"3,keyasint"` // the last one
 }
 
-// Suspect is a span whose workers died while they ran it.
+// Suspect is a span whose workers died while they ran it, or one that the
+// leader's own process ran when it wrote the manifest: only the next leader can
+// know whether it died of that.
 type Suspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
+	Led    int       `cbor:"3,keyasint,omitempty"` // the deaths in place of Deaths, if that leader died
 }

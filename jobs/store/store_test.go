@@ -515,7 +515,7 @@ func TestTerms(t *testing.T) {
 			t.Fatalf("epoch %d comes before %d", terms[i].Epoch, terms[i+1].Epoch)
 		}
 	}
-	if len(terms) != 1050-2 || !strings.Contains(f.log.String(), "damaged record") {
+	if len(terms) != 1050-2 || !strings.Contains(f.log.String(), "Damaged record") {
 		t.Errorf("%d terms; the log says %q", len(terms), f.log)
 	}
 }
