@@ -214,10 +214,6 @@ func (r *reign) end(e ledger.End) {
 			return
 		}
 		r.post(ended{e.Job, j.manifest.State, j.manifest.Error})
-		j.unloading.Lock()
-		j.over = true
-		j.unloading.Unlock()
-		r.tidy(e.Job, j.submission, j.blobs.Load())
 	})
 }
 
@@ -291,6 +287,13 @@ func (in ended) on(r *reign) {
 		<-r.room
 	}
 	r.step(ledger.JobEnded{Job: in.job})
+	r.spawn(func() {
+		j.unloading.Lock()
+		j.over = true
+		j.unloading.Unlock()
+		// Of a job cut short, workers may have put partials there that nobody has told of.
+		r.tidy(in.job, j.submission, j.blobs.Load() || in.state != store.Completed)
+	})
 	for _, answer := range j.waiting {
 		if in.state == store.Cancelled {
 			answer(nil)

@@ -386,6 +386,11 @@ func (s noStore) PutPartial(context.Context, string, jobs.Node, []byte) (string,
 	return "", nil
 }
 
+func (s noStore) DropPartial(context.Context, string, string) error {
+	s.t.Error("a partial was removed")
+	return nil
+}
+
 // running is a worker at work.
 type running struct {
 	*Worker

@@ -112,8 +112,31 @@ func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
 		return err
 	}, func(error) bool { return true })
+	if err == nil && t.ended() {
+		t.dropPartial(blob)
+	}
 	return blob, err
 }
+
+// ended reports whether the job has ended.
+func (t *task) ended() bool {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	return t.w.tasks[t.opening.Job] != t
+}
+
+// dropPartial removes a partial that was written when the job had ended, and
+// with it maybe the leader's removal of all others.
+func (t *task) dropPartial(blob string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropWithin)
+	defer cancel()
+	if err := t.w.store.DropPartial(ctx, t.opening.Job, blob); err != nil {
+		t.w.cfg.Logger.Warn("Remove a partial of a job that has ended", "job", t.opening.Job, "blob", blob, "error", err)
+	}
+}
+
+// dropWithin bounds that.
+const dropWithin = 5 * time.Second
 
 // persist calls storage until that succeeds, fails in a way not worth another
 // try, or the task's context is done.

@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/book"
 )
 
-// Store is what a worker needs of the cluster's storage. Both methods are called
+// Store is what a worker needs of the cluster's storage. Its methods are called
 // from several goroutines.
 type Store interface {
 	// Plan reads the plan of a job.
@@ -22,6 +22,8 @@ type Store interface {
 	// PutPartial stores a partial too large for a message under a name that
 	// follows from its content.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
+	// DropPartial removes it, and is called only where the job has ended.
+	DropPartial(ctx context.Context, job, blob string) error
 }
 
 // ErrStuck: a job's code did not return though its context was done. Its

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -359,10 +360,13 @@ func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 
 // slowStore is unavailable at first.
 type slowStore struct {
-	mu    sync.Mutex
-	away  int // calls that find it so
-	plan  jobs.Plan
-	blobs [][]byte
+	put func() // nil, or called when a partial is to be stored
+
+	mu      sync.Mutex
+	away    int // calls that find it so
+	plan    jobs.Plan
+	blobs   [][]byte
+	dropped []string
 }
 
 func (s *slowStore) here() error {
@@ -379,6 +383,9 @@ func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
 }
 
 func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
+	if s.put != nil {
+		s.put()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.here(); err != nil {
@@ -386,6 +393,13 @@ func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []
 	}
 	s.blobs = append(s.blobs, data)
 	return fmt.Sprintf("%064x", len(s.blobs)), nil
+}
+
+func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = append(s.dropped, blob)
+	return nil
 }
 
 // lump is a job whose partials are as large as its plan's data.
@@ -428,6 +442,33 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	if len(st.blobs) == 0 || len(st.blobs[0]) < len(data) {
 		t.Errorf("stored %d partials", len(st.blobs))
 	}
+}
+
+// A partial that comes to storage after the job's end would stay for ever.
+func TestAPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun, hold := make(chan struct{}), make(chan struct{})
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: func() { close(begun); <-hold }}
+	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+	})
+	<-begun
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	l.nudge()
+	l.wait("the end to be heard", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.tasks["j"] == nil
+	})
+	close(hold)
+	l.wait("the removal", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
+	})
 }
 
 func TestAStoredPlanThatIsAnotherIsRefused(t *testing.T) {
