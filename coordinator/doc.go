@@ -24,7 +24,36 @@
 //  5. End a job: result, then the manifest that names its digest, then the index
 //     and the submission. Whatever is left undone there the next leader does.
 //
-// What can fail:
+// # Why two leaders do no harm
+//
+// A leader that was replaced and has not noticed may still be at any step. All it
+// can write is safe to be written late:
+//
+//   - Manifests replace one another by compare-and-swap. Up to the fence only the
+//     old leader writes one, from the fence on only the new one. Within a leader,
+//     one thing at a time writes that of a job (see pending), so a manifest of its
+//     epoch and next sequence number is its own write, whose answer was lost.
+//   - A plan and a result are kept once. Another leader's is the same, or goes before.
+//   - What it removes (partials, the index entry, the submission) it removes only
+//     after a final manifest, which nobody replaces; and single partials only
+//     after a durable manifest that has done without them.
+//   - An index entry that comes late belongs to a job whose submission is still in
+//     the queue, hidden for a while.
+//
+// So the old leader may begin a job after the new one has listed those that are
+// active, and goes on with it alone. The new one fences it as soon as a worker
+// speaks of it, or its submission is delivered again. A worker is told to drop
+// what it holds of a job only if that has ended: one that this leader does not
+// know, or cannot read, is set aside for the next.
+//
+// # What storage holds
+//
+// Of the partials beside the manifest, those that no durable manifest and no live
+// node names are removed as the job goes on, with few exceptions (see spares),
+// and all at its end. What can stay after that is a partial whose worker died
+// while it wrote it and the job ended.
+//
+// # What can fail
 //
 //   - The process dies: workers keep what no checkpoint has, and tell the next leader.
 //   - An answer of storage is lost: the write is tried again, its condition fails,
@@ -33,6 +62,10 @@
 //     workers go on with what they hold.
 //   - Another leader has written a manifest: the term is over, at once.
 //   - A job's code fails: that is the job's end, or an attempt less, and never the
-//     leader's.
+//     leader's. Code that does not return at all keeps its part of the leader: the
+//     others go on, but the process cannot lead again.
+//   - A job's spec, plan or manifest is damaged: the job waits, the others go on.
+//   - NATS comes back after an outage: workers that are not connected yet are not
+//     taken for dead.
 //   - A message makes no sense: it is refused and logged, and nothing follows from it.
 package coordinator
