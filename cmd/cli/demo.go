@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +71,12 @@ type demoReport struct {
 	Same     bool            `json:"same"`
 }
 
+var (
+	errInterrupted = errors.New("interrupted; everything is removed")
+	errAllGone     = errors.New("all worker processes have ended")
+	errTooShort    = errors.New("the job ended before another leader was there: give a larger --limit")
+)
+
 // demo does what the command promises.
 func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log logFlags) (err error) {
 	s := &story{out: a.Out, began: time.Now(), silent: a.output == outputJSON}
@@ -77,12 +85,15 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	var report demoReport
 	if err := a.demoCluster(ctx, s, job, params, log, &report); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("interrupted; everything is removed")
+			return errInterrupted
 		}
 		return err
 	}
 	s.say("all of it is removed; the same job in this process alone:")
 	report.Run = a.run(ctx, job, params, runtime.GOMAXPROCS(0), defaultAttempts)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if report.Run.State != store.Completed {
 		return fmt.Errorf("the run in this process is %s: %s", report.Run.State, firstLine(report.Run.Error))
 	}
@@ -123,19 +134,33 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 	if err != nil {
 		return err
 	}
+	alive, allGone := context.WithCancelCause(ctx)
+	defer allGone(nil)
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer workers.Stop(farewell, ctx.Done())
 	for range demoWorkers {
 		if _, err := workers.Add(); err != nil {
 			return err
 		}
 	}
+	processes := workers.Running()
+	watching.Go(func() {
+		for _, p := range processes {
+			<-p.Ended()
+		}
+		allGone(errAllGone)
+	})
 	a.nats, a.at = natsFlags{url: server.URL(), local: true}, place{cluster: defaultCluster, storage: storageJetStream}
-	c, err := a.open(ctx)
+	c, err := a.open(alive)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	return a.demoJob(ctx, s, c, workers, job, params, report)
+	if err := a.demoJob(alive, s, c, workers, job, params, report); err != nil {
+		return cmp.Or(context.Cause(alive), err)
+	}
+	return nil
 }
 
 // demoJob submits the job, kills its leader half-way and waits for the end.
@@ -160,7 +185,7 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 		return err
 	}
 	if r.manifest.State.Final() {
-		return errors.New("the job ended before its leader could be killed: give a larger --limit")
+		return errTooShort
 	}
 	if leader, err = insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil); err != nil {
 		return err
@@ -182,10 +207,13 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 		change, err := c.changeAfter(ctx, leader.Epoch)
 		return err == nil && change.FirstAssignment > 0
 	}
-	if _, err := c.awaitStatus(ctx, spec.ID, p, takenOver); err != nil {
+	if r, err = c.awaitStatus(ctx, spec.ID, p, takenOver); err != nil {
 		return err
 	}
 	if report.Failover, err = c.changeAfter(ctx, leader.Epoch); err != nil {
+		if r.manifest.State.Final() {
+			return errTooShort
+		}
 		return err
 	}
 	p.clear()
@@ -202,7 +230,7 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 	}
 	p.clear()
 	o := report.Cluster
-	s.say("completed in %s: %s partitions, %s executed, %s of them repeated",
+	s.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s",
 		duration(o.Finished.Sub(*o.Started)), count(o.Partitions), count(o.Executed), count(o.Repeated))
 	return nil
 }

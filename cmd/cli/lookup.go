@@ -93,8 +93,8 @@ func (c *cluster) outcome(ctx context.Context, r record) (outcome, error) {
 	m := r.manifest
 	o := outcome{
 		ID: r.spec.ID, Job: r.spec.Job, Version: r.spec.Version,
-		State: m.State, Partitions: m.Partitions, SHA256: m.SHA256, Epochs: m.Epochs,
-		Executed: m.Executed, Repeated: r.repeated(), Skipped: m.Skipped, Error: m.Error,
+		State: m.State, Partitions: m.Partitions, SHA256: m.SHA256, Epochs: listed(m.Epochs),
+		Executed: m.Executed, Repeated: r.repeated(), Skipped: listed(m.Skipped), Error: m.Error,
 		Submitted: timestamp(r.spec.Submitted), Started: timestamp(m.Started), Finished: timestamp(m.Finished),
 	}
 	if m.State != store.Completed {

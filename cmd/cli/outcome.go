@@ -32,6 +32,9 @@ type outcome struct {
 	Finished   *time.Time      `json:"finished"`
 }
 
+// listed is a list as it is printed: [] rather than null where it is empty.
+func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
+
 // sum is the fingerprint of a result.
 func sum(result []byte) string {
 	hash := sha256.Sum256(result)
@@ -41,12 +44,6 @@ func sum(result []byte) string {
 // showOutcome prints the outcome of a job that has ended, and returns an error
 // unless it completed.
 func (a *app) showOutcome(o outcome) error {
-	if o.Epochs == nil {
-		o.Epochs = []uint64{}
-	}
-	if o.Skipped == nil {
-		o.Skipped = []uint64{}
-	}
 	if err := a.show(o, o.table); err != nil {
 		return err
 	}

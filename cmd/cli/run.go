@@ -67,7 +67,10 @@ func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, 
 		}
 	}}
 	started := time.Now()
-	o := outcome{ID: localID, Job: job.Name(), Version: job.Version(), Submitted: timestamp(started), Started: timestamp(started)}
+	o := outcome{
+		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: listed(nil), Skipped: listed(nil),
+		Submitted: timestamp(started), Started: timestamp(started),
+	}
 
 	var speed speedometer
 	stop := a.follow(func() snapshot {

@@ -48,7 +48,7 @@ func newJobStatus(r record, live *wire.Jobs) jobStatus {
 		ID: r.spec.ID, Job: r.spec.Job, Version: r.spec.Version, Params: json.RawMessage(r.spec.Params),
 		Priority: r.spec.Priority, MaxAttempts: r.spec.MaxAttempts, MaxSkipped: r.spec.MaxSkipped,
 		State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed,
-		Skipped: m.Skipped, Epochs: m.Epochs, Error: m.Error, SHA256: m.SHA256, SecondsLeft: -1,
+		Skipped: listed(m.Skipped), Epochs: listed(m.Epochs), Error: m.Error, SHA256: m.SHA256, SecondsLeft: -1,
 		Submitted: timestamp(r.spec.Submitted), Started: timestamp(m.Started), Finished: timestamp(m.Finished),
 	}
 	if live != nil {
@@ -56,12 +56,6 @@ func newJobStatus(r record, live *wire.Jobs) jobStatus {
 		if !m.State.Final() {
 			s.takeLive(live)
 		}
-	}
-	if s.Skipped == nil {
-		s.Skipped = []uint64{}
-	}
-	if s.Epochs == nil {
-		s.Epochs = []uint64{}
 	}
 	return s
 }
@@ -72,7 +66,7 @@ func (s *jobStatus) takeLive(live *wire.Jobs) {
 			continue
 		}
 		s.Live, s.State, s.Partitions = true, store.State(p.State), p.Partitions
-		s.Done, s.Executed, s.Skipped = p.Done, p.Executed, p.Skipped
+		s.Done, s.Executed, s.Skipped = p.Done, p.Executed, listed(p.Skipped)
 		s.Workers, s.Rate, s.Trouble = p.Workers, p.Rate, p.Trouble
 		if left, ok := s.snapshot().left(); ok {
 			s.SecondsLeft = left.Seconds()

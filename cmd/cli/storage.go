@@ -5,22 +5,77 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	natsjetstream "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 )
 
-// openStore opens the storage of a cluster.
-func openStore(ctx context.Context, nc *nats.Conn, cluster string, log *slog.Logger) (*store.Store, error) {
-	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: cluster, Logger: log})
+// storage is where a cluster keeps things, opened.
+type storage interface {
+	store() *store.Store
+	// lease opens the record that workers race for and sets what it needs of cfg,
+	// which has its Duration. It fails where storage is not ready for a worker.
+	lease(ctx context.Context, cfg *election.Config) (election.Lease, error)
+	// explain says what an error that is store.ErrUnavailable means to a user.
+	explain(err error) error
+	close()
+}
+
+// openStorage opens what keeps a cluster's things. timeout bounds the calls of
+// those drivers that need no connection for them; 0 is their default.
+func openStorage(ctx context.Context, nc *nats.Conn, at place, timeout time.Duration, log *slog.Logger) (storage, error) {
+	if at.storage == storageAzure {
+		return openAzure(at, timeout, log)
+	}
+	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: at.cluster, Logger: log})
+	s := jetStreamStorage{nc: nc, driver: driver, cluster: at.cluster, log: log}
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) {
+		return nil, s.explain(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return store.New(driver, driver, store.WithLogger(log)), nil
+	return s, nil
 }
+
+// jetStreamStorage is a cluster's storage on its NATS servers.
+type jetStreamStorage struct {
+	nc      *nats.Conn
+	driver  *jetstream.Driver
+	cluster string
+	log     *slog.Logger
+}
+
+func (s jetStreamStorage) store() *store.Store {
+	return store.New(s.driver, s.driver, store.WithLogger(s.log))
+}
+
+// lease opens the lease in a bucket of its own. Clusters' names have no
+// underscore, so it is nobody else's.
+func (s jetStreamStorage) lease(ctx context.Context, cfg *election.Config) (election.Lease, error) {
+	js, err := natsjetstream.New(s.nc)
+	if err != nil {
+		return nil, fmt.Errorf("use JetStream: %w", err)
+	}
+	lease, err := kvlease.Open(ctx, js, kvlease.Config{Bucket: "bellwether_" + s.cluster + "_lease", Duration: cfg.Duration})
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
+}
+
+func (s jetStreamStorage) explain(err error) error {
+	return absentf("storage of cluster %s does not answer: %w (is JetStream enabled on this NATS server?)", s.cluster, err)
+}
+
+func (s jetStreamStorage) close() {}
 
 // startServer starts a NATS server in this process. Port 0 is any that is free.
 func startServer(dir string, port int, log *slog.Logger) (*embedded.Server, error) {
