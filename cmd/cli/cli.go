@@ -101,9 +101,9 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for the cluster's answers")
 	a.at.register(flags)
 	a.nats.register(flags)
-	completeFiles(root, "creds", "nkey", "tlscert", "tlskey", "tlsca")
+	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	completeWords(root, "output", "table", "json")
-	completeWords(root, "storage", storageJetStream)
+	completeWords(root, "storage", storageJetStream, storageAzure)
 
 	const here, cluster, flock = "here", "cluster", "flock"
 	root.AddGroup(

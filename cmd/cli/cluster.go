@@ -18,10 +18,12 @@ import (
 type cluster struct {
 	program  string // for hints
 	nc       *nats.Conn
+	at       place
 	name     string
 	subjects wire.Subjects
 	timeout  time.Duration
-	store    *store.Store // nil unless opened
+	storage  storage // nil unless opened, and so is store
+	store    *store.Store
 }
 
 // dial connects to NATS: enough for a command that asks the leader alone.
@@ -37,7 +39,7 @@ func (a *app) dial() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{program: a.name, nc: nc, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
+	return &cluster{program: a.name, nc: nc, at: at, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
 }
 
 // open connects to NATS and to the cluster's storage.
@@ -48,14 +50,20 @@ func (a *app) open(ctx context.Context) (*cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if c.store, err = openStore(ctx, c.nc, c.name, slog.New(slog.DiscardHandler)); err != nil {
+	if c.storage, err = openStorage(ctx, c.nc, c.at, c.timeout, slog.New(slog.DiscardHandler)); err != nil {
 		c.nc.Close()
-		return nil, c.explain(err)
+		return nil, err
 	}
+	c.store = c.storage.store()
 	return c, nil
 }
 
-func (c *cluster) close() { c.nc.Close() }
+func (c *cluster) close() {
+	if c.storage != nil {
+		c.storage.close()
+	}
+	c.nc.Close()
+}
 
 // onLeader makes a command's code of one that asks the leader alone.
 func (a *app) onLeader(do func(ctx context.Context, c *cluster) error) func(*cobra.Command, []string) error {
@@ -99,10 +107,15 @@ func (c *cluster) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
-		return absentf("storage of cluster %s does not answer: %w (is JetStream enabled on this NATS server?)", c.name, err)
+	case isAway(err):
+		return c.storage.explain(err)
 	}
 	return err
+}
+
+// isAway reports whether an error says that storage does not answer.
+func isAway(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 }
 
 // errNoLeader: nobody answered where a leader would.

@@ -36,7 +36,9 @@ func (a *app) devCommand() *cobra.Command {
 		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs to disk
 what it acknowledges, and worker processes of this same program. A worker process
 that dies is replaced, at first at once and ever later if it keeps dying. The
-server listens on 127.0.0.1 alone.
+server listens on 127.0.0.1 alone. With --storage azure, things are kept in the
+storage account that the environment or --azure-url names, and where nothing does,
+in Azurite, which stands in for one and needs Node.js.
 
 Ctrl-C stops everything. What was submitted is kept under --data and goes on when
 the cluster is started again. A second Ctrl-C does not wait for running
@@ -99,18 +101,21 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	server, err := startServer(data, flags.port, log)
+	base, err := a.startGround(ctx, at, data, flags.port, at.storage == storageAzure && !at.azure.named(), log)
 	if err != nil {
 		return err
 	}
-	defer server.Shutdown()
+	defer base.close(log)
+	if err := base.check(ctx, a.timeout); err != nil {
+		return err
+	}
 
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
 	slots := cmp.Or(flags.slots, shareOut(flags.workers))
-	workers, err := a.newFlock(server.URL(), at.cluster, slots, flags.log, true)
+	workers, err := a.newFlock(base, slots, flags.log, true)
 	if err != nil {
 		return err
 	}
@@ -121,12 +126,14 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 			return err
 		}
 	}
-	if err := a.greet(server.URL(), data, at.cluster, flags.workers, slots); err != nil {
+	if err := a.greet(base, data, flags.workers, slots); err != nil {
 		return err
 	}
 
 	select {
 	case <-ctx.Done():
+	case <-base.broken():
+		return errAzuriteEnded
 	case <-signals:
 		a.note("stopping; once more to stop without waiting for running partitions")
 	}
@@ -148,7 +155,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 func shareOut(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
 // newFlock is a flock of this program's worker processes, not yet started.
-func (a *app) newFlock(url, cluster string, slots int, log logFlags, replace bool) (*flock.Flock, error) {
+func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*flock.Flock, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -160,7 +167,7 @@ func (a *app) newFlock(url, cluster string, slots int, log logFlags, replace boo
 	return flock.New(flock.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
-		Env:     append(withoutCredentials(), envNATSURL+"="+url, envCluster+"="+cluster, envStorage+"="+storageJetStream),
+		Env:     base.env(),
 		Output:  a.Err,
 		Replace: replace,
 		Log:     logger,
@@ -168,22 +175,31 @@ func (a *app) newFlock(url, cluster string, slots int, log logFlags, replace boo
 }
 
 // greet says how to use the cluster.
-func (a *app) greet(url, data, cluster string, workers, slots int) error {
+func (a *app) greet(base *ground, data string, workers, slots int) error {
 	answer := struct {
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
+		Storage string `json:"storage"`
+		Azurite string `json:"azurite,omitempty"` // its connection string; the key in it is public
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
-	}{url, cluster, data, workers, slots}
+	}{base.nats.URL(), base.at.cluster, base.at.storage, base.at.azure.local, data, workers, slots}
 	return a.show(answer, func(w io.Writer) {
-		row(w, "nats", url)
-		row(w, "cluster", cluster)
+		row(w, "nats", answer.NATS)
+		row(w, "cluster", answer.Cluster)
+		row(w, "storage", answer.Storage)
 		row(w, "data", data)
 		row(w, "workers", fmt.Sprintf("%d, %s each", workers, plural(slots, "slot")))
-		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", envNATSURL, url)
-		if cluster != defaultCluster {
-			fmt.Fprintf(w, " %s=%s", envCluster, cluster)
+		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", envNATSURL, answer.NATS)
+		if answer.Cluster != defaultCluster {
+			fmt.Fprintf(w, " %s=%s", envCluster, answer.Cluster)
+		}
+		if answer.Storage != storageJetStream {
+			fmt.Fprintf(w, " %s=%s", envStorage, answer.Storage)
+		}
+		if answer.Azurite != "" {
+			fmt.Fprintf(w, "\n  export %s='%s'", envAzureConnection, answer.Azurite)
 		}
 		fmt.Fprintf(w, "\n  %s submit %s --wait\n\nCtrl-C stops everything.\n", a.name, a.exampleJob())
 	})

@@ -2,18 +2,15 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/coordinator"
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -24,15 +21,15 @@ import (
 // member is a process of a cluster: a worker that takes part in elections.
 type member struct {
 	id       string
-	cluster  string
 	subjects wire.Subjects
 	slots    int
-	lease    time.Duration // 0: the election's default
 	since    time.Time
 	jobs     []jobs.Job
 	nc       *nats.Conn
 	store    *store.Store
-	health   *healthServer // nil: nobody asks
+	lease    election.Lease
+	election election.Config // ID and Logger are filled in
+	health   *healthServer   // nil: nobody asks
 	log      *slog.Logger
 }
 
@@ -61,17 +58,12 @@ func (m member) run(ctx context.Context) error {
 		defer leave()
 		return w.Run(soft)
 	})
-	group.Go(func() error { return m.takePart(soft, drained) })
+	group.Go(func() error { return m.takePart(drained) })
 	return group.Wait()
 }
 
-// takePart takes part in elections until drained is done. opening bounds the
-// wait for storage before that.
-func (m member) takePart(opening, drained context.Context) error {
-	lease, err := patiently(opening, m.log, "Waiting for the lease's storage", m.openLease)
-	if err != nil || lease == nil {
-		return err
-	}
+// takePart takes part in elections until drained is done.
+func (m member) takePart(drained context.Context) error {
 	peers, err := natspeers.New(m.nc, m.subjects, m.id, m.log)
 	if err != nil {
 		return err
@@ -84,20 +76,11 @@ func (m member) takePart(opening, drained context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := election.Config{ID: m.id, Duration: m.lease, Logger: m.log}
-	return election.Run(drained, lease, peers, cfg, func(ctx context.Context, term *election.Term) (string, error) {
+	cfg := m.election
+	cfg.ID, cfg.Logger = m.id, m.log
+	return election.Run(drained, m.lease, peers, cfg, func(ctx context.Context, term *election.Term) (string, error) {
 		return leader.Lead(ctx, coordinatorTerm(term))
 	})
-}
-
-// openLease opens the record that workers race for. Clusters' names have no
-// underscore, so the bucket is nobody else's.
-func (m member) openLease(ctx context.Context) (*kvlease.Lease, error) {
-	js, err := jetstream.New(m.nc)
-	if err != nil {
-		return nil, fmt.Errorf("use JetStream: %w", err)
-	}
-	return kvlease.Open(ctx, js, kvlease.Config{Bucket: "bellwether_" + m.cluster + "_lease", Duration: m.lease})
 }
 
 // coordinatorTerm tells the coordinator what it needs to know of a term.

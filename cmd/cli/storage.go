@@ -36,7 +36,7 @@ func openStorage(ctx context.Context, nc *nats.Conn, at place, timeout time.Dura
 	}
 	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: at.cluster, Logger: log})
 	s := jetStreamStorage{nc: nc, driver: driver, cluster: at.cluster, log: log}
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) {
+	if isAway(err) {
 		return nil, s.explain(err)
 	}
 	if err != nil {

@@ -18,9 +18,15 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
+)
+
+const (
+	defaultLease = 15 * time.Second
+	leastLease   = 100 * time.Millisecond
 )
 
 type workerFlags struct {
@@ -50,18 +56,19 @@ With --http, GET /healthz answers 200 while the process works, and GET /readyz
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
 				return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
 			}
+			if flags.lease < leastLease {
+				return usagef("--lease must be at least %v, got %v", leastLease, flags.lease)
+			}
 			return a.worker(cmd.Context(), flags)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
 	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz and /readyz on, such as :8080")
-	cmd.Flags().DurationVar(&flags.lease, "lease", 0, "how long the lease lasts; the same for all workers of a cluster")
+	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+storageAzure+", whole seconds from 15s to 1m")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
-	for _, hidden := range []string{"lease", "with-parent"} {
-		if err := cmd.Flags().MarkHidden(hidden); err != nil {
-			panic(err) // the flag was registered above
-		}
+	if err := cmd.Flags().MarkHidden("with-parent"); err != nil {
+		panic(err) // the flag was registered above
 	}
 	flags.log.register(cmd)
 	return cmd
@@ -133,17 +140,38 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 		}
 		defer health.close()
 	}
-	st, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*store.Store, error) {
-		return openStore(ctx, nc, at.cluster, log)
+	opened, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*workerStorage, error) {
+		return openWorkerStorage(ctx, nc, at, election.Config{Duration: flags.lease}, log)
 	})
-	if err != nil || st == nil {
+	if err != nil || opened == nil {
 		return err
 	}
+	defer opened.storage.close()
 	m := member{
-		id: id, subjects: subjects, cluster: at.cluster, slots: flags.slots, lease: flags.lease,
-		since: time.Now(), jobs: a.jobs, nc: nc, store: st, health: health, log: log,
+		id: id, subjects: subjects, slots: flags.slots, lease: opened.lease, election: opened.election,
+		since: time.Now(), jobs: a.jobs, nc: nc, store: opened.storage.store(), health: health, log: log,
 	}
 	return m.run(ctx)
+}
+
+// workerStorage is what a worker opens of storage.
+type workerStorage struct {
+	storage  storage
+	lease    election.Lease
+	election election.Config
+}
+
+func openWorkerStorage(ctx context.Context, nc *nats.Conn, at place, cfg election.Config, log *slog.Logger) (*workerStorage, error) {
+	s, err := openStorage(ctx, nc, at, 0, log)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := s.lease(ctx, &cfg)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return &workerStorage{s, lease, cfg}, nil
 }
 
 // keepToSlots lets Go's scheduler use one core more than there are slots, where
