@@ -82,7 +82,7 @@ var (
 // demo does what the command promises.
 func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log logFlags) (err error) {
 	s := &story{out: a.Out, began: time.Now(), silent: a.output == outputJSON}
-	s.title("%s %s, by %d worker processes and a NATS server on this machine", job.Name(), params, demoWorkers)
+	s.title("%s, by %d worker processes and a NATS server on this machine\n%s", job.Name(), demoWorkers, params)
 
 	var report demoReport
 	if err := a.demoCluster(ctx, s, job, params, log, &report); err != nil {
