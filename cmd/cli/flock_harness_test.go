@@ -12,55 +12,55 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 )
 
-// testFlock is a NATS server in the test's process and worker processes, which
-// are the test binary.
+// testFlock is a NATS server in the test's process, storage, and worker processes,
+// which are the test binary.
 type testFlock struct {
-	t     *testing.T
-	url   string // of the NATS server
-	trace string // a folder: what every process executed
+	t       *testing.T
+	url     string   // of the NATS server
+	cluster string   // its name
+	flags   []string // by which commands find storage
+	trace   string   // a folder: what every process executed
 	*flock.Flock
 }
+
+var testClusters atomic.Int64
+
+// newTestCluster returns a name that no other test has: storage may be shared.
+func newTestCluster() string { return fmt.Sprintf("test-%d", testClusters.Add(1)) }
 
 // flockPatience bounds each wait of a test: a loaded machine is slow.
 const flockPatience = 60 * time.Second
 
 // newTestFlock starts a flock whose workers have one slot each and get these
-// flags besides. When the test ends, so do all processes, and nothing is left.
-func newTestFlock(t *testing.T, workers int, flags ...string) *testFlock {
+// flags besides. When the test ends, so do all processes.
+func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *testFlock {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	ignore := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	at := on.start(t)
 	program, err := exec.LookPath("bellwether") // put there by testscript.Main
 	if err != nil {
 		t.Fatal(err)
 	}
 	output := newTestOutput(t)
-	f := &testFlock{t: t, url: server.URL(), trace: t.TempDir(), Flock: flock.New(flock.Config{
+	f := &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir()}
+	f.Flock = flock.New(flock.Config{
 		Program: program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, flags...),
-		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=test", "BELLWETHER_STORAGE=jetstream"},
+		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1"}, at.flags, flags),
+		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
 		Output:  output,
 		Log:     slog.New(slog.NewTextHandler(output, nil)),
-	})}
+	})
 	t.Cleanup(func() { f.Stop(30*time.Second, nil) })
 	if workers > 0 {
 		f.add(workers)
@@ -114,7 +114,7 @@ func (f *testFlock) until(what string, holds func() bool) {
 func (f *testFlock) ask(answer any, args ...string) (status int) {
 	f.t.Helper()
 	var out, errs bytes.Buffer
-	args = append(args, "-o", "json", "--nats", f.url, "--cluster", "test", "--timeout", "20s")
+	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--cluster", f.cluster, "--timeout", "20s"}, f.flags)
 	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
 	if out.Len() == 0 {
 		if status == 0 {

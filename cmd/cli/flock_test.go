@@ -19,10 +19,6 @@ const (
 
 var jobParams = []string{"n=4000", "width=10", "sleep=" + partitionTime.String()}
 
-// shortLease is for tests in which nobody is left who could notice a death, or
-// in which a leader must sleep for longer than its lease.
-const shortLease = 2 * time.Second
-
 // held is what a process' slot may have done that nobody has when it dies: its
 // reports come at least every 250 ms, and what it reports to a leader in the same
 // process is durable within a second and a bit.
@@ -32,187 +28,205 @@ const (
 )
 
 func TestWithoutTroubleNothingIsRepeated(t *testing.T) {
-	f := newTestFlock(t, workers)
-	got := f.finish(f.submit(jobParams...), jobParams...)
-	if len(got.Epochs) != 1 {
-		t.Errorf("epochs: got %v, want one", got.Epochs)
-	}
-	if got.Repeated > workers { // the last partitions may be run twice, to end sooner
-		t.Errorf("repeated: got %d partitions, want at most %d", got.Repeated, workers)
-	}
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		got := f.finish(f.submit(jobParams...), jobParams...)
+		if len(got.Epochs) != 1 {
+			t.Errorf("epochs: got %v, want one", got.Epochs)
+		}
+		if got.Repeated > workers { // the last partitions may be run twice, to end sooner
+			t.Errorf("repeated: got %d partitions, want at most %d", got.Repeated, workers)
+		}
+	})
 }
 
 func TestLeaderIsKilled(t *testing.T) {
-	f := newTestFlock(t, workers)
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/4)
-	leader := f.leader()
-	f.kill(f.process(leader.PID))
-	got := f.finish(id, jobParams...)
-	if len(got.Epochs) < 2 {
-		t.Errorf("epochs: got %v, want at least two", got.Epochs)
-	}
-	if got.Repeated > heldByLeader {
-		t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByLeader)
-	}
-	if n := f.repeatedBy(leader.PID); n > workers {
-		t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
-	}
-	f.awaitChange("died")
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/4)
+		leader := f.leader()
+		f.kill(f.process(leader.PID))
+		got := f.finish(id, jobParams...)
+		if len(got.Epochs) < 2 {
+			t.Errorf("epochs: got %v, want at least two", got.Epochs)
+		}
+		if got.Repeated > heldByLeader {
+			t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByLeader)
+		}
+		if n := f.repeatedBy(leader.PID); n > workers {
+			t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
+		}
+		f.awaitChange("died")
+	})
 }
 
 func TestFollowerIsKilled(t *testing.T) {
-	f := newTestFlock(t, workers)
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/4)
-	victim := f.others(f.leader().PID)[0]
-	f.kill(victim)
-	got := f.finish(id, jobParams...)
-	if len(got.Epochs) != 1 {
-		t.Errorf("epochs: got %v, want one", got.Epochs)
-	}
-	if got.Repeated > heldByFollower {
-		t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByFollower)
-	}
-	if n := f.repeatedBy(victim.PID()); n > workers {
-		t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
-	}
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/4)
+		victim := f.others(f.leader().PID)[0]
+		f.kill(victim)
+		got := f.finish(id, jobParams...)
+		if len(got.Epochs) != 1 {
+			t.Errorf("epochs: got %v, want one", got.Epochs)
+		}
+		if got.Repeated > heldByFollower {
+			t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByFollower)
+		}
+		if n := f.repeatedBy(victim.PID()); n > workers {
+			t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
+		}
+	})
 }
 
 func TestAllWorkersButOneAreKilled(t *testing.T) {
-	f := newTestFlock(t, workers)
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/4)
-	leader := f.leader().PID
-	survivor := f.others(leader)[0]
-	for _, p := range f.others(survivor.PID()) {
-		p.Kill()
-	}
-	f.finish(id, jobParams...)
-	if n := f.repeatedBy(f.pidsBut(survivor)...); n > 0 {
-		t.Errorf("the survivor executed %d partitions twice", n)
-	}
-	if got := f.leader().PID; got != survivor.PID() {
-		t.Errorf("process %d leads, want the survivor, %d", got, survivor.PID())
-	}
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/4)
+		leader := f.leader().PID
+		survivor := f.others(leader)[0]
+		for _, p := range f.others(survivor.PID()) {
+			p.Kill()
+		}
+		f.finish(id, jobParams...)
+		if n := f.repeatedBy(f.pidsBut(survivor)...); n > 0 {
+			t.Errorf("the survivor executed %d partitions twice", n)
+		}
+		if got := f.leader().PID; got != survivor.PID() {
+			t.Errorf("process %d leads, want the survivor, %d", got, survivor.PID())
+		}
+	})
 }
 
 func TestAllWorkersAreKilled(t *testing.T) {
-	f := newTestFlock(t, workers, "--lease", shortLease.String())
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/2)
-	var dead []int
-	for _, p := range f.Running() {
-		p.Kill()
-		dead = append(dead, p.PID())
-	}
-	f.until("all are dead", func() bool { return len(f.Running()) == 0 })
-	var checkpoint statusAnswer
-	f.do(&checkpoint, "status", id)
-	if checkpoint.Live || checkpoint.State != "running" {
-		t.Errorf("with all workers dead, status says live=%t, state=%s", checkpoint.Live, checkpoint.State)
-	}
-
-	f.add(workers)
-	got := f.finish(id, jobParams...)
-	if len(got.Epochs) < 2 {
-		t.Errorf("epochs: got %v, want at least two", got.Epochs)
-	}
-	executed := uint64(0)
-	for pid, trace := range f.executions() {
-		if !slices.Contains(dead, pid) {
-			executed += uint64(len(trace))
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/2)
+		var dead []int
+		for _, p := range f.Running() {
+			p.Kill()
+			dead = append(dead, p.PID())
 		}
-	}
-	if least := partitions - checkpoint.Done; executed < least || executed > least+workers {
-		t.Errorf("the new workers executed %d partitions, the checkpoint lacked %d", executed, least)
-	}
+		f.until("all are dead", func() bool { return len(f.Running()) == 0 })
+		var checkpoint statusAnswer
+		f.do(&checkpoint, "status", id)
+		if checkpoint.Live || checkpoint.State != "running" {
+			t.Errorf("with all workers dead, status says live=%t, state=%s", checkpoint.Live, checkpoint.State)
+		}
+
+		f.add(workers)
+		got := f.finish(id, jobParams...)
+		if len(got.Epochs) < 2 {
+			t.Errorf("epochs: got %v, want at least two", got.Epochs)
+		}
+		executed := uint64(0)
+		for pid, trace := range f.executions() {
+			if !slices.Contains(dead, pid) {
+				executed += uint64(len(trace))
+			}
+		}
+		if least := partitions - checkpoint.Done; executed < least || executed > least+workers {
+			t.Errorf("the new workers executed %d partitions, the checkpoint lacked %d", executed, least)
+		}
+	})
 }
 
 func TestAllWorkersAreTerminated(t *testing.T) {
-	f := newTestFlock(t, workers)
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/4)
-	old := f.Running()
-	for _, p := range old {
-		p.Signal(syscall.SIGTERM)
-	}
-	for _, p := range old {
-		if err := p.Err(); err != nil {
-			t.Errorf("%s ended with %v", p.Name(), err)
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/4)
+		old := f.Running()
+		for _, p := range old {
+			p.Signal(syscall.SIGTERM)
 		}
-	}
-	f.add(workers)
-	got := f.finish(id, jobParams...)
-	if got.Repeated > workers {
-		t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
-	}
-	if n := f.repeatedBy(); n > workers {
-		t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
-	}
+		for _, p := range old {
+			if err := p.Err(); err != nil {
+				t.Errorf("%s ended with %v", p.Name(), err)
+			}
+		}
+		f.add(workers)
+		got := f.finish(id, jobParams...)
+		if got.Repeated > workers {
+			t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
+		}
+		if n := f.repeatedBy(); n > workers {
+			t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
+		}
+	})
 }
 
 func TestLeaderIsTerminated(t *testing.T) {
-	f := newTestFlock(t, workers)
-	id := f.submit(jobParams...)
-	f.awaitDone(id, partitions/4)
-	leader := f.process(f.leader().PID)
-	leader.Signal(syscall.SIGTERM)
-	if err := leader.Err(); err != nil {
-		t.Errorf("the leader ended with %v", err)
-	}
-	got := f.finish(id, jobParams...)
-	if len(got.Epochs) != 2 {
-		t.Errorf("epochs: got %v, want two", got.Epochs)
-	}
-	if got.Repeated > workers {
-		t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
-	}
-	if n := f.repeatedBy(); n > workers {
-		t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
-	}
-	f.awaitChange("handover")
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers)
+		id := f.submit(jobParams...)
+		f.awaitDone(id, partitions/4)
+		leader := f.process(f.leader().PID)
+		leader.Signal(syscall.SIGTERM)
+		if err := leader.Err(); err != nil {
+			t.Errorf("the leader ended with %v", err)
+		}
+		got := f.finish(id, jobParams...)
+		if len(got.Epochs) != 2 {
+			t.Errorf("epochs: got %v, want two", got.Epochs)
+		}
+		if got.Repeated > workers {
+			t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
+		}
+		if n := f.repeatedBy(); n > workers {
+			t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
+		}
+		f.awaitChange("handover")
+	})
 }
 
 func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
-	f := newTestFlock(t, workers, "--lease", shortLease.String())
-	long := []string{"n=4000", "width=1", "sleep=10ms"} // 10 s
-	id := f.submit(long...)
-	f.awaitDone(id, 400)
-	before := f.leader()
-	sleeper := f.process(before.PID)
-	stopped := time.Now()
-	sleeper.Signal(syscall.SIGSTOP)
-	f.until("another leads", func() bool {
-		var now leaderAnswer
-		return f.ask(&now, "leader") == 0 && now.Epoch > before.Epoch
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
+		long := []string{"n=4000", "width=1", "sleep=10ms"} // 10 s
+		id := f.submit(long...)
+		f.awaitDone(id, 400)
+		before := f.leader()
+		sleeper := f.process(before.PID)
+		stopped := time.Now()
+		sleeper.Signal(syscall.SIGSTOP)
+		f.until("another leads", func() bool {
+			var now leaderAnswer
+			return f.ask(&now, "leader") == 0 && now.Epoch > before.Epoch
+		})
+		time.Sleep(time.Until(stopped.Add(on.shortLease + 2*time.Second))) // what is tested: it sleeps for so long
+		sleeper.Signal(syscall.SIGCONT)
+		f.awaitWorkers(workers)
+		if now := f.leader(); now.PID == before.PID && now.Epoch == before.Epoch {
+			t.Errorf("the sleeper still leads under epoch %d", now.Epoch)
+		}
+		got := f.finish(id, long...)
+		if len(got.Epochs) < 2 {
+			t.Errorf("epochs: got %v, want at least two", got.Epochs)
+		}
+		select {
+		case <-sleeper.Ended():
+			t.Error("the sleeper's process has ended")
+		default:
+		}
 	})
-	time.Sleep(time.Until(stopped.Add(2 * shortLease))) // what is tested: it sleeps for so long
-	sleeper.Signal(syscall.SIGCONT)
-	f.awaitWorkers(workers)
-	if now := f.leader(); now.PID == before.PID && now.Epoch == before.Epoch {
-		t.Errorf("the sleeper still leads under epoch %d", now.Epoch)
-	}
-	got := f.finish(id, long...)
-	if len(got.Epochs) < 2 {
-		t.Errorf("epochs: got %v, want at least two", got.Epochs)
-	}
-	select {
-	case <-sleeper.Ended():
-		t.Error("the sleeper's process has ended")
-	default:
-	}
 }
 
 func TestStepDown(t *testing.T) {
-	f := newTestFlock(t, 2)
-	before := f.leader()
-	var after leaderAnswer
-	f.do(&after, "leader", "step-down")
-	if after.Epoch <= before.Epoch || after.Worker == before.Worker {
-		t.Errorf("after stepping down: got %+v, before it was %+v", after, before)
-	}
-	f.awaitWorkers(2)
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		f := newTestFlock(t, on, 2)
+		before := f.leader()
+		var after leaderAnswer
+		f.do(&after, "leader", "step-down")
+		if after.Epoch <= before.Epoch || after.Worker == before.Worker {
+			t.Errorf("after stepping down: got %+v, before it was %+v", after, before)
+		}
+		f.awaitWorkers(2)
+	})
 }
 
 // awaitChange waits until the history's last change of leader has this cause.

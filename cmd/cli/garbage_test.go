@@ -16,13 +16,13 @@ import (
 // TestGarbageOnEverySubject speaks nonsense to everyone while a job runs. All of
 // it is refused, and nothing is lost.
 func TestGarbageOnEverySubject(t *testing.T) {
-	f := newTestFlock(t, workers)
+	f := newTestFlock(t, onJetStream, workers)
 	nc, err := nats.Connect(f.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	subjects, err := wire.NewSubjects("test")
+	subjects, err := wire.NewSubjects(f.cluster)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // TestHealth asks a worker how it is while there is no NATS server, once there is
 // one, and never again after it has stopped.
 func TestHealth(t *testing.T) {
-	f := newTestFlock(t, 0)
+	f := newTestFlock(t, onJetStream, 0)
 	output := newTestOutput(t)
 	lonely := startWorker(t, output, "--nats", "nats://127.0.0.1:1")
 	address := output.await(regexp.MustCompile(`msg="Serving health".* address=(\S+)`))

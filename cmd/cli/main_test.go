@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
@@ -21,11 +23,24 @@ import (
 // TestMain makes the test binary the program under test as well: a program with a
 // job of its own besides built-in ones.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
 			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
 		},
 	})
+}
+
+// tests also stops the Azurite that they share, and looks for goroutines that
+// they left behind.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	code := m.M.Run()
+	if err := errors.Join(azuritetest.Stop(), goleak.Find()); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // squares is the job of the tests: the sum of the squares below n. It can be slow

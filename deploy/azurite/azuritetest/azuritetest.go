@@ -61,6 +61,14 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 // say: they wait, for leases and messages to expire, more than they compute.
 const atOnce = "16"
 
+// Stop stops the package's Azurite, if there is one: see [Main].
+func Stop() error {
+	if shared.server == nil {
+		return nil
+	}
+	return shared.server.Stop()
+}
+
 // Main wraps a package's tests, for goleak.VerifyTestMain among others: it lets
 // many run at once, and stops the server after they have run.
 func Main(m *testing.M) interface{ Run() int } { return main{m} }
@@ -76,10 +84,7 @@ func (m main) Run() int {
 		}
 	}
 	code := m.M.Run()
-	if shared.server == nil {
-		return code
-	}
-	if err := shared.server.Stop(); err != nil {
+	if err := Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}

@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+)
+
+// testStorage is a kind of storage that flocks are tested on.
+type testStorage struct {
+	name string
+	// shortLease is for tests in which nobody is left who could notice a death, or
+	// in which a leader must sleep for longer than its lease.
+	shortLease time.Duration
+	start      func(t *testing.T) testGround
+}
+
+// testGround is a NATS server, and the flags by which storage is found.
+type testGround struct {
+	nats  string
+	flags []string
+}
+
+var (
+	onJetStream = testStorage{"jetstream", 2 * time.Second, func(t *testing.T) testGround {
+		server, err := embedded.Start(embedded.Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Shutdown)
+		return testGround{server.URL(), []string{"--storage", "jetstream"}}
+	}}
+
+	// Azure's leases last for 15 s at least. The NATS server has no JetStream.
+	onAzure = testStorage{"azure", 15 * time.Second, func(t *testing.T) testGround {
+		connection := azuritetest.Server(t).ConnectionString()
+		return testGround{startServer(t, server.Options{}), azureAt(t, connection)}
+	}}
+)
+
+// azureAt is the flags for storage in the account of a connection string.
+func azureAt(t *testing.T, connection string) []string {
+	return []string{"--storage", "azure", "--azure-connection-file", newFile(t, "connection", []byte(connection))}
+}
+
+// onEachStorage runs a test on each kind of storage, beside other tests: they wait
+// more than they compute.
+func onEachStorage(t *testing.T, test func(t *testing.T, on testStorage)) {
+	t.Parallel()
+	for _, on := range []testStorage{onJetStream, onAzure} {
+		t.Run(on.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, on)
+		})
+	}
+}
