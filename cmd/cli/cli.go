@@ -119,7 +119,7 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(cluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
-		a.cancelCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
+		a.cancelCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
 	add(flock, a.devCommand(), a.workerCommand())
 	if _, err := a.job(demoJob); err == nil {
 		add(flock, a.demoCommand())

@@ -14,7 +14,7 @@
 //	watch, result       the same
 //	cancel, workers,    the leader alone
 //	leader
-//	history             storage
+//	history, requeue    storage
 //	worker              everything: election, worker and, where elected, coordinator
 //	dev, demo           a NATS server in this process and worker processes
 //

@@ -13,14 +13,22 @@ import (
 )
 
 func (a *app) listCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "list",
-		Aliases:           []string{"ls"},
-		Short:             "List the cluster's jobs, the newest last",
-		Args:              takes(0, 0),
-		RunE:              a.onStorage(a.list),
+	var poison bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the cluster's jobs, the newest last",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if poison {
+				return a.onStorage(a.poison)(cmd, args)
+			}
+			return a.onStorage(a.list)(cmd, args)
+		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	cmd.Flags().BoolVar(&poison, "poison", false, "list the submissions that were put aside instead, and why: 'requeue' puts them back")
+	return cmd
 }
 
 func (a *app) list(ctx context.Context, c *cluster) error {
