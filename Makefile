@@ -20,8 +20,12 @@ build: ## build bin/bellwether
 	$(GO) build -o bin/bellwether ./cmd/bellwether
 
 .PHONY: demo
-demo: build ## the main job: 4 worker processes, the leader killed half-way, the same bytes
-	bin/bellwether demo
+demo: build ## the main job: 4 worker processes, the leader killed half-way, the same bytes (STORAGE=azure: on Azurite)
+	bin/bellwether demo$(if $(STORAGE), --storage $(STORAGE))
+
+.PHONY: azurite
+azurite: ## run Azurite, which stands in for Azure Storage, until Ctrl-C
+	$(GO) run ./deploy/azurite/run
 
 .PHONY: test
 test: ## all tests, with the race detector

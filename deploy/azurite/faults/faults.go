@@ -1,10 +1,12 @@
 // Package faults does to requests on their way to Azure Storage what networks and
 // storage do: it delays them, resets their connection, answers in storage's place,
 // and loses answers after the request had its effect. It works inside a process,
-// as the transport of an account, and between processes, as a proxy.
+// as the transport of an account, and between processes, as a proxy. A [Link] does
+// the like to TCP connections.
 package faults
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +46,14 @@ type Transport struct {
 	queueHost string
 	base      *http.Transport
 
-	mu     sync.Mutex
-	decide Decide
+	mu      sync.Mutex
+	decide  Decide
+	observe Observe
 }
+
+// Observe is told of a request that storage answered, whatever becomes of the
+// answer. It may be called from several goroutines.
+type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
 // New returns a transport without faults. The URL of the account's queues is how
 // it tells them from blobs.
@@ -65,6 +72,13 @@ func (t *Transport) Set(decide Decide) {
 	t.decide = decide
 }
 
+// SetObserver replaces what observes; nil ends it.
+func (t *Transport) SetObserver(observe Observe) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.observe = observe
+}
+
 // Close closes the connections that are idle.
 func (t *Transport) Close() { t.base.CloseIdleConnections() }
 
@@ -73,7 +87,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) { return t.Round
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	fault := t.faultOf(r)
+	kind, fault := t.faultOf(r)
 	if err := wait(r, fault.Delay); err != nil {
 		return nil, err
 	}
@@ -85,7 +99,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return answer(r, fault), nil
 	}
-	resp, err := t.base.RoundTrip(r)
+	resp, err := t.send(kind, r)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +114,28 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = &cut{resp.Body, resp.ContentLength / 2}
 	}
 	return resp, nil
+}
+
+// send sends a request on, and tells who observes.
+func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	observe := t.observe
+	t.mu.Unlock()
+	if observe == nil || r.Body == nil {
+		return t.base.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	closeBody(r)
+	if err != nil {
+		return nil, err
+	}
+	copied := r.Clone(r.Context())
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	resp, err := t.base.RoundTrip(copied)
+	if err == nil {
+		observe(kind, r, body, resp)
+	}
+	return resp, err
 }
 
 // cut is a body whose connection is reset after so many bytes.
@@ -117,18 +153,19 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *Transport) faultOf(r *http.Request) Fault {
+func (t *Transport) faultOf(r *http.Request) (account.Kind, Fault) {
 	t.mu.Lock()
 	decide := t.decide
 	t.mu.Unlock()
-	if decide == nil {
-		return Fault{}
-	}
 	service := account.Blob
 	if r.URL.Host == t.queueHost {
 		service = account.Queue
 	}
-	return decide(account.Classify(service, r), r)
+	kind := account.Classify(service, r)
+	if decide == nil {
+		return kind, Fault{}
+	}
+	return kind, decide(kind, r)
 }
 
 func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNRESET) }
