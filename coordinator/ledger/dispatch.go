@@ -48,7 +48,7 @@ func (l *Ledger) giveNext(w *worker) bool {
 		if !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
 			continue
 		}
-		if best == nil && !l.wants(w, j.spec.Priority) {
+		if best == nil && !l.wants(w, j) {
 			return false // and less so of jobs that come later
 		}
 		best = j
@@ -60,12 +60,15 @@ func (l *Ledger) giveNext(w *worker) bool {
 	return true
 }
 
-// wants reports whether a worker should have more jobs of a priority: until every
-// slot has enough to outlast the horizon, of that priority and higher ones.
-func (l *Ledger) wants(w *worker, priority int) bool {
+// wants reports whether a worker should have more of a job: until every slot has
+// enough to outlast the horizon, of that priority and higher ones. Where others
+// have less urgent work to do, it leaves them their share: they do not come to
+// help as long as they have any.
+func (l *Ledger) wants(w *worker, j *job) bool {
 	if len(w.held) >= maxSpans {
 		return false
 	}
+	priority := j.spec.Priority
 	spans, ahead := 0, time.Duration(0)
 	for _, h := range w.held {
 		if h.job.spec.Priority >= priority {
@@ -74,8 +77,14 @@ func (l *Ledger) wants(w *worker, priority int) bool {
 			ahead = min(ahead+d, time.Hour)
 		}
 	}
+	enough := l.horizon()
+	if least := l.jobs[len(l.jobs)-1]; least.spec.Priority < priority && len(least.held) > 0 {
+		if speed := speedOf(w.part(j)); speed > 0 {
+			enough = min(enough, duration(float64(j.waiting())/speed/float64(max(1, l.slots))))
+		}
+	}
 	return spans < spansPerSlot*w.slots ||
-		spans < maxSpansPerSlot*w.slots && ahead < min(l.horizon()*time.Duration(w.slots), time.Hour)
+		spans < maxSpansPerSlot*w.slots && ahead < min(enough*time.Duration(w.slots), time.Hour)
 }
 
 // leaves reports whether a worker whose slots all have work should leave the last
