@@ -7,6 +7,7 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -129,7 +130,7 @@ func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, er
 	if err != nil {
 		return nil, err
 	}
-	copied := r.Clone(r.Context())
+	copied := r.Clone(context.WithoutCancel(r.Context())) // or what has its effect might go unobserved
 	copied.Body = io.NopCloser(bytes.NewReader(body))
 	resp, err := t.base.RoundTrip(copied)
 	if err == nil {

@@ -1,0 +1,304 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
+)
+
+// faultyFlock is a flock whose workers run in the test's process and reach Azurite
+// through a proxy, and NATS over a link each, that injure what goes through.
+type faultyFlock struct {
+	*testFlock
+	storage *faults.Transport // what is done to requests
+	blobs   *faults.Link      // and to connections, those for blobs and
+	queues  *faults.Link      // those for queues
+	faulty  []string          // the flags by which storage is found that way
+	members []*inProcess
+	writes  manifestWrites
+}
+
+// inProcess is a worker in the test's process.
+type inProcess struct {
+	id   string
+	nats *faults.Link
+}
+
+// newFaultyFlock starts three workers.
+func newFaultyFlock(t *testing.T) *faultyFlock {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	at := onAzure.start(t)
+	f := &faultyFlock{testFlock: &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir()}}
+	azurites := azuritetest.Server(t)
+	var err error
+	if f.storage, err = faults.New(azurites.QueueURL()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.storage.Close)
+	f.storage.SetObserver(f.writes.observe)
+	f.blobs, f.queues = f.proxy(azurites.BlobURL()), f.proxy(azurites.QueueURL())
+	f.faulty = azureAt(t, azurite.ConnectionString(
+		"http://"+f.blobs.Address()+"/"+azurite.AccountName, "http://"+f.queues.Address()+"/"+azurite.AccountName))
+	return f
+}
+
+// proxy is a link to a proxy of one of storage's endpoints.
+func (f *faultyFlock) proxy(endpoint string) *faults.Link {
+	f.t.Helper()
+	handler, err := f.storage.Proxy(endpoint)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	proxy := httptest.NewServer(handler)
+	f.t.Cleanup(proxy.Close)
+	return f.link(proxy.URL)
+}
+
+func (f *faultyFlock) link(to string) *faults.Link {
+	f.t.Helper()
+	u, err := url.Parse(to)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	link, err := faults.NewLink(u.Host)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = link.Close() })
+	return link
+}
+
+var selfForm = regexp.MustCompile(`self=([a-z0-9-]+)`)
+
+// join starts workers, and waits for nothing.
+func (f *faultyFlock) join(n int) {
+	f.t.Helper()
+	for range n {
+		m := &inProcess{nats: f.link(f.url)}
+		output := newTestOutput(f.t)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan int, 1)
+		go func() {
+			ended <- cli.Run(ctx, append([]string{
+				"worker", "--slots", "1", "--nats", "nats://" + m.nats.Address(), "--cluster", f.cluster,
+			}, f.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
+		}()
+		f.t.Cleanup(func() { // before links and proxies are closed
+			stop()
+			if status := <-ended; status != 0 {
+				f.t.Errorf("a worker ended with status %d", status)
+			}
+		})
+		m.id = output.await(selfForm)
+		f.members = append(f.members, m)
+	}
+}
+
+func (f *faultyFlock) member(id string) *inProcess {
+	f.t.Helper()
+	for _, m := range f.members {
+		if m.id == id {
+			return m
+		}
+	}
+	f.t.Fatalf("nobody is called %s", id)
+	return nil
+}
+
+// awaitLeaderAfter waits until somebody leads under a higher epoch.
+func (f *faultyFlock) awaitLeaderAfter(epoch uint64) {
+	f.t.Helper()
+	f.until(fmt.Sprintf("somebody leads after epoch %d", epoch), func() bool {
+		var now leaderAnswer
+		return f.ask(&now, "leader") == 0 && now.Epoch > epoch
+	})
+}
+
+// manifestWrites are the writes of manifests that succeeded.
+type manifestWrites struct {
+	mu   sync.Mutex
+	list []manifestWrite
+}
+
+type manifestWrite struct {
+	key        string
+	over, etag string
+	body       []byte
+}
+
+func (w *manifestWrites) observe(kind account.Kind, r *http.Request, body []byte, answer *http.Response) {
+	_, key, found := strings.Cut(r.URL.Path, "/manifest/")
+	if kind != account.PutBlob || !found || answer.StatusCode != http.StatusCreated {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, manifestWrite{"manifest/" + key, r.Header.Get("If-Match"), answer.Header.Get("ETag"), body})
+}
+
+// check follows each manifest from its first version to its last: once an epoch
+// has written, no lower one does.
+func (w *manifestWrites) check(t *testing.T, id string) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	blobs := memory.NewBlobs()
+	read := store.New(blobs, nil)
+	next := make(map[string]manifestWrite)
+	for _, write := range w.list {
+		if _, twice := next[write.over]; twice {
+			t.Errorf("version %q was replaced twice", write.over)
+		}
+		next[write.over] = write
+	}
+	var last store.Manifest
+	n := 0
+	for write, found := next[""]; found; write, found = next[write.etag] {
+		n++
+		if _, err := blobs.Put(t.Context(), write.key, write.body, store.Always); err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := read.Manifest(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Epoch < last.Epoch || m.Sequence != last.Sequence+1 {
+			t.Errorf("epoch %d wrote sequence %d over epoch %d's sequence %d", m.Epoch, m.Sequence, last.Epoch, last.Sequence)
+		}
+		last = m
+	}
+	if n == 0 || n != len(w.list) {
+		t.Errorf("%d manifests were written, %d of them follow one another", len(w.list), n)
+	}
+}
+
+// sometimes lets a fault happen to one request in three, of these kinds if any is
+// named.
+func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.Decide {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var mu sync.Mutex
+	chance := rand.New(rand.NewPCG(seed, 0))
+	always := faults.Always(fault, kinds...)
+	return func(kind account.Kind, r *http.Request) faults.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if chance.IntN(3) > 0 {
+			return faults.Fault{}
+		}
+		return always(kind, r)
+	}
+}
+
+// faultyParams are those of a job that three workers need 6 s for.
+var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
+
+// TestWithFaultyStorage changes leaders twice while storage is unreliable: by a
+// handover, and by cutting the leader off from NATS.
+func TestWithFaultyStorage(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]func(t *testing.T) faults.Decide{
+		"slow":        func(*testing.T) faults.Decide { return faults.Always(faults.Fault{Delay: 2 * time.Second}) },
+		"reset":       func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{Reset: true}) },
+		"lost answer": func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{LoseAnswer: true}) },
+		"500": func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 500, Code: "InternalError"})
+		},
+		"503": func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 1})
+		},
+		"429": func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 1})
+		},
+		"412": func(t *testing.T) faults.Decide {
+			refuse := sometimes(t, faults.Fault{Status: 412, Code: "ConditionNotMet"})
+			return func(kind account.Kind, r *http.Request) faults.Fault {
+				if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") == "" {
+					return faults.Fault{}
+				}
+				return refuse(kind, r)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFaultyFlock(t)
+			f.storage.Set(decide(t))
+			f.join(3)
+			id := f.submit(faultyParams...)
+			f.awaitDone(id, 30)
+			var next leaderAnswer
+			if status := f.ask(&next, "leader", "step-down"); status != 0 {
+				t.Logf("step-down: status %d", status) // its answer comes late where storage is slow
+			}
+			f.awaitDone(id, 200)
+			before := f.leader()
+			cut := f.member(before.Worker)
+			cut.nats.Stall()
+			cut.nats.Reset()
+			f.awaitLeaderAfter(before.Epoch)
+			cut.nats.Resume()
+			got := f.finish(id, faultyParams...)
+			f.storage.Set(nil)
+			t.Logf("epochs %v, %d partitions repeated", got.Epochs, got.Repeated)
+			f.writes.check(t, id)
+		})
+	}
+}
+
+// TestStorageIsOut has storage away for longer than the lease: nobody leads then,
+// commands and logs say why, and all goes on when it is back.
+func TestStorageIsOut(t *testing.T) {
+	t.Parallel()
+	f := newFaultyFlock(t)
+	f.join(3)
+	id := f.submit(faultyParams...)
+	f.awaitDone(id, 50)
+	before := f.leader()
+	f.blobs.Stall()
+	f.queues.Stall()
+
+	var out, errs bytes.Buffer
+	args := append([]string{"status", id, "--nats", f.url, "--cluster", f.cluster, "--timeout", "1s"}, f.faulty...)
+	begun := time.Now()
+	status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
+	if status != 3 || !strings.Contains(errs.String(), "storage of cluster "+f.cluster+" does not answer") {
+		t.Errorf("status: %d, %s%s", status, out.Bytes(), errs.Bytes())
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("status took %v to say so", took)
+	}
+	f.until("nobody leads", func() bool {
+		var now leaderAnswer
+		return f.ask(&now, "leader", "--timeout", "1s") == 3
+	})
+	f.blobs.Resume()
+	f.queues.Resume()
+	got := f.finish(id, faultyParams...)
+	if last := got.Epochs[len(got.Epochs)-1]; last <= before.Epoch {
+		t.Errorf("epochs: got %v, want one after %d", got.Epochs, before.Epoch)
+	}
+	f.writes.check(t, id)
+}
