@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
@@ -24,22 +26,47 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		cli.Main(known()...)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := azuritetest.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 func known() []jobs.Job {
 	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)}
 }
 
-// fleet is a NATS server and worker processes.
+// fleet is a NATS server, storage, and worker processes.
 type fleet struct {
-	b   *testing.B
-	url string
+	b     *testing.B
+	url   string
+	flags []string // by which storage is found
 	*flock.Flock
 }
 
-// startFleet starts that many workers of one slot each, which end with the benchmark.
+// startFleet starts that many workers of one slot each, on JetStream. They end with
+// the benchmark.
 func startFleet(b *testing.B, workers int, replace bool) *fleet {
+	b.Helper()
+	return startFleetOn(b, onJetStream(b), workers, replace)
+}
+
+// onJetStream is the flags for storage on the NATS server.
+func onJetStream(*testing.B) []string { return []string{"--storage", "jetstream"} }
+
+// onAzurite is the flags for storage on an Azurite that all benchmarks share.
+func onAzurite(b *testing.B) []string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "connection")
+	if err := os.WriteFile(file, []byte(azuritetest.Server(b).ConnectionString()), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return []string{"--storage", "azure", "--azure-connection-file", file}
+}
+
+func startFleetOn(b *testing.B, storage []string, workers int, replace bool) *fleet {
 	b.Helper()
 	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
 	if err != nil {
@@ -50,12 +77,13 @@ func startFleet(b *testing.B, workers int, replace bool) *fleet {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &fleet{b: b, url: server.URL(), Flock: flock.New(flock.Config{
+	f := &fleet{b: b, url: server.URL(), flags: append(storage, "--cluster", fmt.Sprintf("bench-%d", time.Now().UnixNano()))}
+	f.Flock = flock.New(flock.Config{
 		Program: program,
-		Args:    []string{"worker", "--with-parent", "--slots", "1"},
-		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=bench"},
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, f.flags...),
+		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL()},
 		Replace: replace,
-	})}
+	})
 	b.Cleanup(func() { f.Stop(30*time.Second, nil) })
 	for range workers {
 		if _, err := f.Add(); err != nil {
@@ -69,7 +97,7 @@ func startFleet(b *testing.B, workers int, replace bool) *fleet {
 // ask runs a command and decodes what it prints.
 func (f *fleet) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
-	args = append(args, "-o", "json", "--nats", f.url, "--cluster", "bench", "--timeout", "30s")
+	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--timeout", "30s"}, f.flags)
 	status := cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, known()...)
 	if status != 0 {
 		return fmt.Errorf("%v: status %d: %s", args, status, errs.Bytes())

@@ -23,7 +23,7 @@ func BenchmarkOverhead(b *testing.B) {
 	f := startFleet(b, 2, false)
 	for _, partitions := range []uint64{1_000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(partitions), func(b *testing.B) {
-			f := &fleet{b: b, url: f.url, Flock: f.Flock}
+			f := &fleet{b: b, url: f.url, flags: f.flags, Flock: f.Flock}
 			var ratios []float64
 			var loops, fleets []time.Duration
 			for b.Loop() {

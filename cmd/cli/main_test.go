@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
+	if err := azuritetest.AtOnce(4); err != nil { // they sleep more than they compute
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.M.Run()
 	if err := errors.Join(azuritetest.Stop(), goleak.Find()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -57,9 +58,19 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	return server
 }
 
-// atOnce is how many parallel tests run at once, where the command line does not
-// say: they wait, for leases and messages to expire, more than they compute.
-const atOnce = "16"
+// atOnce is how many parallel tests of a storage driver run at once: they wait,
+// for leases and messages to expire, more than they compute.
+const atOnce = 16
+
+// AtOnce lets so many parallel tests run at once, where the command line does not
+// say how many. It parses the flags.
+func AtOnce(n int) error {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		return f.Value.Set(strconv.Itoa(n))
+	}
+	return nil
+}
 
 // Stop stops the package's Azurite, if there is one: see [Main].
 func Stop() error {
@@ -76,12 +87,9 @@ func Main(m *testing.M) interface{ Run() int } { return main{m} }
 type main struct{ *testing.M }
 
 func (m main) Run() int {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set(atOnce); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
+	if err := AtOnce(atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	code := m.M.Run()
 	if err := Stop(); err != nil {
