@@ -253,14 +253,20 @@ func (f *testFlock) finish(id string, params ...string) outcomeAnswer {
 	return got
 }
 
-// executions counts, per process, how often it executed each partition.
-func (f *testFlock) executions() map[int]map[uint64]int {
+// execution is one execution of a partition.
+type execution struct {
+	partition uint64
+	at        time.Time // when it ended
+}
+
+// traces is what each process executed, in order.
+func (f *testFlock) traces() map[int][]execution {
 	f.t.Helper()
 	files, err := filepath.Glob(filepath.Join(f.trace, "*"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	all := make(map[int]map[uint64]int)
+	all := make(map[int][]execution)
 	for _, name := range files {
 		pid, err := strconv.Atoi(filepath.Base(name))
 		if err != nil {
@@ -270,13 +276,30 @@ func (f *testFlock) executions() map[int]map[uint64]int {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		all[pid] = make(map[uint64]int)
+		all[pid] = nil
 		for line := range strings.Lines(string(data)) {
-			partition, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
-			if err != nil {
-				f.t.Fatalf("trace of process %d: %v", pid, err)
+			var (
+				e     execution
+				nanos int64
+			)
+			if _, err := fmt.Sscan(line, &e.partition, &nanos); err != nil {
+				f.t.Fatalf("trace of process %d: %v in %q", pid, err, line)
 			}
-			all[pid][partition]++
+			e.at = time.Unix(0, nanos)
+			all[pid] = append(all[pid], e)
+		}
+	}
+	return all
+}
+
+// executions counts, per process, how often it executed each partition.
+func (f *testFlock) executions() map[int]map[uint64]int {
+	f.t.Helper()
+	all := make(map[int]map[uint64]int)
+	for pid, trace := range f.traces() {
+		all[pid] = make(map[uint64]int)
+		for _, e := range trace {
+			all[pid][e.partition]++
 		}
 	}
 	return all

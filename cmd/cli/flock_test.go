@@ -184,6 +184,50 @@ func TestLeaderIsTerminated(t *testing.T) {
 	})
 }
 
+// TestHandoverLeavesNoGap compares what the others do in the second before a
+// leader is told to stop and in the second after.
+func TestHandoverLeavesNoGap(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, on testStorage) {
+		const handovers = 3
+		f := newTestFlock(t, on, handovers+2)
+		long := []string{"n=1000000", "width=100", "sleep=5ms"}
+		id := f.submit(long...)
+		var stopped []time.Time
+		leaders := make(map[int]bool)
+		for range handovers {
+			time.Sleep(1200 * time.Millisecond) // what is tested: a second without trouble, and a bit
+			leader := f.process(f.leader().PID)
+			leaders[leader.PID()] = true
+			stopped = append(stopped, time.Now())
+			leader.Signal(syscall.SIGTERM)
+			<-leader.Ended()
+		}
+		time.Sleep(1200 * time.Millisecond) // the same
+		var cancelled struct{}
+		f.do(&cancelled, "cancel", id)
+		rate := func(from time.Time) (n int) {
+			for pid, trace := range f.traces() {
+				for _, e := range trace {
+					if !leaders[pid] && !e.at.Before(from) && e.at.Before(from.Add(time.Second)) {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		var ratios []float64
+		for _, at := range stopped {
+			before, after := rate(at.Add(-time.Second)), rate(at)
+			t.Logf("%d partitions in the second before, %d in the second after", before, after)
+			ratios = append(ratios, float64(after)/float64(before))
+		}
+		slices.Sort(ratios)
+		if median := ratios[handovers/2]; median < 0.9 {
+			t.Errorf("after a handover the others go on at %.2f of their rate, want at least 0.9", median)
+		}
+	})
+}
+
 func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())

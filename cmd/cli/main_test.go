@@ -107,7 +107,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		sum += n * n
 	}
 	if m.trace != nil {
-		if _, err := fmt.Fprintln(m.trace, partition); err != nil {
+		if _, err := fmt.Fprintln(m.trace, partition, time.Now().UnixNano()); err != nil {
 			return 0, err
 		}
 	}
