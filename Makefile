@@ -1,6 +1,6 @@
-# Bellwether needs Go and nothing else; its tests need Node.js besides, for Azurite,
-# which stands in for Azure. The tools that lint uses are run at fixed versions
-# without entering go.mod.
+# Bellwether needs Go and nothing else. Where there is Node.js, its tests use it for
+# Azurite, which stands in for Azure. The tools that lint uses are run at fixed
+# versions without entering go.mod.
 
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,14 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// needNode skips a test where there is no Node.js, but for CI, where it must be.
+func needNode(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil && os.Getenv("CI") == "" {
+		t.Skip(ErrNoNode)
+	}
+}
 
 // answers reports whether something serves HTTP there.
 func answers(t *testing.T, rawURL string) bool {
@@ -29,6 +39,7 @@ func answers(t *testing.T, rawURL string) bool {
 }
 
 func TestStartAtOnceAndStop(t *testing.T) {
+	needNode(t)
 	var wait sync.WaitGroup
 	for range 2 { // where nothing is installed yet, one of them installs
 		wait.Go(func() {
@@ -56,6 +67,7 @@ func TestStartAtOnceAndStop(t *testing.T) {
 }
 
 func TestTakenPortIsAnError(t *testing.T) {
+	needNode(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +84,7 @@ func TestTakenPortIsAnError(t *testing.T) {
 }
 
 func TestCancelledStartLeavesNothing(t *testing.T) {
+	needNode(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
