@@ -1,10 +1,15 @@
 package cli_test
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
 )
 
 // TestScripts runs the scripts. No environment variable of
@@ -17,9 +22,25 @@ func TestScripts(t *testing.T) {
 		Cmds:                scriptCommands,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DEMO_LIMIT", demoLimit)
-			return nil
+			return offerAzurite(t, env)
 		},
 	})
+}
+
+// offerAzurite tells scripts how to sign in to Azurite, and how not to. What
+// another test of this user has installed is not installed again.
+func offerAzurite(t *testing.T, env *testscript.Env) error {
+	server := azuritetest.Server(t)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("XDG_CACHE_HOME", cache)
+	right := server.ConnectionString()
+	env.Setenv("AZURITE", right)
+	env.Setenv("WRONG_KEY", strings.Replace(right, "AccountKey=Eby8", "AccountKey=Abcd", 1))
+	env.Setenv("NOBODY_THERE", azurite.ConnectionString("http://127.0.0.1:1/x", "http://127.0.0.1:1/x"))
+	return os.WriteFile(filepath.Join(env.WorkDir, "connection"), []byte(right+"\n"), 0o600)
 }
 
 // scriptCommands are what scripts may use besides testscript's own commands.
