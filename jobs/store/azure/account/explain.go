@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -66,11 +67,22 @@ func (a *Account) Explain(err error) error {
 		return a.explainAnswer(answer, err)
 	case errors.As(err, &identity), a.credential != nil && isUnavailable(err):
 		return &explained{err: err, denied: true, text: "cannot sign in with an identity: run az login, " +
-			"or give this machine a managed or workload identity, or use a connection string: " + err.Error()}
+			"or give this machine a managed or workload identity, or use a connection string: " + oneLine(err.Error())}
 	case errors.As(err, &host) && host.IsNotFound:
 		return &explained{err: err, text: fmt.Sprintf("there is no host %s: is the account's name right? (%v)", host.Name, err)}
 	}
 	return err
+}
+
+// oneLine joins the lines of a text but those that only rule it off.
+func oneLine(text string) string {
+	var parts []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.Trim(line, "-") != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // isUnavailable reports whether no credential of azidentity's chain was of use.
