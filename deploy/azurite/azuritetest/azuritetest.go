@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
@@ -50,6 +51,13 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Wanted reports whether tests on Azurite are run rather than skipped.
+func Wanted() bool {
+	_, noNode := exec.LookPath("node")
+	_, noNPM := exec.LookPath("npm")
+	return noNode == nil && noNPM == nil || os.Getenv("CI") != ""
 }
 
 // Start starts an Azurite for one test, which may stop it.

@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// BenchmarkAzureRequests counts the requests that four workers make together, per
+// minute: while there is nothing to do, with one job and with ten. Followers make
+// none, so these are the leader's.
+func BenchmarkAzureRequests(b *testing.B) {
+	const window = 30 * time.Second
+	for b.Loop() {
+		counts := newRequestCounts(b)
+		f := startFleetOn(b, counts.flags, 4, false)
+		jobs := 0
+		for _, want := range []int{0, 1, 10} {
+			for ; jobs < want; jobs++ {
+				var job struct{ ID string }
+				f.must(&job, append([]string{"submit", "probe"}, flags([]string{"partitions=1000000", "sleep=10ms"})...)...)
+			}
+			time.Sleep(5 * time.Second) // what begins is over
+			before := counts.now()
+			time.Sleep(window)
+			total := 0.0
+			for kind, n := range counts.now() {
+				if n -= before[kind]; n > 0 {
+					perMinute := float64(n) / window.Minutes()
+					total += perMinute
+					b.Logf("%d jobs: %-17s (%s) %.0f a minute", jobs, kind, kind.Class(), perMinute)
+				}
+			}
+			b.ReportMetric(total, fmt.Sprintf("requests/min-%d-jobs", jobs))
+		}
+	}
+}
+
+// requestCounts counts what goes through a proxy before Azurite.
+type requestCounts struct {
+	flags []string // by which storage is found
+
+	mu    sync.Mutex
+	kinds map[account.Kind]int
+}
+
+func newRequestCounts(b *testing.B) *requestCounts {
+	b.Helper()
+	server := azuritetest.Server(b)
+	transport, err := faults.New(server.QueueURL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(transport.Close)
+	c := &requestCounts{kinds: map[account.Kind]int{}}
+	transport.Set(func(kind account.Kind, _ *http.Request) faults.Fault {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.kinds[kind]++
+		return faults.Fault{}
+	})
+	proxy := func(endpoint string) string {
+		handler, err := transport.Proxy(endpoint)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := httptest.NewServer(handler)
+		b.Cleanup(s.Close)
+		return s.URL + "/" + azurite.AccountName
+	}
+	file := filepath.Join(b.TempDir(), "connection")
+	connection := azurite.ConnectionString(proxy(server.BlobURL()), proxy(server.QueueURL()))
+	if err := os.WriteFile(file, []byte(connection), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	c.flags = []string{"--storage", "azure", "--azure-connection-file", file}
+	return c
+}
+
+func (c *requestCounts) now() map[account.Kind]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.kinds)
+}
