@@ -34,6 +34,10 @@ ifeq ($(RACE),)
 endif
 	$(GO) test $(RACE) -timeout 9m ./...
 
+.PHONY: model
+model: ## the model of the takeover, with and without defects (needs spin and a C compiler)
+	MODEL=1 $(GO) test -count=1 -run '^TestTakeoverModel' ./election
+
 .PHONY: lint
 lint: ## gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \

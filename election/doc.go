@@ -104,6 +104,13 @@
 //   - The leading function does not return though its context has ended: this
 //     process neither leads nor follows, and its lease is not renewed. Others lead.
 //
+// # The model
+//
+// takeover.pml is a model of all this for spin: claims, renewal, release, transfer,
+// fence, checkpoint, with crashes, stalls, lost answers and late writes anywhere. It
+// says what it covers and what it leaves out; 'make model' has spin try all that can
+// happen within some bounds, and then with each of ten defects, which it must find.
+//
 // # Drivers
 //
 // [Lease] is implemented by kvlease on a NATS JetStream key, and by memlease for
