@@ -143,7 +143,8 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 
 // bucketConfig is that of a key-value bucket, so that the tools for those can
 // look into it. A bucket's usual direct reads may be answered by a replica that
-// lags behind, so they are allowed only where there is no other.
+// lags behind, so they are allowed only where there is no other. Its usual roll-ups
+// are not allowed: with them, whoever may write one key can delete all others.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,
@@ -153,7 +154,6 @@ func (d *Driver) bucketConfig() jetstream.StreamConfig {
 		Replicas:          d.cfg.Replicas,
 		MaxMsgsPerSubject: 1,
 		Discard:           jetstream.DiscardNew,
-		AllowRollup:       true,
 		DenyDelete:        true,
 		AllowDirect:       d.cfg.Replicas == 1,
 	}
