@@ -23,6 +23,7 @@ type member struct {
 	id       string
 	subjects wire.Subjects
 	slots    int
+	drain    time.Duration // for running partitions to end
 	since    time.Time
 	jobs     []jobs.Job
 	nc       *nats.Conn
@@ -40,7 +41,7 @@ type member struct {
 func (m member) run(ctx context.Context) error {
 	w, err := worker.New(m.nc, m.store, worker.Config{
 		Subjects: m.subjects, ID: m.id, Slots: m.slots, Host: hostname(), PID: os.Getpid(), Since: m.since,
-		Jobs: m.jobs, Logger: m.log,
+		Jobs: m.jobs, DrainTimeout: m.drain, Logger: m.log,
 	})
 	if err != nil {
 		return err

@@ -27,12 +27,16 @@ import (
 const (
 	defaultLease = 15 * time.Second
 	leastLease   = 100 * time.Millisecond
+
+	defaultDrain = 20 * time.Second
+	leastDrain   = time.Second // leaves room for a checkpoint
 )
 
 type workerFlags struct {
 	slots      int
 	http       string
 	lease      time.Duration
+	drain      time.Duration
 	withParent bool
 	log        logFlags
 }
@@ -46,8 +50,10 @@ func (a *app) workerCommand() *cobra.Command {
 as long as it takes, and goes on through their outages.
 
 SIGTERM or Ctrl-C stops it in order: it finishes the partitions that run, waits
-until what it has computed is durable, and hands over if it leads. A second
-signal ends it at once, which costs the others a moment of work.
+until what it has computed is durable, and hands over if it leads. Partitions that
+take longer than --drain-timeout are cancelled, and run again elsewhere. Whatever
+would kill it then should wait 10 seconds more. A second signal ends it at once,
+which costs the others a moment of work.
 
 With --http, GET /healthz answers 200 while the process works, and GET /readyz
 200 while it is in contact with a leader; both say what is the matter.`,
@@ -59,6 +65,9 @@ With --http, GET /healthz answers 200 while the process works, and GET /readyz
 			if flags.lease < leastLease {
 				return usagef("--lease must be at least %v, got %v", leastLease, flags.lease)
 			}
+			if flags.drain < leastDrain {
+				return usagef("--drain-timeout must be at least %v, got %v", leastDrain, flags.drain)
+			}
 			return a.worker(cmd.Context(), flags)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -66,6 +75,7 @@ With --http, GET /healthz answers 200 while the process works, and GET /readyz
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
 	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz and /readyz on, such as :8080")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+storageAzure+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions have to end when the worker is told to stop")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
 	if err := cmd.Flags().MarkHidden("with-parent"); err != nil {
 		panic(err) // the flag was registered above
@@ -148,7 +158,7 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 	}
 	defer opened.storage.close()
 	m := member{
-		id: id, subjects: subjects, slots: flags.slots, lease: opened.lease, election: opened.election,
+		id: id, subjects: subjects, slots: flags.slots, drain: flags.drain, lease: opened.lease, election: opened.election,
 		since: time.Now(), jobs: a.jobs, nc: nc, store: opened.storage.store(), health: health, log: log,
 	}
 	return m.run(ctx)
