@@ -2,13 +2,14 @@ package coordinator
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/coordinator/reign"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -64,29 +65,22 @@ type Term struct {
 	Deposed  func(epoch uint64) // a higher epoch was seen
 }
 
-func (c Config) withDefaults() (Config, error) {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&c.BeaconEvery, time.Second}, {&c.ExtendEvery, 10 * time.Second}, {&c.StopWithin, 5 * time.Second}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
+// reign is the part of the configuration that does not concern NATS, checked.
+func (c Config) reign() (reign.Config, error) {
+	if c.Subjects == (wire.Subjects{}) || c.Conn == nil {
+		return reign.Config{}, errors.New("fields Subjects and Conn are both needed")
 	}
-	if c.MaxActive == 0 {
-		c.MaxActive = 64
+	return reign.Config{
+		Worker: c.Worker, Host: c.Host, PID: c.PID, Store: c.Store, Jobs: c.Jobs, Logger: c.Logger, Ledger: c.Ledger,
+		BeaconEvery: c.BeaconEvery, MaxActive: c.MaxActive, MaxMerging: runtime.GOMAXPROCS(0),
+		ExtendEvery: c.ExtendEvery, StopWithin: c.StopWithin,
+	}.WithDefaults()
+}
+
+// reign is the part of the term that does not concern the loop.
+func (t Term) reign() reign.Term {
+	return reign.Term{
+		Epoch: t.Epoch, LeaseID: t.LeaseID, Cause: t.Cause, Crashed: t.Crashed,
+		Since: t.Since, Detect: t.Detect, Elect: t.Elect, Deposed: t.Deposed,
 	}
-	switch {
-	case !wire.ValidWorker(c.Worker):
-		return c, fmt.Errorf("field Worker is %q, want 1 to 80 lower-case letters, digits and dashes", c.Worker)
-	case c.Subjects == wire.Subjects{}:
-		return c, errors.New("field Subjects is missing")
-	case c.Conn == nil || c.Store == nil || c.Logger == nil:
-		return c, errors.New("fields Conn, Store and Logger are all needed")
-	case c.BeaconEvery < 0 || c.ExtendEvery < 0 || c.StopWithin < 0:
-		return c, errors.New("fields BeaconEvery, ExtendEvery and StopWithin must be above 0")
-	case c.MaxActive < 1 || c.MaxActive > 1000:
-		return c, fmt.Errorf("field MaxActive is %d, want 1 to 1000", c.MaxActive)
-	}
-	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/coordinator/reign"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -18,7 +19,6 @@ type link struct {
 	conn     *nats.Conn
 	subjects wire.Subjects
 	epoch    uint64
-	worker   string
 	log      *slog.Logger
 	subs     []*nats.Subscription
 	done     sync.WaitGroup // the subscriptions' callbacks
@@ -33,35 +33,33 @@ type link struct {
 // that proves nothing, so there is no harm in a short one.
 const probeTimeout = time.Second
 
-// What passes for the death of a worker. When a NATS server restarts, its
-// clients are back one after the other.
-const (
-	// stableFor is how long after this process reconnected nobody's absence counts.
-	stableFor = 2 * time.Second
-	// confirmAfter is when a worker that nobody answered for is looked for once more:
-	// longer than a worker takes to connect to another server.
-	confirmAfter = 750 * time.Millisecond
-)
+// stableFor is how long after this process reconnected nobody's absence counts.
+const stableFor = 2 * time.Second
+
+var _ reign.Link = (*link)(nil)
+
+func newLink(cfg Config, epoch uint64) *link {
+	return &link{
+		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, log: cfg.Logger.With("epoch", epoch),
+		refused: map[string]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
+	}
+}
 
 // listen subscribes to all that a leader is told and asked. The link is to be
 // closed even if that fails.
-func (r *reign) listen() (*link, error) {
-	l := &link{
-		conn: r.cfg.Conn, subjects: r.cfg.Subjects, epoch: r.term.Epoch, worker: r.cfg.Worker, log: r.log,
-		refused: map[string]time.Time{}, reconnects: r.cfg.Conn.Stats().Reconnects,
-	}
+func (l *link) listen(h hearing) error {
 	s := l.subjects
 	for _, to := range []struct {
 		subject string
 		handle  func(*nats.Msg) error
 	}{
-		{s.Report(l.epoch), r.hearReport},
-		{s.Ping(l.epoch), r.hearPing},
-		{s.Ask(wire.AskLeader), func(m *nats.Msg) error { r.post(askLeader{m.Respond}); return nil }},
-		{s.Ask(wire.AskStepDown), func(m *nats.Msg) error { r.post(askStepDown{m.Respond}); return nil }},
-		{s.Ask(wire.AskWorkers), func(m *nats.Msg) error { r.post(askWorkers{m.Respond}); return nil }},
-		{s.Ask(wire.AskJobs), r.hearJobQuery},
-		{s.Ask(wire.AskCancel), r.hearCancel},
+		{s.Report(l.epoch), h.report},
+		{s.Ping(l.epoch), h.ping},
+		{s.Ask(wire.AskLeader), h.askLeader},
+		{s.Ask(wire.AskStepDown), h.askStepDown},
+		{s.Ask(wire.AskWorkers), h.askWorkers},
+		{s.Ask(wire.AskJobs), h.askJobs},
+		{s.Ask(wire.AskCancel), h.askCancel},
 	} {
 		l.done.Add(1)
 		sub, err := l.conn.Subscribe(to.subject, func(m *nats.Msg) {
@@ -71,12 +69,12 @@ func (r *reign) listen() (*link, error) {
 		})
 		if err != nil {
 			l.done.Done()
-			return l, fmt.Errorf("subscribe to %s: %w", to.subject, err)
+			return fmt.Errorf("subscribe to %s: %w", to.subject, err)
 		}
 		sub.SetClosedHandler(func(string) { l.done.Done() })
 		l.subs = append(l.subs, sub)
 	}
-	return l, nil
+	return nil
 }
 
 // close ends the subscriptions and waits for their callbacks. The leader's
@@ -107,30 +105,16 @@ func (l *link) publish(subject string, data []byte) {
 	_ = l.conn.Publish(subject, data)
 }
 
-func (l *link) beacon(b wire.Beacon) { l.publish(l.subjects.Beacon(), wire.Encode(b)) }
+func (l *link) Beacon(b wire.Beacon) { l.publish(l.subjects.Beacon(), wire.Encode(b)) }
 
-func (l *link) nudge(worker string) {
+func (l *link) Nudge(worker string) {
 	l.publish(l.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: l.epoch}))
 }
 
-// gone reports whether a worker's process is gone: nobody listens where it
-// should, nor a moment later, unless once is enough.
-func (l *link) gone(ctx context.Context, worker string, once bool) bool {
-	if !l.absent(ctx, worker) {
-		return false
-	}
-	if once {
-		return true
-	}
-	select {
-	case <-time.After(confirmAfter):
-	case <-ctx.Done():
-	}
-	return l.absent(ctx, worker)
-}
-
-// absent reports whether nobody listens where the worker should.
-func (l *link) absent(ctx context.Context, worker string) bool {
+// Absent reports whether nobody listens where the worker should. When a NATS
+// server restarts, its clients are back one after the other: nothing is certain
+// until a while after.
+func (l *link) Absent(ctx context.Context, worker string) bool {
 	stable := l.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -146,31 +130,4 @@ func (l *link) stable() bool {
 		l.reconnects, l.stableFrom = n, time.Now().Add(stableFor)
 	}
 	return l.conn.IsConnected() && !time.Now().Before(l.stableFrom)
-}
-
-func (r *reign) sendBeacon() {
-	r.beaconed = time.Now()
-	workers := 0
-	if r.ledger != nil {
-		workers = len(r.ledger.Workers())
-	}
-	r.link.beacon(wire.Beacon{
-		Epoch: r.term.Epoch, Worker: r.cfg.Worker, LeaseID: r.term.LeaseID, Workers: workers, Next: r.cfg.BeaconEvery,
-	})
-}
-
-// hearPing answers through the loop: a leader whose loop stands still must not
-// look alive.
-func (r *reign) hearPing(m *nats.Msg) error {
-	if _, err := wire.Decode[wire.Ping](m.Data); err != nil {
-		return err
-	}
-	r.post(pingIn{m.Respond})
-	return nil
-}
-
-type pingIn struct{ respond func([]byte) error }
-
-func (in pingIn) on(r *reign) {
-	_ = in.respond(wire.Encode(wire.Pong{Epoch: r.term.Epoch, Worker: r.cfg.Worker}))
 }

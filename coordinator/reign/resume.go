@@ -1,13 +1,10 @@
-package coordinator
+package reign
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -15,72 +12,79 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// inParallel is how many jobs a new leader fences and loads at once.
+// inParallel is how many jobs a new leader fences and loads at once, and how many
+// submissions it extends.
 const inParallel = 16
 
 // resume fences and loads the jobs that were active before this term, and begins
-// dispatch with them. It runs beside the loop, which only answers pings until then.
-func (r *reign) resume() {
-	var ids []string
-	err := r.persist("list active jobs", func(ctx context.Context) (err error) {
-		ids, err = r.cfg.Store.Active(ctx)
-		return err
-	})
-	if err != nil {
-		r.failWrite(err)
-		return
-	}
-	loaded := make([]readied, len(ids))
-	group := new(errgroup.Group)
-	group.SetLimit(inParallel)
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			loaded[i], err = r.ready(r.ctx, id)
-			if err == nil && loaded[i].ended {
-				r.tidy(id, nil, true)
-			}
+// dispatch with them. Until then the loop only answers.
+func (r *Reign) resume() {
+	r.spawn(func() func() {
+		var ids []string
+		err := r.persist("list active jobs", func(ctx context.Context) (err error) {
+			ids, err = r.cfg.Store.Active(ctx)
 			return err
 		})
+		if err != nil {
+			return func() { r.fail(err) }
+		}
+		return func() { r.loadActive(ids) }
+	})
+}
+
+// loadActive readies active jobs, and goes on once they all are.
+func (r *Reign) loadActive(ids []string) {
+	loaded := make([]readied, len(ids))
+	missing := len(ids)
+	if missing == 0 {
+		r.resumed(loaded)
 	}
-	if err := group.Wait(); err != nil {
-		r.failWrite(err)
-		return
+	loading := &room{most: inParallel}
+	for i, id := range ids {
+		loading.enter(func() {
+			r.spawn(func() func() {
+				ready, err := r.ready(r.ctx, id)
+				if err != nil {
+					return func() { r.fail(err) }
+				}
+				if ready.ended {
+					r.tidy(id, nil, true)
+				}
+				return func() {
+					loaded[i] = ready
+					loading.leave()
+					if missing--; missing == 0 {
+						r.resumed(loaded)
+					}
+				}
+			})
+		})
 	}
-	r.post(resumed{loaded, time.Since(r.term.Since)})
 }
 
 // resumed: every active job carries this leader's epoch.
-type resumed struct {
-	jobs  []readied
-	fence time.Duration
-}
-
-func (in resumed) on(r *reign) {
+func (r *Reign) resumed(loaded []readied) {
 	cfg := r.cfg.Ledger
 	cfg.Epoch, cfg.Self = r.term.Epoch, r.cfg.Worker
-	l, err := ledger.New(cfg, time.Since(r.began))
+	l, err := ledger.New(cfg, r.since(r.began))
 	if err != nil {
-		in := broken{err}
-		in.on(r)
+		r.fail(err)
 		return
 	}
 	r.ledger = l
-	r.timeline.fenced = in.fence
-	for _, ready := range in.jobs {
+	r.mark(&r.timeline.fenced)
+	for _, ready := range loaded {
 		if ready.active != nil {
-			select {
-			case r.room <- struct{}{}:
-				ready.active.hasRoom = true
-			default: // there are more than may be, because that limit was higher before
-			}
+			// There may be more than there is room for, because that was larger before.
+			ready.active.hasRoom = r.active.take()
 		}
 		r.takeOn(ready)
 	}
 	before := r.early
 	r.early = early{}
-	before.on(r)
-	r.spawn(r.receive)
-	r.spawn(r.extend)
+	r.takeIn(before)
+	r.extended = r.world.Now()
+	r.active.enter(r.receive)
 }
 
 // readied is a job that this leader has fenced and may work on, or the reason why
@@ -93,10 +97,10 @@ type readied struct {
 	parked string // why it must wait
 }
 
-// ready makes a job this leader's. It plans the job if no leader has, and
+// ready makes a job this leader's. It is called from tasks. It plans the job if no leader has, and
 // resumes it from its manifest otherwise. From then on the writes of earlier
 // leaders fail.
-func (r *reign) ready(ctx context.Context, id string) (readied, error) {
+func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	spec, err := r.readSpec(id)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
 		return r.setAside(id, err), nil
@@ -121,7 +125,8 @@ func (r *reign) ready(ctx context.Context, id string) (readied, error) {
 	if !known {
 		return r.park(spec), nil
 	}
-	j := &activeJob{spec: spec, job: job, manifest: manifest, version: version}
+	j := newActiveJob(spec, job)
+	j.manifest, j.version = manifest, version
 	if err := r.fence(j); err != nil {
 		return readied{}, err
 	}
@@ -148,7 +153,7 @@ func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {
 }
 
 // park sets a job aside that this leader does not know. Another may.
-func (r *reign) park(spec store.Spec) readied {
+func (r *Reign) park(spec store.Spec) readied {
 	why := fmt.Sprintf("the leader %s does not know %s version %s", r.cfg.Worker, spec.Job, spec.Version)
 	r.log.Warn("Job waits", "job", spec.ID, "reason", why)
 	return readied{id: spec.ID, parked: why}
@@ -156,18 +161,17 @@ func (r *reign) park(spec store.Spec) readied {
 
 // setAside parks a job of which something is damaged, so that it keeps nobody
 // from leading the others.
-func (r *reign) setAside(id string, err error) readied {
+func (r *Reign) setAside(id string, err error) readied {
 	r.log.Error("Active job cannot be read, it is left alone", "job", id, "error", err)
 	return readied{id: id, parked: err.Error()}
 }
 
 // fence writes this leader's epoch into the job's manifest, and so learns its
 // last state: what was read before may have been replaced meanwhile.
-func (r *reign) fence(j *activeJob) error {
+func (r *Reign) fence(j *activeJob) error {
 	for {
 		if j.manifest.Epoch > r.term.Epoch {
-			r.term.Deposed(j.manifest.Epoch)
-			return fmt.Errorf("fence job %s: %w: epoch %d", j.spec.ID, errFenced, j.manifest.Epoch)
+			return fmt.Errorf("fence job %s: %w", j.spec.ID, &fencedError{j.manifest.Epoch})
 		}
 		if j.manifest.State.Final() || j.manifest.Epoch == r.term.Epoch {
 			return nil
@@ -192,7 +196,7 @@ func (r *reign) fence(j *activeJob) error {
 	}
 }
 
-func (r *reign) readSpec(id string) (spec store.Spec, err error) {
+func (r *Reign) readSpec(id string) (spec store.Spec, err error) {
 	err = r.persist("read spec", func(ctx context.Context) (err error) {
 		spec, err = r.cfg.Store.Spec(ctx, id)
 		return err
@@ -200,7 +204,7 @@ func (r *reign) readSpec(id string) (spec store.Spec, err error) {
 	return spec, err
 }
 
-func (r *reign) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
+func (r *Reign) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
 	err = r.persist("read manifest", func(ctx context.Context) (err error) {
 		manifest, version, err = r.cfg.Store.Manifest(ctx, id)
 		return err
@@ -213,7 +217,7 @@ func (r *reign) readManifest(id string) (manifest store.Manifest, version store.
 const inReceipt = 8 << 10
 
 // takeOn tells the ledger of a readied job.
-func (r *reign) takeOn(ready readied) {
+func (r *Reign) takeOn(ready readied) {
 	switch {
 	case ready.parked != "":
 		r.parked[ready.id] = ready.parked
@@ -240,7 +244,7 @@ func (r *reign) takeOn(ready readied) {
 			ref = r.newRef(partial{data: n.Data, blob: n.Blob, job: j.spec.ID})
 		}
 		if n.Blob != "" {
-			j.blobs.Store(true)
+			j.blobs = true
 		}
 		e.Nodes = append(e.Nodes, ledger.Finished{Node: n.Node, Ref: ref})
 	}

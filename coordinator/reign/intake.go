@@ -1,4 +1,4 @@
-package coordinator
+package reign
 
 import (
 	"context"
@@ -6,38 +6,32 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// receive takes submissions from the queue, as long as there is room for active
-// jobs.
-func (r *reign) receive() {
-	for {
-		select {
-		case r.room <- struct{}{}:
-		case <-r.ctx.Done():
-			return
-		}
+// receive takes a submission from the queue. It has taken the room for its job.
+func (r *Reign) receive() {
+	r.spawn(func() func() {
 		var submission *store.Submission
 		err := r.persist("receive submission", func(ctx context.Context) (err error) {
 			submission, err = r.cfg.Store.Receive(ctx)
 			return err
 		})
 		if err != nil {
-			r.failWrite(err)
-			return
+			return func() { r.fail(err) }
 		}
-		r.post(received{submission})
-	}
+		return func() {
+			r.received(submission)
+			r.active.enter(r.receive)
+		}
+	})
 }
 
 // begin plans a job that no leader has planned, and writes the manifest that
 // says so where cond, which fits the manifest before, holds.
-func (r *reign) begin(ctx context.Context, spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
+func (r *Reign) begin(ctx context.Context, spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
 	job, known := r.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
 	if !known {
 		if cond == store.IfAbsent {
@@ -45,7 +39,7 @@ func (r *reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 		}
 		return r.park(spec), nil
 	}
-	j := &activeJob{spec: spec, job: job}
+	j := newActiveJob(spec, job)
 	plan, err := r.plan(ctx, j)
 	var fault *jobFault
 	switch {
@@ -56,7 +50,7 @@ func (r *reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 	case err != nil && !errors.As(err, &fault):
 		return readied{}, err
 	}
-	now := time.Now().UTC()
+	now := r.world.Now().UTC()
 	first := store.Manifest{
 		Epoch: r.term.Epoch, Sequence: before.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
 		Epochs: []uint64{r.term.Epoch}, Started: now,
@@ -84,7 +78,7 @@ func (r *reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 
 // leaveQueued parks a job and writes a manifest that says that it was seen, so
 // that its submission is not taken for one that leaders die of.
-func (r *reign) leaveQueued(spec store.Spec) (readied, error) {
+func (r *Reign) leaveQueued(spec store.Spec) (readied, error) {
 	queued := store.Manifest{Epoch: r.term.Epoch, Sequence: 1, State: store.Queued}
 	err := r.persist("write first manifest", func(ctx context.Context) error {
 		_, err := r.cfg.Store.PutManifest(ctx, spec.ID, queued, store.IfAbsent)
@@ -101,7 +95,7 @@ var errUnwanted = errors.New("job is not wanted any more")
 
 // plan cuts the job, or finds how it was cut. A plan that was kept stays, even
 // where its leader died before it wrote a manifest.
-func (r *reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
+func (r *Reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
 	for attempt := 1; ; attempt++ {
 		plan, err = j.job.Plan(ctx, j.spec.Params)
 		switch {
@@ -117,10 +111,7 @@ func (r *reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err err
 			return jobs.Plan{}, &jobFault{err}
 		}
 		r.log.Warn("Plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
-		select {
-		case <-time.After(time.Duration(attempt) * time.Second):
-		case <-ctx.Done():
-		}
+		r.world.Pause(ctx, time.Duration(attempt)*time.Second)
 	}
 	err = r.persist("write plan", func(ctx context.Context) error { return r.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
 	if errors.Is(err, store.ErrConflict) {
@@ -133,51 +124,20 @@ func (r *reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err err
 }
 
 // extend keeps the submissions of active and pending jobs hidden in the queue.
-func (r *reign) extend() {
-	ticker := time.NewTicker(r.cfg.ExtendEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-r.ctx.Done():
-			return
-		}
-		held := make(chan []*store.Submission, 1)
-		r.post(submissionsHeld{held})
-		var list []*store.Submission
-		select {
-		case list = <-held:
-		case <-r.ctx.Done():
-			return
-		}
-		group := new(errgroup.Group)
-		group.SetLimit(inParallel)
-		for _, s := range list {
-			group.Go(func() error {
+func (r *Reign) extend() {
+	if r.ledger == nil || r.extending.busy > 0 || r.since(r.extended) < r.cfg.ExtendEvery {
+		return
+	}
+	r.extended = r.world.Now()
+	for _, s := range r.submissions() {
+		r.extending.enter(func() {
+			r.spawn(func() func() {
 				// One that is not extended is delivered again and attached again.
 				if err := s.Extend(r.ctx); err != nil && r.ctx.Err() == nil {
 					r.log.Warn("Extend submission", "job", s.ID, "error", err)
 				}
-				return nil
+				return r.extending.leave
 			})
-		}
-		_ = group.Wait()
+		})
 	}
-}
-
-type submissionsHeld struct{ list chan<- []*store.Submission }
-
-func (in submissionsHeld) on(r *reign) {
-	var list []*store.Submission
-	for _, j := range r.jobs {
-		if j.submission != nil {
-			list = append(list, j.submission)
-		}
-	}
-	for _, p := range r.pending {
-		if p.submission != nil {
-			list = append(list, p.submission)
-		}
-	}
-	in.list <- list
 }

@@ -1,13 +1,9 @@
-package coordinator
+package reign
 
-import (
-	"context"
-
-	"golang.org/x/sync/errgroup"
-)
+import "context"
 
 // spares are the blobs of an active job that nothing will name any more. It
-// belongs to the reign's goroutine.
+// belongs to the loop.
 //
 // A blob is the partial of one node. Once that node was in the forest, it or a
 // node above it always is, in this leader's forest and in that of each later one
@@ -62,24 +58,22 @@ func (s *spares) durable() []string {
 	return gone
 }
 
-// inParallelDrops is how many blobs are removed at once.
+// inParallelDrops is how many blobs of a job are removed at once.
 const inParallelDrops = 4
 
 // drop removes blobs. Those that stay go with the job.
-func (r *reign) drop(job string, blobs []string) {
-	if len(blobs) == 0 {
-		return
-	}
-	r.spawn(func() {
-		group := new(errgroup.Group)
-		group.SetLimit(inParallelDrops)
-		for _, blob := range blobs {
-			group.Go(func() error {
-				return r.persist("remove partial", func(ctx context.Context) error { return r.cfg.Store.DropPartial(ctx, job, blob) })
+func (r *Reign) drop(j *activeJob, blobs []string) {
+	for _, blob := range blobs {
+		j.dropping.enter(func() {
+			r.spawn(func() func() {
+				err := r.persist("remove partial", func(ctx context.Context) error {
+					return r.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
+				})
+				if err != nil && r.ctx.Err() == nil {
+					r.log.Warn("Remove partial", "job", j.spec.ID, "error", err)
+				}
+				return j.dropping.leave
 			})
-		}
-		if err := group.Wait(); err != nil && r.ctx.Err() == nil {
-			r.log.Warn("Remove partial", "job", job, "error", err)
-		}
-	})
+		})
+	}
 }

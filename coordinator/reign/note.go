@@ -1,4 +1,4 @@
-package coordinator
+package reign
 
 import (
 	"strings"
@@ -38,7 +38,7 @@ func (c *noteCount) admit(now time.Time) (skipped int, ok bool) {
 }
 
 // logNote logs what the ledger tells people.
-func (r *reign) logNote(n ledger.Note) {
+func (r *Reign) logNote(n ledger.Note) {
 	text, _, _ := strings.Cut(n.Text, "\n") // the stack of a panic is in its worker's log
 	var attrs []any
 	if n.Job != "" {
@@ -48,7 +48,7 @@ func (r *reign) logNote(n ledger.Note) {
 		attrs = append(attrs, "worker", n.Worker)
 	}
 	if j := r.jobs[n.Job]; j != nil {
-		skipped, ok := j.notes.admit(time.Now())
+		skipped, ok := j.notes.admit(r.world.Now())
 		if !ok {
 			r.log.Debug(text, attrs...)
 			return

@@ -1,4 +1,4 @@
-package coordinator
+package reign
 
 import (
 	"context"
@@ -20,15 +20,15 @@ type timeline struct {
 }
 
 // mark sets a moment to now if it has not come before.
-func (r *reign) mark(moment *time.Duration) {
+func (r *Reign) mark(moment *time.Duration) {
 	if *moment == 0 {
-		*moment = time.Since(r.term.Since)
+		*moment = r.since(r.term.Since)
 	}
 }
 
 // recordTerm writes the term into the history, and again when more of its
 // timeline is known.
-func (r *reign) recordTerm() {
+func (r *Reign) recordTerm() {
 	t := &r.timeline
 	if t.recording {
 		return
@@ -50,15 +50,11 @@ func (r *reign) recordTerm() {
 		return
 	}
 	t.recorded, t.recording = record, true
-	r.spawn(func() {
+	r.spawn(func() func() {
 		err := r.persist("record term", func(ctx context.Context) error { return r.cfg.Store.PutTerm(ctx, record) })
 		if err != nil && r.ctx.Err() == nil {
 			r.log.Warn("Could not record the term", "error", err)
 		}
-		r.post(termRecorded{})
+		return func() { t.recording = false }
 	})
 }
-
-type termRecorded struct{}
-
-func (termRecorded) on(r *reign) { r.timeline.recording = false }

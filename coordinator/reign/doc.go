@@ -1,0 +1,2 @@
+// Package reign is one term of leading, from the fence to the last checkpoint.
+package reign
