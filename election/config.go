@@ -58,7 +58,8 @@ type Config struct {
 	// Default 2 s.
 	StandAside time.Duration
 
-	// Rand is where chance comes from; used from one goroutine. Nil: a random seed.
+	// Rand is where chance comes from, lease IDs too; used from one goroutine. No two
+	// processes have the same seed. Nil: Run seeds one at random. A Machine needs one.
 	Rand *rand.Rand
 	// Logger gets what happens, once per change. It should name the process, which
 	// the lines do not. Nil: nothing is logged.
@@ -101,9 +102,6 @@ func (c Config) withDefaults() Config {
 	or(&c.StandAside, 2*time.Second)
 	if c.PingRate == 0 {
 		c.PingRate = 40
-	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,8 @@ func TestConfigRefusals(t *testing.T) {
 }
 
 func TestNewLeaseID(t *testing.T) {
-	a, b := newLeaseID(), newLeaseID()
+	random := rand.New(rand.NewPCG(1, 2))
+	a, b := newLeaseID(random), newLeaseID(random)
 	if a == b || len(a) != 36 || a[14] != '4' || !strings.Contains("89ab", a[19:20]) {
 		t.Errorf("got %q and %q", a, b)
 	}

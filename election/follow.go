@@ -1,228 +1,159 @@
 package election
 
 import (
-	"context"
 	"errors"
 	"time"
-
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// candidacy is the decision to try to lead.
-type candidacy struct {
-	cause   Cause
-	waited  bool      // a random moment, or needs none
-	epoch   uint64    // of the leader to replace
-	worker  string    // that led it
-	leaseID string    // under which it did
-	over    string    // the lease ID to claim over; empty: only a free lease
-	sign    time.Time // the leader's last sign of life; zero where none was looked for
-	decided time.Time
+// follow turns to what a process does that neither leads nor tries to, or ends
+// it. An answer still to come is of no interest any more.
+func (m *Machine) follow() {
+	switch {
+	case m.stopping:
+		m.wait(stopped, never)
+		m.do(Done{})
+	case m.offer != nil:
+		m.takeUp()
+	case !m.linked: // nobody could be asked until LinkRestored is heard
+		m.wait(m.searchOrFollow(), never)
+	case m.known:
+		m.wait(following, m.leader.next)
+	default:
+		m.others, m.deferred = false, false
+		m.wait(searching, m.whenToLook())
+	}
 }
 
-// follow returns when there is reason to try to lead, or with nil when ctx is
-// done.
-func (e *elector) follow(ctx context.Context) *candidacy {
-	for ctx.Err() == nil {
-		var c *candidacy
-		switch {
-		case e.offer != nil:
-			c, e.offer = e.takeUp(*e.offer), nil
-		case !e.known:
-			c = e.search(ctx)
-		default:
-			c = e.watch(ctx)
-		}
-		if c != nil {
-			return c
-		}
+func (m *Machine) searchOrFollow() state {
+	if m.known {
+		return following
 	}
-	return nil
+	return searching
 }
 
-// takeUp makes a candidacy of an offer. The lease was changed for this worker
-// alone, so there is nothing to wait for.
-func (e *elector) takeUp(offer wire.Offer) *candidacy {
-	c := &candidacy{
-		cause: Handover, waited: true,
-		epoch: offer.Epoch, leaseID: offer.LeaseID, over: offer.LeaseID,
-		decided: time.Now(),
+// whenToLook is when to read the record if nothing is heard until then.
+func (m *Machine) whenToLook() time.Duration {
+	wait := listen + m.chance(listen)
+	if again := backoff(max(m.held-1, m.failures)); again > 0 {
+		wait += again/2 + m.chance(again)
 	}
-	if offer.Epoch == e.leader.epoch {
-		c.worker = e.leader.worker
-	}
-	return c
+	return max(m.now+wait, m.aside)
 }
 
-// search finds out who leads. It waits briefly for a beacon, then reads the
-// record once. It returns nil when something was found out or may be tried again.
-func (e *elector) search(ctx context.Context) *candidacy {
-	if !e.linked { // nobody could be asked
-		e.rest(ctx, time.Now().Add(time.Hour))
-		return nil
+// postpone puts off reading once, where others are about to. One that looks finds a
+// leader, whose beacon will be heard, or becomes it: that saves storage many reads.
+func (m *Machine) postpone() {
+	if m.others && !m.deferred {
+		m.deferred = true
+		m.wake = m.whenToLook()
 	}
-	e.others = false
-	deferred := false
-	look := e.whenToLook()
-	for !e.rest(ctx, look) {
-		if ctx.Err() != nil || e.known || e.offer != nil || !e.linked {
-			return nil
-		}
-		// One that looks finds a leader, whose beacon will be heard, or becomes it.
-		// Waiting for that once saves storage many reads.
-		if e.others && !deferred {
-			deferred = true
-			look = e.whenToLook()
-		}
-	}
-	e.peers.Suspect(0)
-	record, err := e.read(ctx)
-	e.catchUp()
-	if e.known || e.offer != nil || ctx.Err() != nil {
-		return nil
-	}
+}
+
+// look reads the record, since no beacon was heard.
+func (m *Machine) look() {
+	m.do(Suspect{})
+	m.do(Read{m.ask(searching, m.cfg.CallTimeout)})
+}
+
+// found goes on with what the record says.
+func (m *Machine) found(record Record, err error) {
 	if err != nil {
-		e.failures++
-		e.complain("read the lease's record", err)
-		return nil
+		m.failures++
+		m.complain("read the lease's record", err)
+		m.follow()
+		return
 	}
-	e.failures = 0
-	now := time.Now()
-	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, next: now}
+	m.recovered()
+	m.failures = 0
+	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, next: m.now}
 	if record.Held {
-		e.adopt(found, now)
-		return nil
+		m.adopt(found)
+		m.follow()
+		return
 	}
-	found.workers = e.leader.workers
-	e.leader = found
-	c := &candidacy{
-		cause: Free, waited: true,
-		epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID,
-		decided: now,
-	}
+	found.workers = m.leader.workers
+	m.leader = found
+	cause := Free
 	switch {
 	case record.Epoch == 0:
-		c.cause = First
-	case e.wasRefused(record.LeaseID):
-		c.cause = Expired
+		cause = First
+	case m.wasRefused(record.LeaseID):
+		cause = Expired
 	}
-	return c
-}
-
-func (e *elector) read(ctx context.Context) (Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
-	defer cancel()
-	record, err := e.lease.Read(ctx)
-	if err == nil {
-		e.recovered()
-	}
-	return record, err
+	m.stand(candidacy{
+		cause: cause, epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID,
+		sign: m.now, decided: m.now,
+	})
 }
 
 // wasRefused reports whether the last claim failed though the lease is still held
 // under that ID. If the next one succeeds, it is because the lease has expired.
-func (e *elector) wasRefused(leaseID string) bool { return e.held > 0 && e.refused == leaseID }
+func (m *Machine) wasRefused(leaseID string) bool { return m.held > 0 && m.refused == leaseID }
 
-// whenToLook is when to read the record if nothing is heard until then.
-func (e *elector) whenToLook() time.Time {
-	wait := listen + e.chance(listen)
-	if again := backoff(max(e.held-1, e.failures)); again > 0 {
-		wait += again/2 + e.chance(again)
-	}
-	return later(time.Now().Add(wait), e.aside)
-}
-
-// watch pings the known leader until it has reason to replace it, or something
-// else is to be done.
-func (e *elector) watch(ctx context.Context) *candidacy {
-	epoch := e.leader.epoch
-	due := e.leader.next
-	if !e.linked { // until LinkRestored is heard
-		due = time.Now().Add(time.Hour)
-	}
-	if !e.rest(ctx, due) {
-		return nil
-	}
-	sent, err := e.ping(ctx)
-	if ctx.Err() != nil || !e.known || e.leader.epoch != epoch || e.offer != nil {
-		return nil
-	}
-	return e.judge(sent, err)
-}
-
-// ping asks the leader for a sign of life, and takes in what was heard meanwhile.
-func (e *elector) ping(ctx context.Context) (sent time.Time, err error) {
-	sent = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.PingTimeout)
-	defer cancel()
-	epoch := e.leader.epoch
-	err = e.peers.Ping(ctx, epoch)
-	e.catchUp()
-	if e.leader.epoch == epoch {
-		e.leader.pinged = sent
-	}
-	return sent, err
+// ping asks the leader for a sign of life, in the present state.
+func (m *Machine) ping() {
+	m.leader.pinged = m.now
+	m.do(Ping{m.ask(m.state, m.cfg.PingTimeout), m.leader.epoch})
 }
 
 // judge decides what the outcome of a ping means.
-func (e *elector) judge(sent time.Time, err error) *candidacy {
-	now := time.Now()
-	l := &e.leader
+func (m *Machine) judge(err error) {
+	l := &m.leader
 	switch {
 	case err == nil:
-		e.signOfLife(now)
-		l.next = now.Add(e.pingInterval())
-		return nil
+		m.signOfLife()
+		l.next = m.now + m.pingInterval()
 
-	case !e.linkedSince(sent):
+	case !m.linkedSince(m.sent):
 		l.silence = 0
-		l.next = later(e.stableFrom, now.Add(pingGap))
-		return nil
+		l.next = max(m.stableFrom, m.now+pingGap)
 
 	case errors.Is(err, ErrNoResponders):
-		if !l.answered && now.Sub(l.since) < settle { // it may have begun just now
-			l.next = now.Add(pingGap)
-			return nil
+		if l.answered || m.now-l.since >= settle {
+			m.giveUp(Died)
+			return
 		}
-		return e.giveUpOn(Died)
+		l.next = m.now + pingGap // it may have begun just now
 
 	default:
-		l.next = now.Add(pingGap)
 		// A process that slept while it pinged has waited no longer than the ping may
 		// take.
-		l.silence += min(now.Sub(sent), e.cfg.PingTimeout) + pingGap
-		if l.silence < e.cfg.SilentAfter {
-			return nil
+		l.silence += min(m.now-m.sent, m.cfg.PingTimeout) + pingGap
+		l.next = m.now + pingGap
+		if l.silence < m.cfg.SilentAfter {
+			break
 		}
-		if !l.answered { // it may be this process that is cut off
-			return e.giveUpOn(Expired)
+		if l.answered {
+			m.giveUp(Silent)
+		} else { // it may be this process that is cut off
+			m.giveUp(Expired)
 		}
-		return e.giveUpOn(Silent)
+		return
 	}
+	m.follow()
 }
 
-// giveUpOn makes a candidacy to replace the leader, and tells the others to look.
-// Expired means to claim the lease only if it has expired.
-func (e *elector) giveUpOn(cause Cause) *candidacy {
-	l := e.leader
-	c := &candidacy{
-		cause: cause,
-		epoch: l.epoch, worker: l.worker, leaseID: l.leaseID, over: l.leaseID,
-		sign: l.sign, decided: time.Now(),
+// giveUp decides to replace the leader, and tells the others to look. Expired
+// means to claim the lease only if it has expired.
+func (m *Machine) giveUp(cause Cause) {
+	l := &m.leader
+	c := candidacy{
+		cause: cause, epoch: l.epoch, worker: l.worker, leaseID: l.leaseID, over: l.leaseID,
+		sign: l.sign, decided: m.now,
 	}
 	switch {
 	case cause == Expired:
 		c.over = ""
-	case e.wasRefused(l.leaseID):
+	case m.wasRefused(l.leaseID):
 		c.cause = Expired
 	case l.resigned:
 		c.cause = Free
 	}
 	if c.over != "" && !l.suspected {
-		e.leader.suspected = true
-		e.peers.Suspect(l.epoch)
+		l.suspected = true
+		m.do(Suspect{l.epoch})
 	}
-	e.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
-		"detect", c.decided.Sub(c.sign))
-	return c
+	m.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
+		"detect", c.decided-c.sign)
+	m.prepare(c)
 }

@@ -13,99 +13,106 @@ type leader struct {
 	leaseID string
 	workers int // in the cluster; 0: unknown
 
-	since     time.Time     // first heard of
-	sign      time.Time     // last sign of life; since, if there was none
+	since     time.Duration // first heard of
+	sign      time.Duration // last sign of life; since, if there was none
 	answered  bool          // gave a sign of life
 	resigned  bool          // said itself that it has stopped
 	suspected bool          // the others were told by somebody
-	pinged    time.Time     // when the last ping was sent
-	next      time.Time     // when the next is due
+	pinged    time.Duration // when the last ping was sent
+	next      time.Duration // when the next is due
 	silence   time.Duration // waited for answers to pings since the last sign of life
 }
 
-// observe takes in an event and reports whether it changes what to do next.
-func (e *elector) observe(event Event) bool {
-	now := time.Now()
+// news is what an event means to one that does not lead.
+type news int
+
+const (
+	nothing news = iota
+	hint         // reason to look again, for one who is not looking already
+	turn         // somebody else leads, or this worker is asked to
+)
+
+// observe takes in an event.
+func (m *Machine) observe(event Event) news {
 	switch ev := event.(type) {
 	case BeaconHeard:
-		return e.observeBeacon(ev.Beacon, now)
+		return m.observeBeacon(ev.Beacon)
 	case SuspicionHeard:
-		return e.observeSuspicion(ev.Suspect, now)
+		return m.observeSuspicion(ev.Suspect)
 	case OfferReceived:
-		if ev.Epoch < e.leader.epoch {
-			return false
+		if ev.Epoch < m.leader.epoch {
+			return nothing
 		}
-		e.offer = &ev.Offer
-		return true
+		m.offer = &ev.Offer
+		return turn
 	case LinkLost:
-		if e.linked {
-			e.log.Warn("Lost the connection: following blindly", "epoch", e.leader.epoch)
+		if m.linked {
+			m.log.Warn("Lost the connection: following blindly", "epoch", m.leader.epoch)
 		}
-		e.linked = false
-		return true
+		m.linked = false
+		return hint
 	case LinkRestored:
-		if !e.linked {
-			e.log.Info("Connected again", "epoch", e.leader.epoch)
+		if !m.linked {
+			m.log.Info("Connected again", "epoch", m.leader.epoch)
 		}
-		e.linked = true
-		e.stableFrom = now.Add(e.cfg.StableFor)
-		e.leader.silence = 0
-		e.leader.next = e.stableFrom
-		return true
+		m.linked = true
+		m.stableFrom = m.now + m.cfg.StableFor
+		m.leader.silence = 0
+		m.leader.next = m.stableFrom
+		return hint
 	}
-	return false
+	return nothing
 }
 
-func (e *elector) observeBeacon(b wire.Beacon, now time.Time) bool {
+func (m *Machine) observeBeacon(b wire.Beacon) news {
 	switch {
-	case b.Worker == e.cfg.ID: // heard late, if this process no longer leads
-		return false
-	case b.Epoch < e.leader.epoch: // of one deposed that has not noticed
-		return false
+	case b.Worker == m.cfg.ID: // heard late, if this process no longer leads
+		return nothing
+	case b.Epoch < m.leader.epoch: // of one deposed that has not noticed
+		return nothing
 	}
-	fresh := !e.known || b.Epoch > e.leader.epoch
-	if fresh {
-		e.adopt(leader{epoch: b.Epoch, worker: b.Worker, leaseID: b.LeaseID}, now)
-		e.leader.next = now.Add(e.pingInterval())
+	heard := nothing
+	if !m.known || b.Epoch > m.leader.epoch {
+		m.adopt(leader{epoch: b.Epoch, worker: b.Worker, leaseID: b.LeaseID})
+		m.leader.next = m.now + m.pingInterval()
+		heard = turn
 	}
-	e.leader.workers = b.Workers
-	e.signOfLife(now)
-	return fresh
+	m.leader.workers = b.Workers
+	m.signOfLife()
+	return heard
 }
 
-func (e *elector) observeSuspicion(s wire.Suspect, now time.Time) bool {
+func (m *Machine) observeSuspicion(s wire.Suspect) news {
 	switch {
-	case s.Worker == e.cfg.ID:
-		return false
+	case s.Worker == m.cfg.ID:
+		return nothing
 	case s.Epoch == 0:
-		e.others = true
-		return !e.known
-	case !e.known || s.Epoch != e.leader.epoch:
-		return false
+		m.others = true
+		return nothing
+	case !m.known || s.Epoch != m.leader.epoch:
+		return nothing
 	}
-	e.leader.suspected = true
-	e.leader.resigned = e.leader.resigned || s.Worker == e.leader.worker
-	if soon := later(now, e.leader.pinged.Add(pingGap)); soon.Before(e.leader.next) {
-		e.leader.next = soon
-	}
-	return true
+	m.leader.suspected = true
+	m.leader.resigned = m.leader.resigned || s.Worker == m.leader.worker
+	m.leader.next = min(m.leader.next, max(m.now, m.leader.pinged+pingGap))
+	return hint
 }
 
 // adopt begins to follow a leader.
-func (e *elector) adopt(l leader, now time.Time) {
-	l.since, l.sign = now, now
-	l.workers = e.leader.workers
-	e.leader, e.known = l, true
-	e.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
+func (m *Machine) adopt(l leader) {
+	l.since, l.sign = m.now, m.now
+	l.workers = m.leader.workers
+	m.leader, m.known = l, true
+	m.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
 }
 
 // signOfLife notes that the leader lives.
-func (e *elector) signOfLife(now time.Time) {
-	e.leader.sign, e.leader.answered = now, true
-	e.leader.silence = 0
-	e.leader.suspected, e.leader.resigned = false, false
-	e.held, e.refused, e.failures = 0, "", 0
+func (m *Machine) signOfLife() {
+	m.leader.sign, m.leader.answered = m.now, true
+	m.leader.silence = 0
+	m.leader.suspected, m.leader.resigned = false, false
+	m.held, m.refused, m.failures = 0, "", 0
 }
 
 // linkedSince reports whether what was not heard since the instant is evidence.
-func (e *elector) linkedSince(sent time.Time) bool { return e.linked && !sent.Before(e.stableFrom) }
+func (m *Machine) linkedSince(sent time.Duration) bool { return m.linked && sent >= m.stableFrom }

@@ -3,25 +3,18 @@ package election
 import "time"
 
 // followers is how many processes follow, about.
-func (e *elector) followers() int { return min(max(e.leader.workers-1, 1), maxFollowers) }
+func (m *Machine) followers() int { return min(max(m.leader.workers-1, 1), maxFollowers) }
 
 // pingInterval is when this follower's next ping is due, from 0.5 to 1.5 times
 // the mean, so that pings spread.
-func (e *elector) pingInterval() time.Duration {
-	mean := float64(e.followers()) / e.cfg.PingRate * float64(time.Second)
-	return max(time.Duration(mean*(0.5+e.cfg.Rand.Float64())), pingGap)
+func (m *Machine) pingInterval() time.Duration {
+	mean := float64(m.followers()) / m.cfg.PingRate * float64(time.Second)
+	return max(time.Duration(mean*(0.5+m.cfg.Rand.Float64())), pingGap)
 }
 
 // chance is a random duration in [0, d).
-func (e *elector) chance(d time.Duration) time.Duration {
-	return time.Duration(e.cfg.Rand.Float64() * float64(d))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+func (m *Machine) chance(d time.Duration) time.Duration {
+	return time.Duration(m.cfg.Rand.Float64() * float64(d))
 }
 
 // backoff grows from 100 ms to maxBackoff with the number of tries that failed.

@@ -1,172 +1,139 @@
 package election
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// reign runs the leading function under the lease that was acquired by a call
-// begun at sent, renews the lease meanwhile, and passes it on afterwards.
-func (e *elector) reign(ctx context.Context, term *Term, sent time.Time) {
-	now := time.Now()
-	e.leader = leader{
-		epoch: term.Epoch, worker: e.cfg.ID, leaseID: term.Record.LeaseID,
-		workers: e.leader.workers, since: now, sign: now,
-	}
-	e.known, e.offer = false, nil
-	e.held, e.refused = 0, ""
-	e.log.Info("Leading", "epoch", term.Epoch, "cause", term.Cause, "over", term.Over,
-		"detect", term.Detect, "elect", term.Elect)
+// reign is the time from the lease acquired to the lease passed on.
+type reign struct {
+	record   Record
+	until    time.Duration // trust in the last renewal ends
+	blame    error         // the cause, if it does
+	ended    error         // why leadership ended; nil while it lasts
+	awaiting bool          // a renewal waits for a sign that the loop turns
+	misses   int           // renewals in a row that failed
+	returned *Returned     // by the leading function
+	offer    wire.Offer    // to the successor
+}
 
-	trust := newTrust(ctx, sent.Add(e.cfg.window()))
-	term.depose = trust.end
-	done := e.guard(ctx, trust, term, sent)
-	deposed := context.Cause(trust)
-	trust.end(context.Canceled) // ends what the leading function left behind
-	if e.leader.epoch == term.Epoch {
-		e.known = false
+// lead begins to lead with a lease that was acquired by the call under way.
+func (m *Machine) lead(record Record) {
+	if m.leader.epoch > record.Epoch { // overtaken before the answer came
+		m.follow()
+		return
 	}
-	e.offer = nil
+	c := &m.candidacy
+	m.reign = reign{record: record, until: m.sent + m.cfg.window(), blame: errExpired}
+	m.leader = leader{
+		epoch: record.Epoch, worker: m.cfg.ID, leaseID: record.LeaseID,
+		workers: m.leader.workers, since: m.now, sign: m.now,
+	}
+	m.known, m.offer = false, nil
+	m.held, m.refused = 0, ""
+	if m.stopping {
+		m.release()
+		return
+	}
+	detect, elect := c.decided-c.sign, m.now-c.decided
+	m.log.Info("Leading", "epoch", record.Epoch, "cause", c.cause, "over", c.worker,
+		"detect", detect, "elect", elect)
+	m.do(Lead{
+		Record: record, Cause: c.cause, Over: c.worker, Detect: detect, Elect: elect,
+		Until: m.reign.until,
+	})
+	m.wait(leading, m.sent+m.cfg.RenewEvery)
+}
 
+// trusted reports whether the process may act as the leader.
+func (m *Machine) trusted() bool {
+	return m.state == leading && m.reign.ended == nil && m.reign.returned == nil
+}
+
+// trust moves on when leadership ends by itself.
+func (m *Machine) trust(until time.Duration, blame error) {
+	m.reign.until, m.reign.blame = until, blame
+	m.do(TrustUntil{Until: until, Blame: blame})
+}
+
+// expire ends leadership at its deadline.
+func (m *Machine) expire() {
+	if m.trusted() && m.now >= m.reign.until {
+		m.depose(m.reign.blame)
+	}
+}
+
+// depose ends leadership. Only the first cause counts.
+func (m *Machine) depose(cause error) {
+	if m.trusted() {
+		m.reign.ended, m.reign.awaiting = cause, false
+		m.wake = never
+		m.do(EndTrust{cause})
+	}
+}
+
+// awaitBeat has the renewal that is due wait for a sign that the loop turns.
+func (m *Machine) awaitBeat() {
+	m.reign.awaiting = true
+	m.do(AwaitBeat{})
+	m.trust(m.reign.until, errStalled)
+}
+
+// beat sends the renewal that waited for it.
+func (m *Machine) beat() {
+	if !m.trusted() || !m.reign.awaiting {
+		return
+	}
+	m.reign.awaiting = false
+	m.trust(m.reign.until, errExpired)
+	m.do(Renew{m.ask(leading, m.cfg.CallTimeout), m.reign.record})
+}
+
+// renewed goes on with the outcome of a renewal.
+func (m *Machine) renewed(err error) {
+	r := &m.reign
 	switch {
-	case deposed != nil:
-		e.log.Warn("Deposed", "epoch", term.Epoch, "reason", deposed)
-	case done.err == nil:
-		e.failed = 0
-		e.log.Info("Stepped down", "epoch", term.Epoch)
+	case !m.trusted():
+	case err == nil:
+		m.recovered()
+		r.misses = 0
+		m.trust(m.sent+m.cfg.window(), errExpired)
+		m.wait(leading, m.sent+m.cfg.RenewEvery)
+	case errors.Is(err, ErrLost):
+		m.depose(errLost)
 	default:
-		e.failed++
-		e.log.Error("Leading failed", "epoch", term.Epoch, "error", done.err)
+		r.misses++
+		m.complain("renew the lease", err)
+		m.wait(leading, m.now+min(backoff(r.misses), m.cfg.RenewEvery))
 	}
-	e.passOn(ctx, term, done.successor, deposed)
-	aside := min(e.cfg.StandAside<<min(e.failed, 10), max(maxStandAside, e.cfg.StandAside))
-	e.aside = time.Now().Add(aside)
-}
-
-// verdict is what the leading function returned.
-type verdict struct {
-	successor string
-	err       error
-}
-
-// guard runs the leading function until it returns. Meanwhile it renews the lease
-// and ends trust when that is due. Nothing it started runs on when it returns.
-func (e *elector) guard(ctx context.Context, trust *trust, term *Term, sent time.Time) verdict {
-	returned := make(chan verdict, 1)
-	go func() {
-		successor, err := e.lead(trust, term)
-		returned <- verdict{successor, err}
-	}()
-
-	var (
-		stop    = ctx.Done()
-		ended   = trust.Done()
-		due     = time.NewTimer(time.Until(sent.Add(e.cfg.RenewEvery)))
-		beat    <-chan struct{} // while a renewal waits for a sign that the loop turns
-		renewed = make(chan error, 1)
-		busy    = false // a renewal is under way
-		misses  = 0
-	)
-	defer due.Stop()
-	renewing, cancel := context.WithCancel(trust)
-	defer func() {
-		cancel()
-		if busy {
-			<-renewed
-		}
-	}()
-	for {
-		select {
-		case done := <-returned:
-			return done
-
-		case <-stop:
-			stop = nil
-			close(term.stopping)
-
-		case <-ended:
-			ended, beat = nil, nil
-			due.Stop()
-
-		case event := <-e.peers.Events():
-			if e.observe(event); e.leader.epoch > term.Epoch {
-				trust.end(higherEpoch(e.leader.epoch))
-			}
-
-		case <-due.C:
-			select {
-			case <-term.beat: // an old one says nothing about now
-			default:
-			}
-			beat = term.beat
-			trust.expect(errStalled)
-
-		case <-beat:
-			beat = nil
-			trust.expect(errExpired)
-			if trust.Err() != nil {
-				continue
-			}
-			sent, busy = time.Now(), true
-			go func() {
-				ctx, cancel := context.WithTimeout(renewing, e.cfg.CallTimeout)
-				defer cancel()
-				renewed <- e.lease.Renew(ctx, term.Record)
-			}()
-
-		case err := <-renewed:
-			busy = false
-			switch {
-			case trust.Err() != nil:
-			case err == nil:
-				misses = 0
-				e.recovered()
-				trust.extend(sent.Add(e.cfg.window()))
-				due.Reset(time.Until(sent.Add(e.cfg.RenewEvery)))
-			case errors.Is(err, ErrLost):
-				trust.end(errLost)
-			default:
-				misses++
-				e.complain("renew the lease", err)
-				due.Reset(min(backoff(misses), e.cfg.RenewEvery))
-			}
-		}
+	if r.returned != nil {
+		m.passOn()
 	}
 }
 
-// passOn hands the lease to the successor, or else frees it and says so. Whatever
-// fails here, the others find out by themselves a little later.
-func (e *elector) passOn(ctx context.Context, term *Term, successor string, deposed error) {
-	if errors.Is(deposed, errLost) || e.leader.epoch > term.Epoch {
+// returned notes that the leading function does not act any more. The lease is
+// passed on once no renewal is under way.
+func (m *Machine) returned(r Returned) {
+	if m.state != leading || m.reign.returned != nil {
 		return
 	}
-	held := term.Record
-	if to, ok := e.lease.(Transferrer); ok && deposed == nil && successor != "" && successor != e.cfg.ID {
-		offer := wire.Offer{Epoch: term.Epoch, LeaseID: newLeaseID()}
-		err := e.call(ctx, func(ctx context.Context) error { return to.Transfer(ctx, held, offer.LeaseID) })
-		if err == nil {
-			held.LeaseID = offer.LeaseID
-			err = e.offerTo(ctx, successor, offer)
-		}
-		if err == nil {
-			e.log.Info("Handed over", "epoch", term.Epoch, "successor", successor)
-			return
-		}
-		e.log.Warn("Could not hand over: freeing the lease", "epoch", term.Epoch, "successor", successor, "error", err)
+	epoch := m.reign.record.Epoch
+	switch {
+	case m.reign.ended != nil:
+		m.log.Warn("Deposed", "epoch", epoch, "reason", m.reign.ended)
+	case r.Err == nil:
+		m.failed = 0
+		m.log.Info("Stepped down", "epoch", epoch)
+	default:
+		m.failed++
+		m.log.Error("Leading failed", "epoch", epoch, "error", r.Err)
 	}
-	if err := e.call(ctx, func(ctx context.Context) error { return e.lease.Release(ctx, held) }); err != nil {
-		e.log.Info("Could not free the lease", "epoch", term.Epoch, "error", err)
-		return
+	m.reign.returned, m.reign.awaiting = &r, false
+	m.offer = nil
+	m.wake = never
+	if m.asked == 0 {
+		m.passOn()
 	}
-	e.peers.Suspect(term.Epoch)
-}
-
-// offerTo waits no longer than a ping would for a process to take its offer.
-func (e *elector) offerTo(ctx context.Context, successor string, offer wire.Offer) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.PingTimeout)
-	defer cancel()
-	return e.peers.Offer(ctx, successor, offer)
 }

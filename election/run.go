@@ -2,11 +2,9 @@ package election
 
 import (
 	"context"
-	"errors"
-	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"time"
-
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Run takes part in elections until ctx is done: it follows whoever leads, takes
@@ -15,110 +13,104 @@ import (
 // leads until it returns; the lease is then handed over or released. Run returns
 // an error only for a cfg that does not hold together.
 //
-// It reads the peers' events at all times but during a bounded call to the lease
-// or to a peer.
+// It reads the peers' events at all times. Nothing that it started runs on when
+// it returns.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if cfg.Rand == nil {
+		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	machine, err := NewMachine(cfg)
+	if err != nil {
 		return err
 	}
-	e := &elector{
-		cfg:    cfg,
-		lease:  lease,
-		peers:  peers,
-		lead:   lead,
-		log:    cfg.Logger,
-		linked: true,
+	calls, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &shell{
+		machine: machine, started: time.Now(),
+		lease: lease, peers: peers, leadFunc: lead,
+		calls: calls, answers: make(chan Answer), returned: make(chan Returned, 1),
 	}
-	for ctx.Err() == nil {
-		if c := e.follow(ctx); c != nil {
-			e.stand(ctx, c)
-		}
-	}
+	s.run(ctx.Done())
+	cancel()
+	s.running.Wait()
 	return nil
 }
 
-// elector is one process's part in elections. One goroutine owns it.
-type elector struct {
-	cfg   Config
-	lease Lease
-	peers Peers
-	lead  LeadFunc
-	log   *slog.Logger
+// shell turns what happens into a machine's inputs and performs its actions. One
+// goroutine owns it; calls and the leading function run in others.
+type shell struct {
+	machine  *Machine
+	started  time.Time
+	lease    Lease
+	peers    Peers
+	leadFunc LeadFunc
+	done     bool
 
-	leader leader
-	known  bool        // leader leads as far as one knows
-	offer  *wire.Offer // received and not taken up
-	others bool        // another process is about to read the record
+	calls   context.Context // what is under way ends with it
+	running sync.WaitGroup
+	answers chan Answer
 
-	linked     bool
-	stableFrom time.Time // what was not heard before this instant is no evidence
-
-	aside    time.Time // until when leading is left to others
-	held     int       // times in a row that a claim was refused though nobody was heard to lead
-	refused  string    // the lease ID of the leader that the last of those claims was to replace
-	failures int       // times in a row that storage could not be reached
-	failed   int       // times in a row that this process's leading function returned an error
-	troubled bool      // storage failed when last called, and that was logged
+	term     *Term // that is led, or was last
+	trust    *trust
+	ended    <-chan struct{} // trust's, until that is stepped
+	beat     <-chan struct{} // the term's, while one is awaited
+	returned chan Returned
 }
 
-// rest waits until an instant and reports true, or until something is heard that
-// changes what to do, or ctx is done.
-func (e *elector) rest(ctx context.Context, until time.Time) bool {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	for {
+func (s *shell) run(stop <-chan struct{}) {
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for !s.done {
+		due.Reset(s.machine.Due() - time.Since(s.started))
 		select {
-		case <-ctx.Done():
-			return false
-		case event := <-e.peers.Events():
-			if e.observe(event) {
-				return false
+		case <-stop:
+			stop = nil
+			s.step(Stop{})
+		case event := <-s.peers.Events():
+			s.step(event)
+		case answer := <-s.answers:
+			s.catchUp()
+			s.step(answer)
+		case <-s.beat:
+			s.beat = nil
+			s.step(Beat{})
+		case <-s.ended:
+			s.deposed()
+		case returned := <-s.returned:
+			if s.trust.Err() != nil {
+				s.deposed()
 			}
-		case <-timer.C:
-			return true
+			s.trust.end(context.Canceled) // ends what the leading function left behind
+			s.ended, s.beat = nil, nil
+			s.step(returned)
+		case <-due.C:
+			s.catchUp()
+			s.step(Tick{})
 		}
 	}
 }
 
-// catchUp takes in what was heard during a call.
-func (e *elector) catchUp() {
+// step has the machine take an input and performs what comes of it.
+func (s *shell) step(in Input) {
+	for _, action := range s.machine.Step(time.Since(s.started), in) {
+		s.perform(action)
+	}
+}
+
+// catchUp takes in what was heard first. To a process that slept, its silence
+// would seem that of others.
+func (s *shell) catchUp() {
 	for {
 		select {
-		case event := <-e.peers.Events():
-			e.observe(event)
+		case event := <-s.peers.Events():
+			s.step(event)
 		default:
 			return
 		}
 	}
 }
 
-// complain logs trouble with storage when it begins; what follows is detail.
-func (e *elector) complain(doing string, err error) {
-	level := slog.LevelWarn
-	if e.troubled {
-		level = slog.LevelDebug
-	}
-	e.troubled = true
-	e.log.Log(context.Background(), level, "Trouble with the lease's storage", "doing", doing, "error", err)
-}
-
-// recovered logs that the trouble is over, if there was any.
-func (e *elector) recovered() {
-	if e.troubled {
-		e.troubled = false
-		e.log.Info("The lease's storage answers again")
-	}
-}
-
-// call bounds a call to the lease. What ends it early is its own context alone:
-// a claim or a release that was begun is seen through.
-func (e *elector) call(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.CallTimeout)
-	defer cancel()
-	err := do(ctx)
-	if err == nil || errors.Is(err, ErrHeld) || errors.Is(err, ErrLost) {
-		e.recovered()
-	}
-	return err
+// deposed says that leadership has ended by itself, which the machine may know.
+func (s *shell) deposed() {
+	s.ended = nil
+	s.step(Deposed{context.Cause(s.trust)})
 }

@@ -1,110 +1,114 @@
 package election
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
-// stand tries to become the leader, and leads.
-func (e *elector) stand(ctx context.Context, c *candidacy) {
-	if !c.waited && !e.confirm(ctx, c) {
+// candidacy is the decision to try to lead.
+type candidacy struct {
+	cause   Cause
+	epoch   uint64        // of the leader to replace
+	worker  string        // that led it
+	leaseID string        // under which it did
+	over    string        // the lease ID to claim over; empty: only a free lease
+	sign    time.Duration // the leader's last sign of life; decided, where none was looked for
+	decided time.Duration
+}
+
+// takeUp stands for what this worker was offered. The lease was changed for it
+// alone, so there is nothing to wait for.
+func (m *Machine) takeUp() {
+	c := candidacy{
+		cause: Handover, epoch: m.offer.Epoch, leaseID: m.offer.LeaseID, over: m.offer.LeaseID,
+		sign: m.now, decided: m.now,
+	}
+	if c.epoch == m.leader.epoch {
+		c.worker = m.leader.worker
+	}
+	m.offer = nil
+	m.stand(c)
+}
+
+// prepare waits a random moment, so that few try at once, and as long as this
+// process stands aside.
+func (m *Machine) prepare(c candidacy) {
+	m.candidacy = c
+	moment := m.chance(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
+	m.wait(confirming, max(m.now+moment, m.aside))
+}
+
+// confirm looks again whether there is still reason to try. Of silence, another
+// ping would take its time to say the same.
+func (m *Machine) confirm() {
+	if m.candidacy.cause == Silent || m.candidacy.over == "" {
+		m.stand(m.candidacy)
 		return
 	}
-	term, sent := e.claim(ctx, c)
-	if term == nil {
+	m.ping()
+}
+
+func (m *Machine) confirmed(err error) {
+	if errors.Is(err, ErrNoResponders) && m.linkedSince(m.sent) {
+		m.stand(m.candidacy)
 		return
 	}
-	if ctx.Err() != nil { // told to stop while it claimed
-		e.passOn(ctx, term, "", nil)
-		return
-	}
-	e.reign(ctx, term, sent)
+	m.judge(err)
 }
 
-// confirm waits a random moment, so that few try at once, and as long as this
-// process stands aside; then it looks again whether there is still reason to.
-func (e *elector) confirm(ctx context.Context, c *candidacy) bool {
-	moment := e.chance(min(e.cfg.Jitter*time.Duration(e.followers()), maxMoment))
-	for at := later(time.Now().Add(moment), e.aside); !e.rest(ctx, at); {
-		if ctx.Err() != nil || !e.stillWanted(c) {
-			return false
+// stillWanted reports whether nothing was heard that speaks against the candidacy.
+func (m *Machine) stillWanted() bool {
+	c := &m.candidacy
+	return m.linked && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.sign <= c.decided
+}
+
+// stand tries to become the leader.
+func (m *Machine) stand(c candidacy) {
+	m.candidacy = c
+	m.claim = Claim{Holder: m.cfg.ID, LeaseID: newLeaseID(m.cfg.Rand), Over: c.over}
+	m.acquire()
+}
+
+func (m *Machine) acquire() {
+	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.claim})
+}
+
+// claimed goes on with the outcome of a claim. It makes the same claim again as
+// long as storage cannot be reached: the first try may have had its effect.
+func (m *Machine) claimed(record Record, err error) {
+	switch {
+	case err == nil:
+		m.recovered()
+		m.failures = 0
+		m.lead(record)
+	case errors.Is(err, ErrHeld):
+		m.recovered()
+		m.log.Info("Somebody else has the lease", "epoch", m.candidacy.epoch, "cause", m.candidacy.cause)
+		m.failures = 0
+		m.held++
+		m.refused = m.candidacy.leaseID
+		m.known = m.leader.epoch > m.candidacy.epoch
+		m.follow()
+	default:
+		m.failures++
+		m.complain("acquire the lease", err)
+		if m.stopping || !m.stillWanted() {
+			m.follow()
+			return
 		}
-	}
-	if c.cause == Silent || c.over == "" {
-		return true // another ping would take its time to say the same
-	}
-	sent, err := e.ping(ctx)
-	if ctx.Err() != nil || !e.stillWanted(c) {
-		return false
-	}
-	if errors.Is(err, ErrNoResponders) && e.linkedSince(sent) {
-		return true
-	}
-	e.judge(sent, err)
-	return false
-}
-
-// stillWanted reports whether nothing was heard that speaks against a candidacy.
-func (e *elector) stillWanted(c *candidacy) bool {
-	return e.linked && e.offer == nil && e.leader.epoch <= c.epoch && !e.leader.sign.After(c.decided)
-}
-
-// claim acquires the lease. It tries the same claim again as long as storage
-// cannot be reached: the first try may have had its effect.
-func (e *elector) claim(ctx context.Context, c *candidacy) (term *Term, sent time.Time) {
-	claim := Claim{Holder: e.cfg.ID, LeaseID: newLeaseID(), Over: c.over}
-	for {
-		sent = time.Now()
-		var record Record
-		err := e.call(ctx, func(ctx context.Context) (err error) {
-			record, err = e.lease.Acquire(ctx, claim)
-			return err
-		})
-		now := time.Now()
-		switch {
-		case err == nil:
-			e.failures = 0
-			term = &Term{
-				Epoch:    record.Epoch,
-				Record:   record,
-				Cause:    c.cause,
-				Over:     c.worker,
-				Since:    now,
-				Elect:    now.Sub(c.decided),
-				beat:     make(chan struct{}, 1),
-				stopping: make(chan struct{}),
-			}
-			if !c.sign.IsZero() {
-				term.Detect = c.decided.Sub(c.sign)
-			}
-			return term, sent
-		case errors.Is(err, ErrHeld):
-			e.log.Info("Somebody else has the lease", "epoch", c.epoch, "cause", c.cause)
-			e.failures = 0
-			e.held++
-			e.refused = c.leaseID
-			e.known = e.leader.epoch > c.epoch
-			return nil, sent
-		}
-		e.failures++
-		e.complain("acquire the lease", err)
-		again := backoff(e.failures)
-		for at := now.Add(again/2 + e.chance(again)); !e.rest(ctx, at); {
-			if ctx.Err() != nil || !e.stillWanted(c) {
-				return nil, sent
-			}
-		}
+		again := backoff(m.failures)
+		m.wait(claiming, m.now+again/2+m.chance(again))
 	}
 }
 
-// newLeaseID returns a random UUID (RFC 9562, version 4).
-func newLeaseID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+// newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must differ
+// and are no secret: who can read or write the lease's storage needs none. Any
+// generator does whose seed is random, so that no two processes share it.
+func newLeaseID(random *rand.Rand) string {
+	hi, lo := random.Uint64(), random.Uint64()
+	hi = hi&^0xf000 | 0x4000
+	lo = lo&^(0b11<<62) | 0b10<<62
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
 }

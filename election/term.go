@@ -2,13 +2,8 @@ package election
 
 import (
 	"context"
-	"errors"
 	"time"
 )
-
-// ErrDeposed is, wrapped, the cause of a leadership's end that was not the
-// leading function's own wish: see [context.Cause].
-var ErrDeposed = errors.New("no longer the leader")
 
 // LeadFunc leads. Its context is the leadership itself: it is done once the
 // process must not act as a leader any more, whatever the reason, and
@@ -22,19 +17,6 @@ var ErrDeposed = errors.New("no longer the leader")
 // a worker's ID, or empty for whoever comes first. An error is logged, and the
 // process stands aside for a while before it may lead again.
 type LeadFunc func(ctx context.Context, term *Term) (successor string, err error)
-
-// Cause is why a term began.
-type Cause string
-
-// The causes of a term.
-const (
-	First    Cause = "first"    // nobody has led before
-	Free     Cause = "free"     // the lease was free: released, or expired while nobody looked
-	Expired  Cause = "expired"  // the lease was waited out
-	Died     Cause = "died"     // the process of the leader before was gone
-	Silent   Cause = "silent"   // the leader before gave no sign of life for too long
-	Handover Cause = "handover" // the leader before chose this worker
-)
 
 // Term is one leadership, as the leading function sees it. The methods may be
 // called from any goroutine, and on the zero Term do nothing.

@@ -2,19 +2,9 @@ package election
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
-
-// Why a leadership ended, besides a higher epoch.
-var (
-	errLost    = fmt.Errorf("%w: the lease is somebody else's", ErrDeposed)
-	errExpired = fmt.Errorf("%w: the lease could not be renewed in time", ErrDeposed)
-	errStalled = fmt.Errorf("%w: the leading loop stands still", ErrDeposed)
-)
-
-func higherEpoch(epoch uint64) error { return fmt.Errorf("%w: epoch %d was seen", ErrDeposed, epoch) }
 
 // trust is a context with a deadline that can be moved on, until it has passed.
 type trust struct {

@@ -1,0 +1,92 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// perform begins what an action says.
+func (s *shell) perform(action Action) {
+	switch a := action.(type) {
+	case Ping:
+		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			return Record{}, s.peers.Ping(ctx, a.Epoch)
+		})
+	case Read:
+		s.ask(s.calls, a.Question, s.lease.Read)
+	case Acquire:
+		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			return s.lease.Acquire(ctx, a.Claim)
+		})
+	case Renew:
+		s.ask(s.trust, a.Question, func(ctx context.Context) (Record, error) {
+			return Record{}, s.lease.Renew(ctx, a.Held)
+		})
+	case Transfer:
+		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			to, ok := s.lease.(Transferrer)
+			if !ok {
+				return Record{}, fmt.Errorf("transfer lease: %w", errors.ErrUnsupported)
+			}
+			return Record{}, to.Transfer(ctx, a.Held, a.LeaseID)
+		})
+	case Offer:
+		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			return Record{}, s.peers.Offer(ctx, a.Worker, a.Offer)
+		})
+	case Release:
+		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
+			return Record{}, s.lease.Release(ctx, a.Held)
+		})
+	case Suspect:
+		s.peers.Suspect(a.Epoch)
+	case Lead:
+		s.begin(a)
+	case TrustUntil:
+		s.trust.expect(a.Blame)
+		s.trust.extend(s.started.Add(a.Until))
+	case AwaitBeat:
+		select {
+		case <-s.term.beat: // an old one says nothing about now
+		default:
+		}
+		s.beat = s.term.beat
+	case EndTrust:
+		s.trust.end(a.Cause)
+	case StopLeading:
+		close(s.term.stopping)
+	case Done:
+		s.done = true
+	}
+}
+
+// ask makes a call that ends with ctx, or when its time is over. What ends it
+// early otherwise is the end of Run alone: what was begun is seen through.
+func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) (Record, error)) {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, q.Within)
+		defer cancel()
+		record, err := call(ctx)
+		select {
+		case s.answers <- Answer{To: q.Number, Record: record, Err: err}:
+		case <-s.calls.Done():
+		}
+	})
+}
+
+// begin starts the leading function.
+func (s *shell) begin(l Lead) {
+	trust := newTrust(s.calls, s.started.Add(l.Until))
+	term := &Term{
+		Epoch: l.Record.Epoch, Record: l.Record,
+		Cause: l.Cause, Over: l.Over, Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
+		beat: make(chan struct{}, 1), stopping: make(chan struct{}), depose: trust.end,
+	}
+	s.trust, s.term, s.ended = trust, term, trust.Done()
+	s.running.Go(func() {
+		successor, err := s.leadFunc(trust, term)
+		s.returned <- Returned{successor, err}
+	})
+}
