@@ -65,16 +65,20 @@ type Term struct {
 	Deposed  func(epoch uint64) // a higher epoch was seen
 }
 
-// reign is the part of the configuration that does not concern NATS, checked.
-func (c Config) reign() (reign.Config, error) {
+func (c Config) validate() error {
 	if c.Subjects == (wire.Subjects{}) || c.Conn == nil {
-		return reign.Config{}, errors.New("fields Subjects and Conn are both needed")
+		return errors.New("fields Subjects and Conn are both needed")
 	}
+	return c.reign().Validate()
+}
+
+// reign is the part of the configuration that does not concern NATS.
+func (c Config) reign() reign.Config {
 	return reign.Config{
 		Worker: c.Worker, Host: c.Host, PID: c.PID, Store: c.Store, Jobs: c.Jobs, Logger: c.Logger, Ledger: c.Ledger,
 		BeaconEvery: c.BeaconEvery, MaxActive: c.MaxActive, MaxMerging: runtime.GOMAXPROCS(0),
 		ExtendEvery: c.ExtendEvery, StopWithin: c.StopWithin,
-	}.WithDefaults()
+	}
 }
 
 // reign is the part of the term that does not concern the loop.

@@ -11,18 +11,14 @@ import (
 
 // Coordinator leads when it is asked to. It keeps nothing from one term to the
 // next.
-type Coordinator struct {
-	cfg   Config
-	reign reign.Config
-}
+type Coordinator struct{ cfg Config }
 
 // New checks the configuration.
 func New(cfg Config) (*Coordinator, error) {
-	inner, err := cfg.reign()
-	if err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Coordinator{cfg, inner}, nil
+	return &Coordinator{cfg}, nil
 }
 
 // Lead leads until ctx, which is the leadership itself, is done or the term is
@@ -33,12 +29,15 @@ func (c *Coordinator) Lead(ctx context.Context, term Term) (successor string, er
 	inner, cancel := context.WithCancel(undated{ctx})
 	l := newLoop(ctx, inner)
 	link := newLink(c.cfg, term.Epoch)
-	r := reign.New(inner, c.reign, term.reign(), l, link)
 	defer func() { // in this order: callbacks may wait for the loop until the context is done
 		cancel()
 		link.close()
 		l.tasks.Wait()
 	}()
+	r, err := reign.New(inner, c.cfg.reign(), term.reign(), l, link)
+	if err != nil {
+		return "", fmt.Errorf("lead epoch %d: %w", term.Epoch, err)
+	}
 	if err := link.listen(hearing{r, l, wire.Pong{Epoch: term.Epoch, Worker: c.cfg.Worker}}); err != nil {
 		return "", fmt.Errorf("listen as leader of epoch %d: %w", term.Epoch, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config is what a term needs to know of its process. [Config.WithDefaults]
-// checks it.
+// Config is what a term needs to know of its process. The zero value of a field
+// means its default, where it has one.
 type Config struct {
 	// Worker is the ID of the worker in the same process; Host and PID describe the
 	// process to people.
@@ -62,8 +62,13 @@ type Term struct {
 	Deposed func(epoch uint64) // a higher epoch was seen; called on the loop
 }
 
-// WithDefaults fills in defaults and checks the fields.
-func (c Config) WithDefaults() (Config, error) {
+// Validate checks what [New] would take.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
+func (c Config) withDefaults() (Config, error) {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration

@@ -2,6 +2,7 @@ package reign
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 type Reign struct {
 	cfg   Config
 	kinds map[wire.JobKind]jobs.Job
-	ctx   context.Context // the leadership
+	ctx   context.Context // the term
 	term  Term
 	world World
 	link  Link
@@ -41,10 +42,14 @@ type Reign struct {
 	leaving  time.Time // when it was told to stop; zero before
 }
 
-// New is a term that has not begun. The configuration is one that
-// [Config.WithDefaults] returned. Ctx is the leadership: what runs beside the loop
-// ends with it, and nothing is called on the loop once it is done.
-func New(ctx context.Context, cfg Config, term Term, world World, link Link) *Reign {
+// New is a term that has not begun. Ctx ends with the leadership or, after
+// [Reign.Left], before: what runs beside the loop ends with it, and nothing is
+// called on the loop once it is done.
+func New(ctx context.Context, cfg Config, term Term, world World, link Link) (*Reign, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("configure reign: %w", err)
+	}
 	r := &Reign{
 		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, term: term, world: world, link: link,
 		log:       cfg.Logger.With("epoch", term.Epoch),
@@ -60,7 +65,7 @@ func New(ctx context.Context, cfg Config, term Term, world World, link Link) *Re
 	for _, job := range cfg.Jobs {
 		r.kinds[wire.JobKind{Name: job.Name(), Version: job.Version()}] = job
 	}
-	return r
+	return r, nil
 }
 
 // Begin begins the term. Whoever calls it listens to workers already.
