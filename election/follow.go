@@ -14,21 +14,15 @@ func (m *Machine) follow() {
 		m.do(Done{})
 	case m.offer != nil:
 		m.takeUp()
-	case !m.linked: // nobody could be asked until LinkRestored is heard
-		m.wait(m.searchOrFollow(), never)
 	case m.known:
 		m.wait(following, m.leader.next)
 	default:
 		m.others, m.deferred = false, false
 		m.wait(searching, m.whenToLook())
 	}
-}
-
-func (m *Machine) searchOrFollow() state {
-	if m.known {
-		return following
+	if !m.linked { // nobody could be asked until LinkRestored is heard
+		m.wake = never
 	}
-	return searching
 }
 
 // whenToLook is when to read the record if nothing is heard until then.

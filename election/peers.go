@@ -2,14 +2,9 @@ package election
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
-
-// ErrNoResponders: nobody listens where the other side should; its process is
-// gone, or its connection is.
-var ErrNoResponders = errors.New("nobody listens")
 
 // Peers is what the processes of a cluster tell one another about who leads.
 type Peers interface {
@@ -23,7 +18,7 @@ type Peers interface {
 	// Offer hands the lease to a worker. It returns nil once the worker has the
 	// offer, and ErrNoResponders if its process is gone.
 	Offer(ctx context.Context, worker string, offer wire.Offer) error
-	// Events is what is heard, in order. It is always the same channel, and is
-	// not closed.
+	// Events is what is heard, in order. It is always the same channel, has room
+	// for what is heard meanwhile, and is not closed.
 	Events() <-chan Event
 }

@@ -96,16 +96,12 @@ func (s *shell) step(in Input) {
 	}
 }
 
-// catchUp takes in what was heard first. To a process that slept, its silence
+// catchUp takes in what was heard by now. To a process that slept, its own silence
 // would seem that of others.
 func (s *shell) catchUp() {
-	for {
-		select {
-		case event := <-s.peers.Events():
-			s.step(event)
-		default:
-			return
-		}
+	events := s.peers.Events()
+	for range len(events) {
+		s.step(<-events)
 	}
 }
 
