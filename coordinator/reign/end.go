@@ -125,7 +125,7 @@ func (r *Reign) tidyOver(j *activeJob) {
 	blobs := j.blobs || j.manifest.State != store.Completed
 	r.spawn(func() func() {
 		r.tidy(j.spec.ID, j.submission, blobs)
-		return nothing
+		return nil
 	})
 }
 

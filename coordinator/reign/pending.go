@@ -83,7 +83,7 @@ func (r *Reign) accepted(ready readied) {
 	if ready.ended && p.submission != nil {
 		r.spawn(func() func() {
 			r.tidy(id, p.submission, true)
-			return nothing
+			return nil
 		})
 	}
 	if len(p.waiting) > 0 {

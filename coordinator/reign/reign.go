@@ -83,7 +83,7 @@ const (
 
 // TickEvery is how often [Reign.Tick] shall be called from now on.
 func (r *Reign) TickEvery() time.Duration {
-	if r.timeline.settled == 0 {
+	if r.ledger == nil || !r.ledger.Settled() {
 		return tickEverySettling
 	}
 	return tickEvery
@@ -170,14 +170,16 @@ func (r *Reign) perform(a ledger.Action) {
 	}
 }
 
-// spawn runs a task beside the loop, and then on the loop what it came to. A task
-// uses what it was given and what never changes; all else is the loop's.
+// spawn runs a task beside the loop, and then on the loop what it came to, if that
+// is anything. A task uses what it was given and what never changes; all else is
+// the loop's.
 func (r *Reign) spawn(task func() (then func())) {
-	r.world.Go(func() { r.world.Post(task()) })
+	r.world.Go(func() {
+		if then := task(); then != nil {
+			r.world.Post(then)
+		}
+	})
 }
-
-// nothing is what a task comes to whose outcome concerns nobody.
-func nothing() {}
 
 func (r *Reign) since(t time.Time) time.Duration { return r.world.Now().Sub(t) }
 
