@@ -54,7 +54,8 @@ func (g *ground) check(ctx context.Context, timeout time.Duration) error {
 
 // env is the environment of processes that shall be of the cluster.
 func (g *ground) env() []string {
-	env := append(withoutCredentials(), envNATSURL+"="+g.nats.URL(), envCluster+"="+g.at.cluster, envStorage+"="+g.at.storage)
+	env := append(withoutCredentials(), envNATSURL+"="+g.nats.URL(), envCluster+"="+g.at.cluster, envStorage+"="+g.at.storage,
+		envReplicas+"=1") // it has one server
 	return append(env, g.at.azure.env()...)
 }
 

@@ -34,8 +34,8 @@ func openStorage(ctx context.Context, nc *nats.Conn, at place, timeout time.Dura
 	if at.storage == storageAzure {
 		return openAzure(at, timeout, log)
 	}
-	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: at.cluster, Logger: log})
-	s := jetStreamStorage{nc: nc, driver: driver, cluster: at.cluster, log: log}
+	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: at.cluster, Replicas: at.replicas, Logger: log})
+	s := jetStreamStorage{nc: nc, driver: driver, cluster: at.cluster, replicas: at.replicas, log: log}
 	if isAway(err) {
 		return nil, s.explain(err)
 	}
@@ -47,10 +47,11 @@ func openStorage(ctx context.Context, nc *nats.Conn, at place, timeout time.Dura
 
 // jetStreamStorage is a cluster's storage on its NATS servers.
 type jetStreamStorage struct {
-	nc      *nats.Conn
-	driver  *jetstream.Driver
-	cluster string
-	log     *slog.Logger
+	nc       *nats.Conn
+	driver   *jetstream.Driver
+	cluster  string
+	replicas int
+	log      *slog.Logger
 }
 
 func (s jetStreamStorage) store() *store.Store {
@@ -64,7 +65,9 @@ func (s jetStreamStorage) lease(ctx context.Context, cfg *election.Config) (elec
 	if err != nil {
 		return nil, fmt.Errorf("use JetStream: %w", err)
 	}
-	lease, err := kvlease.Open(ctx, js, kvlease.Config{Bucket: "bellwether_" + s.cluster + "_lease", Duration: cfg.Duration})
+	lease, err := kvlease.Open(ctx, js, kvlease.Config{
+		Bucket: "bellwether_" + s.cluster + "_lease", Duration: cfg.Duration, Replicas: s.replicas,
+	})
 	if err != nil {
 		return nil, err
 	}
