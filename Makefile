@@ -13,7 +13,7 @@ RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: ## build bin/bellwether
@@ -38,12 +38,21 @@ endif
 model: ## the model of the takeover, with and without defects (needs spin and a C compiler)
 	MODEL=1 $(GO) test -count=1 -run '^TestTakeoverModel' ./election
 
+.PHONY: chaos
+chaos: ## real processes, killed, frozen and cut off as a seed says (MINUTES=10 SEED=7 STORAGE=azure)
+	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
+		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
+
 .PHONY: lint
 lint: ## gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (run gofumpt -w):"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: deploy-check
+deploy-check: ## what is in deploy, as far as it can be tried without a cluster (a module of its own)
+	cd deploy/check && $(GO) vet ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
 bench: ## speed against a plain loop, of empty partitions, and of failover
