@@ -15,6 +15,7 @@ import (
 // snapshot is how far a job is at a moment.
 type snapshot struct {
 	State   store.State
+	Doing   string // what is counted, where it is no job
 	Done    uint64
 	All     uint64  // 0: not planned yet
 	Rate    float64 // partitions per second; 0: not known
@@ -41,9 +42,12 @@ func (s snapshot) left() (time.Duration, bool) {
 func (s snapshot) line() string {
 	var parts []string
 	if s.All == 0 {
-		parts = append(parts, string(s.State))
+		parts = append(parts, string(s.State)+s.Doing)
 	} else {
 		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), count(s.Done)+"/"+count(s.All))
+		if s.Doing != "" {
+			parts = append(parts, s.Doing)
+		}
 	}
 	if s.Rate > 0 {
 		parts = append(parts, rate(s.Rate)+"/s")

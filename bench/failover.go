@@ -1,0 +1,319 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// How a leader is made to lead no more.
+type How string
+
+// The ways.
+const (
+	Kill     How = "kill"      // SIGKILL: its process dies at once
+	Term     How = "term"      // SIGTERM: its process stops in order and hands over
+	Stop     How = "stop"      // SIGSTOP: its process stands still until all is measured, then goes on
+	StepDown How = "step-down" // it is asked to hand over, and goes on as a worker
+)
+
+// FailoverConfig says what failovers to measure.
+type FailoverConfig struct {
+	Cluster Cluster
+
+	// Workers is how many the cluster has before each failover.
+	Workers int
+
+	// Flock is the workers' processes, none of which is replaced by itself, and
+	// Traces the folder that their definitions leave traces in (see [Traced]). Without
+	// a flock, How must be StepDown, and throughput is what the leader says of it,
+	// which is only as fine as the reports that it gets.
+	Flock  *flock.Flock
+	Traces string
+
+	How       How
+	Failovers int           // at least 1
+	Watch     time.Duration // how long throughput is watched after each; at least a second
+
+	// Job is what the cluster works on meanwhile; it must last until the end. The
+	// zero Job is primes, as many as it takes.
+	Job    jobs.Job
+	Params jobs.Params
+
+	// Verify has the job run to its end, and once more in this process, which takes
+	// about as long: the bytes must be the same. Otherwise it is cancelled.
+	Verify bool
+
+	// Progress is told what is being done and, where all is above 0, how far it is.
+	// It may be nil, and is called from several goroutines at once.
+	Progress func(doing string, done, all uint64)
+}
+
+func (c FailoverConfig) validate() error {
+	switch {
+	case c.Workers < 2:
+		return fmt.Errorf("a failover takes at least 2 workers, got %d", c.Workers)
+	case c.Failovers < 1:
+		return fmt.Errorf("want at least 1 failover, got %d", c.Failovers)
+	case c.Watch < time.Second:
+		return fmt.Errorf("want to watch for at least 1s, got %v", c.Watch)
+	case c.How != Kill && c.How != Term && c.How != Stop && c.How != StepDown:
+		return fmt.Errorf("a leader is made to lead no more by kill, term, stop or step-down, not by %q", c.How)
+	case c.How == Stop && !canFreeze:
+		return errors.New("processes of this system cannot be stopped and go on")
+	case (c.How == StepDown) != (c.Flock == nil):
+		return errors.New("a leader is asked to step down where its process is somebody else's, and only there")
+	}
+	return nil
+}
+
+// ramp is the time before each failover in which throughput becomes steady, and
+// steady the time after Watch in which it is taken as such.
+func (c FailoverConfig) ramp() time.Duration   { return max(steadyBefore, c.Watch*2/5) }
+func (c FailoverConfig) steady() time.Duration { return max(time.Second, c.Watch*3/5) }
+
+// lasts is about how long all failovers take.
+func (c FailoverConfig) lasts() time.Duration {
+	const replacing = 1500 * time.Millisecond
+	return time.Duration(c.Failovers) * (c.ramp() + c.Watch + c.steady() + replacing)
+}
+
+// Failover measures what it costs when a leader dies or leaves: it has a cluster
+// work, makes its leader lead no more, watches, and does so again.
+func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, uint64, uint64) {}
+	}
+	if err := cfg.validate(); err != nil {
+		return FailoverReport{}, fmt.Errorf("configure failover benchmark: %w", err)
+	}
+	r, err := (&failover{FailoverConfig: cfg}).run(ctx)
+	if err != nil {
+		return FailoverReport{}, fmt.Errorf("measure failover: %w", err)
+	}
+	return r, nil
+}
+
+// failover is a run of the benchmark.
+type failover struct {
+	FailoverConfig
+	slots   int
+	id      string // of the job
+	outages []outage
+	samples samples
+}
+
+// outage is one leader's end.
+type outage struct {
+	at     time.Time        // when it came
+	victim int              // the process that works no more, or not for a while; 0: none
+	term   store.TermRecord // of the next leader
+}
+
+func (f *failover) run(ctx context.Context) (FailoverReport, error) {
+	f.Progress("waiting for the workers", 0, 0)
+	workers, err := f.Cluster.awaitWorkers(ctx, f.Workers)
+	if err != nil {
+		return FailoverReport{}, err
+	}
+	f.slots = slots(workers)
+	if err := f.begin(ctx); err != nil {
+		return FailoverReport{}, err
+	}
+	report, err := f.measure(ctx)
+	if err != nil || !f.Verify {
+		// Nobody needs the job any more. Where it cannot be cancelled it goes on.
+		err = errors.Join(err, f.Cluster.cancel(context.WithoutCancel(ctx), f.id))
+	}
+	return report, err
+}
+
+func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
+	report := FailoverReport{How: f.How, Workers: f.Workers, Slots: f.slots, Job: f.Job.Name(), Params: f.Params, Failovers: []Outage{}}
+	if err := f.dealAll(ctx); err != nil {
+		return report, err
+	}
+	if f.Verify {
+		if err := f.verify(ctx, &report); err != nil {
+			return report, err
+		}
+	}
+	return report, f.count(&report)
+}
+
+// begin submits the job and waits until it is under way.
+func (f *failover) begin(ctx context.Context) error {
+	if f.Job.Name() == "" {
+		f.Progress("sizing the load", 0, 0)
+		if err := f.size(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.id, err = f.Cluster.submit(ctx, f.Job, f.Params); err != nil {
+		return err
+	}
+	return until(ctx, "the job is under way", look, func(ctx context.Context) (bool, error) {
+		p, ok := f.Cluster.progress(ctx, f.id)
+		return ok && p.Done > 0, nil
+	})
+}
+
+// size makes the job of primes that last a bit longer than the failovers.
+func (f *failover) size(ctx context.Context) error {
+	busy := f.lasts()*5/4 + 5*time.Second // of which the last are the job's end, where work is short
+	slots := f.slots
+	if f.Flock != nil {
+		slots = min(slots, cores())
+	}
+	p, err := primesFor(ctx, slots, busy)
+	if err != nil {
+		return err
+	}
+	f.Job = jobs.MustNew(primes.Definition)
+	f.Params, err = f.Job.Params(nil, fmt.Sprint("limit=", p.Limit), fmt.Sprint("width=", p.Width))
+	return err
+}
+
+// dealAll deals with one leader after the other.
+func (f *failover) dealAll(ctx context.Context) error {
+	var sampling sync.WaitGroup
+	defer sampling.Wait()
+	sampled, stop := context.WithCancel(ctx)
+	defer stop()
+	if f.Flock == nil {
+		sampling.Go(func() { f.samples.take(sampled, f.Cluster, f.id) })
+	}
+	for i := range f.Failovers {
+		f.Progress(fmt.Sprintf("failover %d of %d", i+1, f.Failovers), uint64(i), uint64(f.Failovers))
+		if err := f.deal(ctx); err != nil {
+			return fmt.Errorf("failover %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (f *failover) deal(ctx context.Context) error {
+	if _, err := f.Cluster.awaitWorkers(ctx, f.Workers); err != nil {
+		return err
+	}
+	if err := wait(ctx, f.ramp()); err != nil {
+		return err
+	}
+	leader, err := f.Cluster.leader(ctx)
+	if err != nil {
+		return err
+	}
+	o := outage{}
+	recover, err := f.strike(ctx, leader, &o)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, f.Watch+f.steady()); err != nil {
+		return errors.Join(err, recover())
+	}
+	ended := false
+	err = until(ctx, fmt.Sprintf("a leader after epoch %d has given work", leader.Epoch), look, func(ctx context.Context) (bool, error) {
+		if _, ended, _ = f.Cluster.ended(ctx, f.id); ended {
+			return true, nil
+		}
+		terms, err := f.Cluster.Store.Terms(ctx)
+		if err != nil || len(terms) == 0 {
+			return false, err
+		}
+		o.term = terms[len(terms)-1]
+		return o.term.Epoch > leader.Epoch && o.term.FirstAssignment > 0, nil
+	})
+	if err := errors.Join(err, recover()); err != nil {
+		return err
+	}
+	if ended {
+		return errors.New("the job ended before that was over: it is too short")
+	}
+	f.outages = append(f.outages, o)
+	return nil
+}
+
+// strike makes the leader lead no more. What it returns makes the cluster what it
+// was.
+func (f *failover) strike(ctx context.Context, leader wire.LeaderInfo, o *outage) (recover func() error, err error) {
+	if f.How == StepDown {
+		o.at = time.Now()
+		_, err := ask[wire.LeaderInfo](ctx, f.Cluster, wire.AskStepDown, nil)
+		return func() error { return nil }, err
+	}
+	p := f.Flock.Find(leader.PID)
+	if p == nil {
+		return nil, fmt.Errorf("the leader, process %d, is none of the flock", leader.PID)
+	}
+	o.at, o.victim = time.Now(), leader.PID
+	switch f.How {
+	case Stop:
+		freeze(p)
+		return func() error { thaw(p); return nil }, nil
+	case Term:
+		p.Signal(syscall.SIGTERM)
+	case Kill:
+		p.Kill()
+	}
+	return func() error {
+		<-p.Ended()
+		_, err := f.Flock.Add()
+		return err
+	}, nil
+}
+
+// verify lets the job end and compares its bytes with those of one process.
+func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
+	m, err := f.Cluster.finish(ctx, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
+	if err != nil {
+		return err
+	}
+	report.Partitions, report.Executed, report.SHA256 = m.Partitions, m.Executed, m.SHA256
+	want, err := inOneProcess(ctx, f.Job, f.Params, func(done, all uint64) { f.Progress("the same in one process", done, all) })
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(want)
+	same := hex.EncodeToString(sum[:]) == m.SHA256
+	report.Same = &same
+	return nil
+}
+
+// count turns what was seen into figures.
+func (f *failover) count(report *FailoverReport) error {
+	var executions []execution
+	if f.Flock != nil {
+		var err error
+		if executions, err = readTraces(f.Traces); err != nil {
+			return err
+		}
+	}
+	for i, o := range f.outages {
+		completed := f.samples.between
+		if f.Flock != nil {
+			completed = countOf(executions)
+		}
+		report.Failovers = append(report.Failovers, newOutage(o, completed, f.Watch, f.steady()))
+		if f.Flock != nil {
+			until := o.at.Add(f.Watch + f.steady())
+			if i+1 < len(f.outages) {
+				until = f.outages[i+1].at
+			}
+			report.Failovers[i].countAgain(executions, o, until, f.slots)
+		}
+	}
+	report.summarize()
+	return nil
+}

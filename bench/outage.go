@@ -1,0 +1,109 @@
+package bench
+
+import "time"
+
+const (
+	// window is the width of the windows that throughput is told in, and fine that of
+	// the samples of a plot.
+	window = 250 * time.Millisecond
+	fine   = 50 * time.Millisecond
+	// steadyBefore is how long before a failover counts as before it.
+	steadyBefore = time.Second
+)
+
+// Outage is what one failover did. Shares are of the survivors' steady rate: what
+// the cluster comes to a while after, less the process that was hit. So before it,
+// where that process had a core of its own, the share is above 1.
+type Outage struct {
+	Epoch uint64    `json:"epoch"` // of the next leader
+	Cause string    `json:"cause"` // as in the history
+	At    time.Time `json:"at"`
+
+	// The steps follow one another, as in the history, in milliseconds.
+	Detect          float64 `json:"detect_ms"`
+	Elect           float64 `json:"elect_ms"`
+	Fence           float64 `json:"fence_ms"`
+	Resume          float64 `json:"resume_ms"`
+	FirstAssignment float64 `json:"first_assignment_ms"`
+	FirstResult     float64 `json:"first_result_ms"`
+
+	// Since the leader was hit, in milliseconds.
+	Ready    float64 `json:"until_ready_ms"`    // until the next could give work
+	Assigned float64 `json:"until_assigned_ms"` // until it did
+
+	Before  float64   `json:"before"`  // share in the second before
+	After   float64   `json:"after"`   // share in all windows together
+	Lowest  float64   `json:"lowest"`  // the smallest of the windows
+	Windows []float64 `json:"windows"` // shares in windows of 250 ms after it
+	Samples []float64 `json:"samples"` // shares in pieces of 50 ms, the first of them a second before
+
+	// Partitions that the process which was hit had executed and that were executed
+	// again, or the other way round; those that others executed twice; and the time
+	// that workers spent on both. All are 0 where there are no traces.
+	Again    uint64  `json:"executed_again"`
+	Repeated uint64  `json:"repeated"`
+	Lost     float64 `json:"lost_worker_seconds"`
+}
+
+// completed counts the partitions that were completed from one moment to another.
+type completed func(from, to time.Time) float64
+
+// newOutage turns what was seen of an outage into figures.
+func newOutage(o outage, done completed, watch, steady time.Duration) Outage {
+	t := o.term
+	ready := t.At.Add(t.Fence + t.Resume)
+	r := Outage{
+		Epoch: t.Epoch, Cause: t.Cause, At: o.at.UTC(),
+		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
+		FirstAssignment: millis(t.FirstAssignment), FirstResult: millis(t.FirstResult),
+		Ready: millis(ready.Sub(o.at)), Assigned: millis(ready.Add(t.FirstAssignment).Sub(o.at)),
+		Windows: []float64{}, Samples: []float64{},
+	}
+	settled := o.at.Add(watch)
+	rate := done(settled, settled.Add(steady)) / steady.Seconds()
+	if rate == 0 {
+		return r // and no share means anything
+	}
+	share := func(from time.Time, d time.Duration) float64 { return done(from, from.Add(d)) / d.Seconds() / rate }
+	r.Before = share(o.at.Add(-steadyBefore), steadyBefore)
+	r.After = share(o.at, watch)
+	for from := time.Duration(0); from+window <= watch; from += window {
+		r.Windows = append(r.Windows, share(o.at.Add(from), window))
+	}
+	r.Lowest = spreadOfShares(r.Windows).Worst
+	for from := -steadyBefore; from+fine <= watch; from += fine {
+		r.Samples = append(r.Samples, share(o.at.Add(from), fine))
+	}
+	return r
+}
+
+// millis is a duration in milliseconds, to the microsecond.
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// countOf counts executions, which are in order of time.
+func countOf(executions []execution) completed {
+	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
+}
+
+// countAgain counts what was executed more than once between an outage and until.
+func (r *Outage) countAgain(executions []execution, o outage, until time.Time, slots int) {
+	first := make(map[uint64]int, len(executions)) // by partition, the process
+	for _, e := range executions {
+		if !e.at.Before(until) {
+			break
+		}
+		pid, again := first[e.partition]
+		switch {
+		case !again:
+			first[e.partition] = e.pid
+		case e.at.Before(o.at):
+		case pid == o.victim || e.pid == o.victim:
+			r.Again++
+		default:
+			r.Repeated++
+		}
+	}
+	if before := len(between(executions, o.at.Add(-steadyBefore), o.at)); before > 0 {
+		r.Lost = float64(r.Again+r.Repeated) * float64(slots) * steadyBefore.Seconds() / float64(before)
+	}
+}

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// samples are how many partitions were done, as the leader said at some moments.
+type samples struct {
+	mu   sync.Mutex
+	list []sample
+}
+
+type sample struct {
+	at   time.Time
+	done float64
+}
+
+// take asks the leader again and again until ctx is done.
+func (s *samples) take(ctx context.Context, c Cluster, job string) {
+	for wait(ctx, fine) == nil {
+		if p, ok := c.progress(ctx, job); ok {
+			s.add(time.Now(), float64(p.Done))
+		}
+	}
+}
+
+// add takes a sample. A new leader knows of less than the old one did until
+// workers have told it the rest: that undoes nothing.
+func (s *samples) add(at time.Time, done float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.list); n == 0 || done >= s.list[n-1].done {
+		s.list = append(s.list, sample{at, done})
+	}
+}
+
+// between is about how many partitions were done from one moment to another. What
+// became known in a moment counts as done since the moment before.
+func (s *samples) between(from, to time.Time) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doneBy(to) - s.doneBy(from)
+}
+
+func (s *samples) doneBy(t time.Time) float64 {
+	i, found := slices.BinarySearchFunc(s.list, t, func(s sample, t time.Time) int { return s.at.Compare(t) })
+	switch {
+	case len(s.list) == 0:
+		return 0
+	case i == len(s.list):
+		return s.list[i-1].done
+	case i == 0 || found:
+		return s.list[i].done
+	}
+	a, b := s.list[i-1], s.list[i]
+	share := float64(t.Sub(a.at)) / float64(b.at.Sub(a.at))
+	return a.done + share*(b.done-a.done)
+}

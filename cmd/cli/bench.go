@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench/plot"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what a cluster does, on this machine or on a running one",
+		Long: `Measure what a cluster does. What is compared is measured in one run: machines
+differ, and so does one machine from one minute to the next. Each benchmark runs
+worker processes of this program and a NATS server of its own, which syncs to disk,
+and leaves nothing behind.`,
+		Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.benchFailoverCommand())
+	cmd.AddCommand(a.benchWorkerCommand())
+	return cmd
+}
+
+// benchmark is what every benchmark's command has.
+type benchmark struct {
+	plot string
+	log  logFlags
+}
+
+func (b *benchmark) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.plot, "plot", "", "draw the result to this file, which ends in .svg or .png")
+	b.log.register(cmd)
+	cmd.Flags().Lookup("log-level").DefValue = "error"
+	b.log.level = "error"
+	completeFiles(cmd, "plot")
+}
+
+// check refuses a plot that cannot be drawn before anything is measured.
+func (b *benchmark) check() error {
+	if b.plot == "" {
+		return nil
+	}
+	if plotWriter(b.plot) == nil {
+		return usagef("--plot: want a file that ends in .svg or .png, got %q", b.plot)
+	}
+	if info, err := os.Stat(filepath.Dir(b.plot)); err != nil || !info.IsDir() {
+		return usagef("--plot: there is no folder %s", filepath.Dir(b.plot))
+	}
+	return nil
+}
+
+func plotWriter(name string) func(io.Writer, plot.Figure) error {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".svg":
+		return plot.WriteSVG
+	}
+	return nil
+}
+
+// report is what a benchmark measured.
+type report interface {
+	// Table writes it for people, with tabs between columns.
+	Table(w io.Writer)
+	Figure() plot.Figure
+}
+
+// tell says what is being done and, where all is above 0, how far it is.
+type tell func(doing string, done, all uint64)
+
+// measure runs a benchmark, showing progress, and prints its report.
+func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var (
+		mu  sync.Mutex
+		now snapshot
+	)
+	hide := a.follow(func() snapshot {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	})
+	r, err := run(ctx, func(doing string, done, all uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = snapshot{Doing: doing, Done: done, All: all}
+	})
+	hide()
+	if ctx.Err() != nil {
+		return r, errInterrupted
+	}
+	if err == nil && b.plot != "" {
+		err = b.draw(r.Figure())
+	}
+	if err == nil {
+		err = a.show(r, r.Table)
+	}
+	return r, err
+}
+
+func (b *benchmark) draw(f plot.Figure) (err error) {
+	file, err := os.Create(b.plot)
+	if err != nil {
+		return fmt.Errorf("draw: %w", err)
+	}
+	defer func() { err = cmp.Or(err, file.Close()) }()
+	return plotWriter(b.plot)(file, f)
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+type benchFailoverFlags struct {
+	benchmark
+	how    string
+	kills  int
+	size   int // of the flock
+	slots  int
+	watch  time.Duration
+	attach bool
+	verify bool
+	params paramFlags
+}
+
+func (a *app) benchFailoverCommand() *cobra.Command {
+	var flags benchFailoverFlags
+	cmd := &cobra.Command{
+		Use:   "failover [JOB]",
+		Short: "What it costs when the leader dies",
+		Long: `Have a flock work, kill its leader, watch, and do so again. It tells how long each
+step took until another leader gave work, what the others finished meanwhile as a
+share of what they do when nothing happens, what work was lost, and whether the
+result is the same bytes as in one process.
+
+With --attach it is done to the cluster that --nats, --cluster and --storage name,
+whose leader is only asked to step down. The job, which must last until the end,
+may be given then; it is primes otherwise. Clocks should agree: moments are the
+workers', and throughput is what the leader says.`,
+		Example: "  " + a.name + " bench failover --kills 5 --plot failover.svg",
+		Args:    takes(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.attach && !cmd.Flags().Changed("how") {
+				flags.how = string(bench.StepDown)
+			}
+			if err := flags.check(cmd, args); err != nil {
+				return err
+			}
+			r, err := measure(cmd.Context(), a, &flags.benchmark, func(ctx context.Context, tell tell) (bench.FailoverReport, error) {
+				return a.benchFailover(ctx, &flags, args, tell)
+			})
+			if err == nil && r.Same != nil && !*r.Same {
+				err = errors.New("the bytes differ")
+			}
+			return err
+		},
+		ValidArgsFunction: a.completeJob,
+	}
+	flags.register(cmd)
+	flags.params.register(a, cmd)
+	cmd.Flags().StringVar(&flags.how, "how", string(bench.Kill), "what is done to the leader: kill (SIGKILL), term (SIGTERM: it stops in order) or stop (SIGSTOP: it stands still for a while)")
+	cmd.Flags().IntVar(&flags.kills, "kills", 5, "how often")
+	cmd.Flags().IntVar(&flags.size, "workers", 4, "how many worker processes to run")
+	cmd.Flags().IntVar(&flags.slots, "slots", 1, "slots of each")
+	cmd.Flags().DurationVar(&flags.watch, "watch", 5*time.Second, "how long to watch throughput after each, at least 1s")
+	cmd.Flags().BoolVar(&flags.attach, "attach", false, "measure the running cluster, by asking its leader to step down")
+	cmd.Flags().BoolVar(&flags.verify, "verify", true, "run the job to its end and in this process as well, and compare the bytes")
+	completeWords(cmd, "how", string(bench.Kill), string(bench.Term), string(bench.Stop))
+	return cmd
+}
+
+func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
+	changed := cmd.Flags().Changed
+	switch how := bench.How(f.how); {
+	case f.kills < 1:
+		return usagef("--kills must be at least 1, got %d", f.kills)
+	case f.watch < time.Second:
+		return usagef("--watch must be at least 1s, got %v", f.watch)
+	case f.attach && (changed("how") || changed("workers") || changed("slots")):
+		return usagef("--attach excludes --how, --workers and --slots: the leader is asked to step down, and the workers are there")
+	case f.attach:
+	case len(args) > 0 || changed("param") || changed("params"):
+		return usagef("a job may be given with --attach only")
+	case how != bench.Kill && how != bench.Term && how != bench.Stop:
+		return usagef("--how must be %s, %s or %s, got %q", bench.Kill, bench.Term, bench.Stop, f.how)
+	case f.size < 2:
+		return usagef("--workers must be at least 2, or nobody is left to lead, got %d", f.size)
+	case f.slots < 1 || f.slots > wire.MaxSlots:
+		return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, f.slots)
+	}
+	return f.benchmark.check()
+}
+
+func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args []string, tell tell) (bench.FailoverReport, error) {
+	cfg := bench.FailoverConfig{
+		How: bench.How(flags.how), Failovers: flags.kills, Watch: flags.watch, Verify: flags.verify, Progress: tell,
+	}
+	if flags.attach {
+		return a.benchAttached(ctx, cfg, flags, args)
+	}
+	tell("starting the workers", 0, 0)
+	g, err := a.startBench(ctx, &flags.benchmark, flags.size, flags.slots, true)
+	if err != nil {
+		return bench.FailoverReport{}, err
+	}
+	defer g.close()
+	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, g.traces, flags.size
+	return bench.Failover(ctx, cfg)
+}
+
+// benchAttached measures a running cluster.
+func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags *benchFailoverFlags, args []string) (bench.FailoverReport, error) {
+	var (
+		job    jobs.Job
+		params jobs.Params
+		err    error
+	)
+	if len(args) > 0 {
+		if job, err = a.job(args[0]); err != nil {
+			return bench.FailoverReport{}, err
+		}
+		if params, err = flags.params.read(a, job); err != nil {
+			return bench.FailoverReport{}, err
+		}
+	}
+	c, err := a.open(ctx)
+	if err != nil {
+		return bench.FailoverReport{}, err
+	}
+	defer c.close()
+	answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
+	if err != nil {
+		return bench.FailoverReport{}, err
+	}
+	cfg.Cluster, cfg.Workers, cfg.Job, cfg.Params = c.measured(), len(answer.Workers), job, params
+	return bench.Failover(ctx, cfg)
+}

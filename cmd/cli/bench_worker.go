@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
+)
+
+// benchWorkerCommand is 'worker' with the jobs of the benchmarks, whatever jobs the
+// program has.
+func (a *app) benchWorkerCommand() *cobra.Command {
+	cmd := a.workerCommand()
+	cmd.Hidden = true
+	traces := cmd.Flags().String("traces", "", "a folder: note there what is executed")
+	work := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.jobs = benchJobs(*traces)
+		return work(cmd, args)
+	}
+	return cmd
+}
+
+// benchJobs are the jobs that benchmarks submit.
+func benchJobs(traces string) []jobs.Job {
+	load := primes.Definition
+	if traces != "" {
+		load = bench.Traced(load, traces)
+	}
+	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition)}
+}
