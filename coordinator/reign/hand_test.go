@@ -79,7 +79,7 @@ func (h *hand) follow(l *leader) {
 func (h *hand) report() {
 	if h.unheard == nil {
 		h.sequence++
-		r := wire.Report{Epoch: h.leader.epoch, Worker: h.id, Sequence: h.sequence, Spans: h.held}
+		r := wire.Report{Epoch: h.leader.epoch, Worker: h.id, Sequence: h.sequence, Spans: slices.Clone(h.held)}
 		if h.sequence == 1 {
 			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 2, Knows: []wire.JobKind{{Name: "letters", Version: "1"}}}
 		}

@@ -20,7 +20,7 @@ import (
 
 // stage is storage, workers and leaders of which one acts at a time, in the
 // stage's own time. A storage call of a leader can be held up before its effect or
-// before its answer.
+// before its answer. Otherwise each takes two steps.
 type stage struct {
 	t       *testing.T
 	now     time.Time
@@ -35,16 +35,24 @@ type stage struct {
 	hold    func(moment int) (over func() bool) // until when that moment lasts; nil if it is short
 }
 
+// step is how far time goes on at once.
+const step = 5 * time.Millisecond
+
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, now: time.Unix(1_700_000_000, 0), blobs: memory.NewBlobs()}
 	s.queue = &queue{stage: s}
 	s.store = store.New(s.blobs, s.queue)
 	s.blobs.Inject(func(memory.Call) error {
-		if t := s.running; t != nil && t.leader == s.leaders[0] && s.hold != nil {
+		if s.running == nil {
+			return nil
+		}
+		answered := s.now.Add(step)
+		s.wait(func() bool { return !s.now.Before(answered) })
+		if s.running.leader == s.leaders[0] && s.hold != nil {
 			s.moments++
-			if ready := s.hold(s.moments); ready != nil {
-				s.wait(ready)
+			if over := s.hold(s.moments); over != nil {
+				s.wait(over)
 			}
 		}
 		return nil
@@ -121,7 +129,7 @@ func (s *stage) until(what string, ok func() bool) {
 			s.settle()
 			h.work()
 		}
-		s.now = s.now.Add(5 * time.Millisecond)
+		s.now = s.now.Add(step)
 		for _, l := range s.leaders {
 			l.turn(l.reign.Tick)
 		}
@@ -149,7 +157,7 @@ func (s *stage) lead(change func(*reign.Config)) *leader {
 	cfg := reign.Config{
 		Worker: fmt.Sprint("leader-", l.epoch), Store: s.store, Jobs: []jobs.Job{letters},
 		Logger: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
-		Ledger: ledger.Config{CheckpointEvery: time.Millisecond},
+		Ledger: ledger.Config{CheckpointEvery: time.Millisecond}, ExtendEvery: hideFor / 3,
 	}
 	change(&cfg)
 	s.leaders = append(s.leaders, l)
@@ -225,7 +233,7 @@ type queue struct {
 	messages []*message
 }
 
-const hideFor = time.Second
+const hideFor = 200 * time.Millisecond
 
 type message struct {
 	queue       *queue

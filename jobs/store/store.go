@@ -152,9 +152,17 @@ func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
 	return result, err
 }
 
-// Activate enters the job in the index of active jobs. It may be there already.
+// Activate enters the job in the index of active jobs. It may be there already,
+// and may be taken out at the same time.
 func (s *Store) Activate(ctx context.Context, id string) error {
-	return s.putOnce(ctx, actives, id, []byte{})
+	key, err := jobKey(actives, id)
+	if err != nil {
+		return err
+	}
+	if _, err := s.blobs.Put(ctx, key, []byte{}, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
 }
 
 // Deactivate takes the job out of the index of active jobs. It may be absent.
