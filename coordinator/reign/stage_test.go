@@ -35,6 +35,9 @@ type stage struct {
 	hold    func(moment int) (over func() bool) // until when that moment lasts; nil if it is short
 }
 
+// stopWithin is how long a leader may take to stop.
+const stopWithin = 100 * step
+
 // step is how far time goes on at once.
 const step = 5 * time.Millisecond
 
@@ -157,7 +160,7 @@ func (s *stage) lead(change func(*reign.Config)) *leader {
 	cfg := reign.Config{
 		Worker: fmt.Sprint("leader-", l.epoch), Store: s.store, Jobs: []jobs.Job{letters},
 		Logger: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
-		Ledger: ledger.Config{CheckpointEvery: time.Millisecond}, ExtendEvery: hideFor / 3,
+		Ledger: ledger.Config{CheckpointEvery: time.Millisecond}, ExtendEvery: hideFor / 3, StopWithin: stopWithin,
 	}
 	change(&cfg)
 	s.leaders = append(s.leaders, l)
