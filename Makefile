@@ -43,6 +43,15 @@ chaos: ## real processes, killed, frozen and cut off as a seed says (MINUTES=10 
 	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
 		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
 
+FUZZTIME = 10s
+
+.PHONY: fuzz
+fuzz: ## every fuzz target in turn, each for FUZZTIME (10s); what fails is kept in testdata/fuzz
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sort | while IFS=: read -r file target; do \
+		echo "$$(dirname $$file) $${target#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" </dev/null || exit 1; \
+	done
+
 .PHONY: lint
 lint: ## gofumpt, go vet and staticcheck
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \

@@ -1,0 +1,116 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+)
+
+// azuriteServer is an Azurite, one process after another, and the proxies through
+// which workers send it requests.
+type azuriteServer struct {
+	cfg       azurite.Config
+	server    *azurite.Server
+	transport *faults.Transport // what is done to requests
+	blobs     *proxy
+	queues    *proxy
+	book      *book
+}
+
+// startWithin is for npm, which installs Azurite the first time.
+const startWithin = 5 * time.Minute
+
+func (c *cluster) startAzurite(ctx context.Context) (err error) {
+	s := &azuriteServer{book: c.book, cfg: azurite.Config{Dir: c.dir.azurite}}
+	for _, port := range []*int{&s.cfg.BlobPort, &s.cfg.QueuePort, &s.cfg.TablePort} {
+		if *port, err = quietPort(); err != nil {
+			return fmt.Errorf("find a port for Azurite: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if s.server, err = azurite.Start(ctx, s.cfg); err != nil {
+		return err
+	}
+	c.azurite = s
+	if s.transport, err = faults.New(s.server.QueueURL()); err != nil {
+		return err
+	}
+	if s.blobs, err = newProxy(s.transport, s.server.BlobURL()); err != nil {
+		return err
+	}
+	s.queues, err = newProxy(s.transport, s.server.QueueURL())
+	return err
+}
+
+// stop stops the process in order: it does not sync what it acknowledges.
+func (s *azuriteServer) stop() {
+	if err := s.server.Stop(); err != nil {
+		s.book.complain("Azurite: %v", err)
+	}
+}
+
+// start starts another process at the same addresses.
+func (s *azuriteServer) start() {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	server, err := azurite.Start(ctx, s.cfg)
+	if err != nil {
+		s.book.complain("Azurite: %v", err)
+		return
+	}
+	s.server = server
+}
+
+func (s *azuriteServer) close() {
+	s.stop()
+	for _, p := range []*proxy{s.blobs, s.queues} {
+		if p != nil {
+			p.close()
+		}
+	}
+	if s.transport != nil {
+		s.transport.Close()
+	}
+}
+
+// account is the URL of the account at the near end of a link.
+func account(l *faults.Link) string { return "http://" + l.Address() + "/" + azurite.AccountName }
+
+// proxy passes requests on to one of Azurite's endpoints.
+type proxy struct {
+	listener net.Listener
+	server   *http.Server
+	served   chan struct{}
+}
+
+func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
+	handler, err := transport.Proxy(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("make a proxy: %w", err)
+	}
+	p := &proxy{listener: listener, server: &http.Server{Handler: handler}, served: make(chan struct{})}
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(listener) // until it is closed
+	}()
+	return p, nil
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) close() {
+	_ = p.server.Close() // a listener is closed whatever it says
+	<-p.served
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
+	"github.com/bellwether-compute/bellwether/jobs/primes"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
+)
+
+var (
+	minutes = flag.Float64("chaos.minutes", 0.15, "how long there are faults")
+	seed    = flag.Uint64("chaos.seed", 0, "what determines them; 0: drawn")
+)
+
+// TestMain makes the test binary the program of the processes as well.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "worker":
+		cli.Main(known()...)
+	case len(os.Args) == 4 && os.Args[1] == "nats":
+		if err := ServeNATS(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func known() []jobs.Job {
+	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition)}
+}
+
+// TestChaos is short unless told otherwise: see doc.go.
+func TestChaos(t *testing.T) {
+	for _, on := range []Storage{JetStream, Azure} {
+		t.Run(string(on), func(t *testing.T) {
+			t.Parallel()
+			if on == Azure && !azuritetest.Wanted() {
+				t.Skip("Azurite needs Node.js: https://nodejs.org")
+			}
+			seed := *seed
+			if seed == 0 {
+				seed = rand.Uint64() >> 32
+			}
+			program, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			replay := fmt.Sprintf("make chaos MINUTES=%v SEED=%d STORAGE=%s", *minutes, seed, on)
+			fmt.Fprintln(t.Output(), "the same again:", replay)
+			err = Run(ctx, Config{
+				Seed: seed, For: time.Duration(*minutes * float64(time.Minute)), Storage: on,
+				Program: program, Jobs: known(), Out: t.Output(), Parent: os.TempDir(),
+			})
+			if err != nil {
+				t.Errorf("%v\nthe same again: %s", err, replay)
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+//go:build unix
+
+package chaos
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+)
+
+// scope is what a fault is done to. No two faults are done to the same at once.
+type scope int
+
+const (
+	fleet    scope = iota // all processes of workers
+	process               // a machine's process
+	links                 // what connects a machine with NATS and storage
+	packets               // the same, in a network of its own
+	natsNode              // the NATS server
+	storage               // the storage account
+	requests              // what is asked of the storage account
+	joining               // a machine that is new
+	leaving               // a machine, for good
+)
+
+// fault is a kind of fault.
+type fault struct {
+	name        string
+	on          scope
+	least, most time.Duration // how long it lasts
+
+	// begin does it to the machine, if it is done to one, and returns what ends it;
+	// nil where it could not be done.
+	begin func(*cluster, *machine) (end func())
+}
+
+// catalog is every fault that can be done to a cluster on that storage.
+func catalog(on Storage) []fault {
+	const ms, s = time.Millisecond, time.Second
+	lease := on.lease()
+	list := []fault{
+		{"SIGKILL", process, 0, 2 * s, kill},
+		{"SIGKILL to all", fleet, 0, 3 * s, killAll},
+		{"SIGTERM", process, 0, 2 * s, terminate},
+		{"SIGSTOP for a moment", process, 100 * ms, 1500 * ms, freeze},
+		{"SIGSTOP beyond the lease", process, lease + lease/10, lease + lease/2, freeze},
+		{"step-down", fleet, 0, 0, stepDown},
+		{"join", joining, 0, 0, join},
+		{"leave", leaving, 0, 0, leave},
+
+		{"SIGKILL to NATS", natsNode, 0, 200 * ms, killNATS},
+		{"NATS away", natsNode, 1 * s, 6 * s, stopNATS},
+		{"NATS stopped", natsNode, 500 * ms, 5 * s, freezeNATS},
+
+		{"slow links", links, 1 * s, 5 * s, slowLinks},
+		{"NATS link stalled", links, 500 * ms, 8 * s, onNATSLink((*faults.Link).Stall)},
+		{"NATS link reset", links, 0, 0, onNATSLink((*faults.Link).Reset)},
+
+		{"packets lost", packets, 2 * s, 6 * s, dropPackets("numgen random mod 100 < 25")},
+		{"no packets get out", packets, 1 * s, 6 * s, dropPackets("tcp dport @links")},
+		{"no packets get in", packets, 1 * s, 6 * s, dropPackets("tcp sport @links")},
+		{"no packets at all", packets, 1 * s, 6 * s, dropPackets("")},
+	}
+	if on != Azure {
+		return list
+	}
+	return append(list,
+		fault{"Azurite restarted", storage, 0, 200 * ms, stopAzurite},
+		fault{"Azurite away", storage, 1 * s, lease + lease/4, stopAzurite},
+		fault{"storage links stalled", links, 500 * ms, 8 * s, onStorageLinks((*faults.Link).Stall)},
+		fault{"storage links reset", links, 0, 0, onStorageLinks((*faults.Link).Reset)},
+
+		fault{"requests slow", requests, 2 * s, 6 * s, injure(faults.Fault{Delay: 2 * s})},
+		fault{"requests reset", requests, 2 * s, 6 * s, injure(faults.Fault{Reset: true})},
+		fault{"answers lost", requests, 2 * s, 6 * s, injure(faults.Fault{LoseAnswer: true})},
+		fault{"answers cut", requests, 2 * s, 6 * s, injure(faults.Fault{CutAnswer: true})},
+		fault{"status 500", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusInternalServerError, Code: "InternalError"})},
+		fault{"status 503", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusServiceUnavailable, Code: "ServerBusy", RetryAfter: 1})},
+		fault{"status 429", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusTooManyRequests, Code: "TooManyRequests", RetryAfter: 1})},
+	)
+}

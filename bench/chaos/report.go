@@ -1,0 +1,69 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// enough is how often a fault must have been planned before it is wrong that it was
+// never done.
+const enough = 3
+
+// report prints what was covered, and what became of it.
+func (c *cluster) report() {
+	b := c.book
+	b.mu.Lock()
+	fmt.Fprintf(b.out, "\n%-28s %5s %5s  %s\n", "fault", "plan", "done", "to the leader")
+	var never []string
+	for _, f := range catalog(c.on) {
+		planned, hit := b.planned[f.name], b.hit[f.name]
+		fmt.Fprintf(b.out, "%-28s %5d %5d  %5d\n", f.name, planned, hit, b.leaders[f.name])
+		if planned >= enough && hit == 0 {
+			never = append(never, f.name)
+		}
+	}
+	states := make(map[store.State]int)
+	var executed, repeated uint64
+	for _, o := range b.outcomes {
+		states[o.State]++
+		executed += o.Executed
+		repeated += o.Repeated
+	}
+	fmt.Fprintf(b.out, "\njobs        %s\n", counted(states))
+	fmt.Fprintf(b.out, "submitted   %d times without being confirmed\n", len(b.half))
+	fmt.Fprintf(b.out, "partitions  %d executed, %d of them repeated\n", executed, repeated)
+	fmt.Fprintf(b.out, "processes   %d started, %d killed, %d ended by a job\n", len(b.pids), len(b.deaths)-b.exits, b.exits)
+	b.mu.Unlock()
+	for _, name := range never {
+		b.complain("%s was planned and never done", name)
+	}
+}
+
+// reportTakeovers prints how often leaders changed, by cause.
+func (c *cluster) reportTakeovers() error {
+	var changes []struct{ Cause string }
+	if err := c.ask(&changes, "history"); err != nil {
+		return err
+	}
+	causes := make(map[string]int)
+	for _, change := range changes {
+		causes[change.Cause]++
+	}
+	c.book.note("takeovers: %s", counted(causes))
+	return nil
+}
+
+// counted lists how often there was what, in order of the names.
+func counted[K ~string](times map[K]int) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		words = append(words, fmt.Sprintf("%d %s", times[name], name))
+	}
+	return strings.Join(words, ", ")
+}
