@@ -125,6 +125,20 @@ func (s *stage) pass(d time.Duration) {
 	s.until("time to pass", func() bool { return !s.now.Before(until) })
 }
 
+// holdAt holds a moment of the first leader's calls until over, and tells once it
+// has come.
+func (s *stage) holdAt(moment int) (held, over *bool) {
+	held, over = new(bool), new(bool)
+	s.hold = func(at int) func() bool {
+		if at != moment {
+			return nil
+		}
+		*held = true
+		return func() bool { return *over }
+	}
+	return held, over
+}
+
 // run runs a job in full view of hold, and returns it once it has ended or ok.
 func (s *stage) run(params []string, ok func() bool) (job string) {
 	s.t.Helper()
@@ -168,17 +182,10 @@ func TestEveryMomentOfATerm(t *testing.T) {
 			for moment := 1; moment <= s.moments; moment++ {
 				t.Run(fmt.Sprintf("%v/%s/%d", params, fate.name, moment), func(t *testing.T) {
 					s := newStage(t)
-					held, over := false, false
-					goOn := func() { over = true }
-					s.hold = func(at int) func() bool {
-						if at != moment {
-							return nil
-						}
-						held = true
-						return func() bool { return over }
-					}
-					job := s.run(params, func() bool { return held })
-					if !held {
+					held, over := s.holdAt(moment)
+					goOn := func() { *over = true }
+					job := s.run(params, func() bool { return *held })
+					if !*held {
 						t.Fatal("the moment did not come")
 					}
 					fate.meet(s, s.leaders[0], goOn)
