@@ -93,6 +93,7 @@ func (m *Machine) ping() {
 // judge decides what the outcome of a ping means.
 func (m *Machine) judge(err error) {
 	l := &m.leader
+	l.next = m.now + pingGap
 	switch {
 	case err == nil:
 		m.signOfLife()
@@ -100,20 +101,19 @@ func (m *Machine) judge(err error) {
 
 	case !m.linkedSince(m.sent):
 		l.silence = 0
-		l.next = max(m.stableFrom, m.now+pingGap)
+		l.next = max(l.next, m.stableFrom)
 
 	case errors.Is(err, ErrNoResponders):
-		if l.answered || m.now-l.since >= settle {
-			m.giveUp(Died)
-			return
+		if !l.answered && m.now-l.since < settle { // it may have begun just now
+			break
 		}
-		l.next = m.now + pingGap // it may have begun just now
+		m.giveUp(Died)
+		return
 
 	default:
 		// A process that slept while it pinged has waited no longer than the ping may
 		// take.
 		l.silence += min(m.now-m.sent, m.cfg.PingTimeout) + pingGap
-		l.next = m.now + pingGap
 		if l.silence < m.cfg.SilentAfter {
 			break
 		}

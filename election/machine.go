@@ -111,11 +111,11 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 	case Stop:
 		m.stop()
 	}
+	m.expire() // a lease may have been acquired too long ago
 	if m.now >= m.wake {
 		m.wake = never
 		m.goOn()
 	}
-	m.expire()
 	actions := m.actions
 	m.actions = nil
 	return actions
@@ -123,6 +123,9 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 
 // hear takes in an event, and turns to what it gives reason to.
 func (m *Machine) hear(e Event) {
+	if m.state == stopped {
+		return
+	}
 	heard := m.observe(e)
 	switch m.state {
 	case searching, following:

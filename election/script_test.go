@@ -1,0 +1,330 @@
+package election
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// TestScripts runs the scripts in testdata, one per thing that can fail. With
+// -rewrite it writes what the machine does into them. What a script may say:
+//
+//	new [id=W]                          a machine, of w1 unless told otherwise
+//	wait [D]                            time passes, with a tick whenever one is due; without D, until one is
+//	sleep D                             time passes while the process is stopped
+//	answer [OUTCOME] [to=N] [after=D]   to the last question; ok unless told otherwise,
+//	    [epoch=N holder=W lease=L free]     with a record where that was asked for,
+//	    [times=N]                           and to the next ones when they come
+//	beacon W EPOCH [lease=L] [workers=N], suspicion W EPOCH, offer EPOCH lease=L, link lost, link restored
+//	beat, deposed EPOCH, returned [successor=W] [failed], stop
+//
+// After W is waited what after=D says. Lease IDs that the machine draws are called
+// own-1, own-2 and so on. Each line of output is what is logged or an action, with
+// its instant; the last says what the machine waits for.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+type script struct {
+	t       *testing.T
+	d       *datadriven.TestData
+	machine *Machine
+	now     time.Duration
+	out     strings.Builder
+	asked   Action // the last question
+	drawn   []string
+}
+
+// outcomes are what a call may come to.
+var outcomes = map[string]error{
+	"ok": nil, "held": ErrHeld, "lost": ErrLost, "unavailable": ErrUnavailable,
+	"no-responders": ErrNoResponders, "no-answer": errors.New("timeout"),
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	s.t, s.d = t, d
+	s.out.Reset()
+	if d.Cmd == "new" {
+		*s = script{t: t, d: d}
+		s.machine = s.newMachine()
+		return s.waitsFor()
+	}
+	if after := s.text("after", ""); after != "" {
+		s.wait(s.duration(after))
+	}
+	switch d.Cmd {
+	case "wait":
+		switch due := s.machine.Due(); {
+		case len(d.CmdArgs) > 0:
+			s.wait(s.duration(s.word(0)))
+		case due == never:
+			d.Fatalf(t, "nothing is due")
+		default:
+			s.wait(due - s.now)
+		}
+	case "sleep":
+		s.now += s.duration(s.word(0))
+	case "answer":
+		for n := s.number(s.text("times", "1")); ; n-- {
+			s.step(s.answer())
+			if n == 1 {
+				break
+			}
+			s.wait(s.machine.Due() - s.now)
+			s.wait(s.duration(s.text("after", "0s")))
+		}
+	case "beacon":
+		s.step(BeaconHeard{wire.Beacon{
+			Worker: s.word(0), Epoch: s.number(s.word(1)), LeaseID: s.leaseID(),
+			Workers: int(s.number(s.text("workers", "4"))),
+		}})
+	case "suspicion":
+		s.step(SuspicionHeard{wire.Suspect{Worker: s.word(0), Epoch: s.number(s.word(1))}})
+	case "offer":
+		s.step(OfferReceived{wire.Offer{Epoch: s.number(s.word(0)), LeaseID: s.leaseID()}})
+	case "link":
+		if s.word(0) == "lost" {
+			s.step(LinkLost{})
+		} else {
+			s.step(LinkRestored{})
+		}
+	case "beat":
+		s.step(Beat{})
+	case "deposed":
+		s.step(Deposed{higherEpoch(s.number(s.word(0)))})
+	case "returned":
+		r := Returned{Successor: s.text("successor", "")}
+		if d.HasArg("failed") {
+			r.Err = errors.New("cannot lead")
+		}
+		s.step(r)
+	case "stop":
+		s.step(Stop{})
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	return s.out.String() + s.waitsFor()
+}
+
+func (s *script) newMachine() *Machine {
+	log := slog.New(slog.NewTextHandler(&s.out, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			switch {
+			case a.Key == slog.TimeKey:
+				return slog.Duration("at", s.now.Round(time.Millisecond))
+			case a.Value.Kind() == slog.KindDuration:
+				return slog.Duration(a.Key, a.Value.Duration().Round(time.Millisecond))
+			}
+			return a
+		},
+	}))
+	m, err := NewMachine(Config{ID: s.text("id", "w1"), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// wait passes time with the ticks that are due.
+func (s *script) wait(d time.Duration) {
+	until := s.now + d
+	for due := s.machine.Due(); due <= until; due = s.machine.Due() {
+		s.now = max(s.now, due)
+		s.step(Tick{})
+	}
+	s.now = until
+}
+
+// step steps the machine and prints its actions.
+func (s *script) step(in Input) {
+	for _, a := range s.machine.Step(s.now, in) {
+		if q := questionOf(a); q.Number > 0 {
+			s.asked = a
+		}
+		fmt.Fprintf(&s.out, "%v %s\n", s.now.Round(time.Millisecond), s.brief(a))
+	}
+}
+
+// answer makes one to the last question, or to the one that is named.
+func (s *script) answer() Answer {
+	outcome := "ok"
+	if len(s.d.CmdArgs) > 0 && len(s.d.CmdArgs[0].Vals) == 0 {
+		outcome = s.d.CmdArgs[0].Key
+	}
+	if s.asked == nil {
+		s.d.Fatalf(s.t, "nothing was asked")
+	}
+	a := Answer{To: questionOf(s.asked).Number}
+	if to := s.text("to", ""); to != "" {
+		a.To = s.number(to)
+	}
+	err, ok := outcomes[outcome]
+	if !ok {
+		s.d.Fatalf(s.t, "unknown outcome %s", outcome)
+	}
+	if a.Err = err; err != nil {
+		return a
+	}
+	switch q := s.asked.(type) {
+	case Acquire:
+		a.Record = Record{Epoch: s.number(s.text("epoch", "")), Holder: q.Claim.Holder, LeaseID: q.Claim.LeaseID, Held: true}
+	case Read:
+		a.Record = Record{Epoch: s.number(s.text("epoch", "")), Holder: s.text("holder", ""), LeaseID: s.leaseID()}
+		a.Record.Held = a.Record.Holder != "" && !s.d.HasArg("free")
+	}
+	return a
+}
+
+// questionOf returns what an action asks, if it does.
+func questionOf(a Action) Question {
+	switch a := a.(type) {
+	case Ping:
+		return a.Question
+	case Read:
+		return a.Question
+	case Acquire:
+		return a.Question
+	case Renew:
+		return a.Question
+	case Transfer:
+		return a.Question
+	case Offer:
+		return a.Question
+	case Release:
+		return a.Question
+	}
+	return Question{}
+}
+
+// brief says an action in one line.
+func (s *script) brief(a Action) string {
+	var text string
+	switch a := a.(type) {
+	case Ping:
+		text = fmt.Sprintf("ping epoch %d", a.Epoch)
+	case Read:
+		text = "read"
+	case Acquire:
+		text = fmt.Sprintf("acquire as %s", a.Claim.LeaseID)
+		if a.Claim.Over != "" {
+			text += " over " + a.Claim.Over
+		}
+	case Renew:
+		text = fmt.Sprintf("renew epoch %d, %s", a.Held.Epoch, a.Held.LeaseID)
+	case Transfer:
+		text = fmt.Sprintf("transfer from %s to %s", a.Held.LeaseID, a.LeaseID)
+	case Offer:
+		text = fmt.Sprintf("offer %s to %s after epoch %d", a.Offer.LeaseID, a.Worker, a.Offer.Epoch)
+	case Release:
+		text = fmt.Sprintf("release %s", a.Held.LeaseID)
+	case Suspect:
+		text = fmt.Sprintf("suspect epoch %d", a.Epoch)
+	case Lead:
+		text = fmt.Sprintf("lead epoch %d: %s, over %q, until %v", a.Record.Epoch, a.Cause, a.Over, a.Until.Round(time.Millisecond))
+	case TrustUntil:
+		text = fmt.Sprintf("trust until %v, or else %v", a.Until.Round(time.Millisecond), a.Blame)
+	case EndTrust:
+		text = fmt.Sprintf("end trust: %v", a.Cause)
+	case AwaitBeat:
+		text = "await a beat"
+	case StopLeading:
+		text = "stop leading"
+	case Done:
+		text = "done"
+	default:
+		s.t.Fatalf("unknown action %T", a)
+	}
+	if q := questionOf(a); q.Number > 0 {
+		text = fmt.Sprintf("#%d %s, within %v", q.Number, text, q.Within)
+	}
+	return s.renamed(text)
+}
+
+var leaseIDForm = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+// renamed gives drawn lease IDs names that a reader can tell apart.
+func (s *script) renamed(text string) string {
+	return leaseIDForm.ReplaceAllStringFunc(text, func(id string) string {
+		i := slices.Index(s.drawn, id)
+		if i < 0 {
+			i = len(s.drawn)
+			s.drawn = append(s.drawn, id)
+		}
+		return fmt.Sprintf("own-%d", i+1)
+	})
+}
+
+// states names them as doc.go does.
+var states = map[state]string{
+	searching: "searching", following: "following", confirming: "confirming", claiming: "claiming", leading: "leading",
+	transferring: "transferring", offering: "offering", releasing: "releasing", stopped: "stopped",
+}
+
+func (s *script) waitsFor() string {
+	m := s.machine
+	text := states[m.state]
+	if m.asked > 0 {
+		text += fmt.Sprintf(", asked #%d", m.asked)
+	}
+	if due := m.Due(); due < never {
+		text += fmt.Sprintf(", until %v", due.Round(time.Millisecond))
+	}
+	return text + "\n"
+}
+
+// word returns the argument at a place.
+func (s *script) word(i int) string {
+	if i >= len(s.d.CmdArgs) {
+		s.d.Fatalf(s.t, "too few arguments")
+	}
+	return s.d.CmdArgs[i].Key
+}
+
+// text returns the value of a named argument.
+func (s *script) text(name, otherwise string) string {
+	for _, a := range s.d.CmdArgs {
+		if a.Key == name && len(a.Vals) == 1 {
+			return a.Vals[0]
+		}
+	}
+	return otherwise
+}
+
+// leaseID is that of an argument; own-1 is the first that the machine drew.
+func (s *script) leaseID() string {
+	text := s.text("lease", "")
+	if own, ok := strings.CutPrefix(text, "own-"); ok {
+		return s.drawn[s.number(own)-1]
+	}
+	return text
+}
+
+func (s *script) number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	return n
+}
+
+func (s *script) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	return d
+}
