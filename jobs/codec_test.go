@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 type everything struct {
@@ -106,11 +108,14 @@ func FuzzCodecDecode(f *testing.F) {
 	f.Add(must(codec.Encode(everything{F: math.NaN(), M: map[string]int64{"a": 1}, P: &everything{}})))
 	f.Add([]byte{0xa1, 0x61, 'L', 0x9b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Add([]byte{})
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, err := codec.Decode(data)
 		if err != nil {
+			corpus.Refused()
 			return
 		}
+		corpus.Taken()
 		first := must(codec.Encode(v))
 		second := must(codec.Encode(must(codec.Decode(first))))
 		if !bytes.Equal(first, second) {

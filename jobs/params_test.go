@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 type allParams struct {
@@ -193,15 +195,19 @@ func FuzzParams(f *testing.F) {
 	f.Add([]byte(`{"limit":5}}`), "rate=NaN")
 	f.Add([]byte(nil), "count=-e3")
 	f.Add([]byte(`{"coarse":-0}`), "=")
+	f.Add([]byte(`{"limit":5}`), "rate=0.5")
 	codec := allCodec(f)
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, base []byte, pair string) {
 		p, err := codec.parse(base, []string{pair})
 		if err != nil {
 			if !strings.Contains(err.Error(), "parameter") {
 				t.Fatalf("the error names no parameter: %v", err)
 			}
+			corpus.Refused()
 			return
 		}
+		corpus.Taken()
 		if p.Limit > 1e13 || p.Count < -5 || p.Count > 1000 || !(p.Rate >= 0 && p.Rate <= 1) || p.Wait < 0 || p.Wait > time.Hour || p.Kind != "call" && p.Kind != "put" {
 			t.Fatalf("out of range: %+v", p)
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 func TestNewTreeBounds(t *testing.T) {
@@ -88,12 +90,16 @@ func FuzzTree(f *testing.F) {
 	f.Add(uint64(1)<<62, uint64(1), uint64(1)<<62-1, uint8(62))
 	f.Add(uint64(1)<<61+1, uint64(0), uint64(1)<<61+1, uint8(61))
 	f.Add(uint64(1_000_000), uint64(999_999), uint64(1_000_000), uint8(3))
+	f.Add(uint64(0), uint64(0), uint64(0), uint8(0))
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, n, lo, hi uint64, level uint8) {
 		if _, err := NewTree(n); (err == nil) != (n >= 1 && n <= MaxPartitions) {
 			t.Fatalf("NewTree(%d): %v", n, err)
 		} else if err != nil {
+			corpus.Refused()
 			return
 		}
+		corpus.Taken()
 		mustTree(t, n).Contains(Node{level, lo}) // whatever they are, no panic
 		lo %= n
 		checkTree(t, n, lo, lo+hi%(n-lo+1), level%63)

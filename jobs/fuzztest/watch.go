@@ -1,0 +1,36 @@
+package fuzztest
+
+import (
+	"flag"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Corpus counts what becomes of a target's seeds.
+type Corpus struct{ taken, refused atomic.Int64 }
+
+// Watch fails a target all of whose seeds were taken, or all refused. The target
+// tells by Taken and Refused; it is not asked where it fuzzes, or runs one seed.
+func Watch(f *testing.F) *Corpus {
+	c := &Corpus{}
+	f.Cleanup(func() {
+		whole := flag.Lookup("test.fuzz").Value.String() == "" && !strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+		if whole && !f.Failed() {
+			c.check(f)
+		}
+	})
+	return c
+}
+
+// Taken counts an input that the target took.
+func (c *Corpus) Taken() { c.taken.Add(1) }
+
+// Refused counts an input that the target refused.
+func (c *Corpus) Refused() { c.refused.Add(1) }
+
+func (c *Corpus) check(t interface{ Errorf(string, ...any) }) {
+	if taken, refused := c.taken.Load(), c.refused.Load(); taken == 0 || refused == 0 {
+		t.Errorf("of the seeds, %d are taken and %d refused: there must be some of both", taken, refused)
+	}
+}
