@@ -84,6 +84,18 @@ func (c Cluster) leader(ctx context.Context) (info wire.LeaderInfo, err error) {
 	return info, err
 }
 
+// lastTerm is the newest one of the history.
+func (c Cluster) lastTerm(ctx context.Context) (store.TermRecord, error) {
+	terms, err := c.Store.Terms(ctx)
+	if err == nil && len(terms) == 0 {
+		err = errNobodyLeads
+	}
+	if err != nil {
+		return store.TermRecord{}, err
+	}
+	return terms[len(terms)-1], nil
+}
+
 // awaitWorkers waits until exactly so many workers are at work or ready for it,
 // and returns them.
 func (c Cluster) awaitWorkers(ctx context.Context, n int) (workers []wire.WorkerInfo, err error) {

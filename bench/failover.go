@@ -149,7 +149,7 @@ func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
 			return report, err
 		}
 	}
-	return report, f.count(&report)
+	return report, f.count(ctx, &report)
 }
 
 // begin submits the job and waits until it is under way.
@@ -223,23 +223,17 @@ func (f *failover) deal(ctx context.Context) error {
 	if err := wait(ctx, f.Watch+f.steady()); err != nil {
 		return errors.Join(err, recover())
 	}
-	ended := false
-	err = until(ctx, fmt.Sprintf("a leader after epoch %d has given work", leader.Epoch), look, func(ctx context.Context) (bool, error) {
-		if _, ended, _ = f.Cluster.ended(ctx, f.id); ended {
-			return true, nil
-		}
-		terms, err := f.Cluster.Store.Terms(ctx)
-		if err != nil || len(terms) == 0 {
+	err = until(ctx, fmt.Sprintf("a leader after epoch %d can give work", leader.Epoch), look, func(ctx context.Context) (bool, error) {
+		if o.term, err = f.Cluster.lastTerm(ctx); err != nil {
 			return false, err
 		}
-		o.term = terms[len(terms)-1]
-		return o.term.Epoch > leader.Epoch && o.term.FirstAssignment > 0, nil
+		return o.term.Epoch > leader.Epoch && o.term.Resume > 0, nil
 	})
 	if err := errors.Join(err, recover()); err != nil {
 		return err
 	}
-	if ended {
-		return errors.New("the job ended before that was over: it is too short")
+	if _, ended, err := f.Cluster.ended(ctx, f.id); ended || err != nil {
+		return errors.Join(err, errors.New("the job ended before that was over: it is too short"))
 	}
 	f.outages = append(f.outages, o)
 	return nil
@@ -292,7 +286,10 @@ func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 }
 
 // count turns what was seen into figures.
-func (f *failover) count(report *FailoverReport) error {
+func (f *failover) count(ctx context.Context, report *FailoverReport) error {
+	if err := f.completeTerms(ctx); err != nil {
+		return err
+	}
 	var executions []execution
 	if f.Flock != nil {
 		var err error
@@ -315,5 +312,22 @@ func (f *failover) count(report *FailoverReport) error {
 		}
 	}
 	report.summarize()
+	return nil
+}
+
+// completeTerms reads what became of the terms after they were looked at: workers
+// hold work ahead, and a leader gives them some only once they want more.
+func (f *failover) completeTerms(ctx context.Context) error {
+	terms, err := f.Cluster.Store.Terms(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range f.outages {
+		for _, t := range terms {
+			if t.Epoch == f.outages[i].term.Epoch {
+				f.outages[i].term = t
+			}
+		}
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -16,7 +17,7 @@ type FailoverReport struct {
 	Params    jobs.Params `json:"params"`
 	Failovers []Outage    `json:"failovers"`
 
-	Steps      map[string]Spread `json:"steps"`      // by the names of the steps
+	Steps      map[string]Spread `json:"steps"`      // by the names of the steps, of those that took place
 	Throughput map[string]Spread `json:"throughput"` // before, after and lowest
 	Lost       Spread            `json:"lost_worker_seconds"`
 
@@ -62,7 +63,7 @@ func (r *FailoverReport) summarize() {
 	}
 	r.Steps, r.Throughput = map[string]Spread{}, map[string]Spread{}
 	for _, s := range steps {
-		r.Steps[s.name] = spreadOf(each(s.of))
+		r.Steps[s.name] = spreadOf(slices.DeleteFunc(each(s.of), func(ms float64) bool { return ms == 0 }))
 	}
 	for _, s := range shares {
 		r.Throughput[s.name] = spreadOfShares(each(s.of))

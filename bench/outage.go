@@ -19,7 +19,9 @@ type Outage struct {
 	Cause string    `json:"cause"` // as in the history
 	At    time.Time `json:"at"`
 
-	// The steps follow one another, as in the history, in milliseconds.
+	// The steps follow one another, as in the history, in milliseconds. Workers hold
+	// work ahead: a first assignment of 0 says that none wanted more before the next
+	// failover, and a first result of 0 that it came before the assignment.
 	Detect          float64 `json:"detect_ms"`
 	Elect           float64 `json:"elect_ms"`
 	Fence           float64 `json:"fence_ms"`
@@ -29,7 +31,7 @@ type Outage struct {
 
 	// Since the leader was hit, in milliseconds.
 	Ready    float64 `json:"until_ready_ms"`    // until the next could give work
-	Assigned float64 `json:"until_assigned_ms"` // until it did
+	Assigned float64 `json:"until_assigned_ms"` // until it did; 0: it did not
 
 	Before  float64   `json:"before"`  // share in the second before
 	After   float64   `json:"after"`   // share in all windows together
@@ -56,8 +58,10 @@ func newOutage(o outage, done completed, watch, steady time.Duration) Outage {
 		Epoch: t.Epoch, Cause: t.Cause, At: o.at.UTC(),
 		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
 		FirstAssignment: millis(t.FirstAssignment), FirstResult: millis(t.FirstResult),
-		Ready: millis(ready.Sub(o.at)), Assigned: millis(ready.Add(t.FirstAssignment).Sub(o.at)),
-		Windows: []float64{}, Samples: []float64{},
+		Ready: millis(ready.Sub(o.at)), Windows: []float64{}, Samples: []float64{},
+	}
+	if t.FirstAssignment > 0 {
+		r.Assigned = millis(ready.Add(t.FirstAssignment).Sub(o.at))
 	}
 	settled := o.at.Add(watch)
 	rate := done(settled, settled.Add(steady)) / steady.Seconds()

@@ -26,8 +26,7 @@ and leaves nothing behind.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchFailoverCommand())
-	cmd.AddCommand(a.benchWorkerCommand())
+	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchWorkerCommand())
 	return cmd
 }
 

@@ -174,6 +174,9 @@ func ConnectionString(blobURL, queueURL string) string {
 		protocol, AccountName, AccountKey, blobURL, queueURL)
 }
 
+// PID is the ID of its process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Done is closed when the process has ended, by Stop or by itself.
 func (s *Server) Done() <-chan struct{} { return s.done }
 

@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// chunksPerLoop is how many pieces each goroutine of a plain loop gets: enough that
+// none waits long for the others at the end.
+const chunksPerLoop = 64
+
+// plainLoop computes what a job computes with loops over its Map, as many at once as
+// there are slots, and nothing around them: the best that a program for this one job
+// could do.
+func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slots int) (result json.RawMessage, err error) {
+	plan, err := d.Plan(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := d.Open(ctx, p, plan)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, mapper.Close()) }()
+
+	chunks := min(plan.Partitions, uint64(slots*chunksPerLoop))
+	sums := make([]T, chunks)
+	var next atomic.Uint64
+	var group errgroup.Group
+	for range slots {
+		group.Go(func() error {
+			do := mapFunc(mapper)
+			for {
+				i := next.Add(1) - 1
+				if i >= chunks {
+					return nil
+				}
+				span := jobs.Span{Lo: plan.Partitions * i / chunks, Hi: plan.Partitions * (i + 1) / chunks}
+				sum, err := loop(ctx, do, d.Merge, span)
+				if err != nil {
+					return err
+				}
+				sums[i] = sum
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("run the plain loop: %w", err)
+	}
+	root := sums[0]
+	for _, sum := range sums[1:] {
+		if root, err = d.Merge(root, sum); err != nil {
+			return nil, err
+		}
+	}
+	finished, err := d.Finish(ctx, p, root)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(finished)
+}
+
+func loop[T any](ctx context.Context, do func(context.Context, uint64) (T, error), merge func(left, right T) (T, error), span jobs.Span) (T, error) {
+	sum, err := do(ctx, span.Lo)
+	for at := span.Lo + 1; at < span.Hi && err == nil; at++ {
+		var one T
+		if one, err = do(ctx, at); err == nil {
+			sum, err = merge(sum, one)
+		}
+	}
+	return sum, err
+}

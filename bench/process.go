@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrNoProc: this system has no /proc, from which processes' use of the machine is
+// read.
+var ErrNoProc = errors.New("this system has no /proc")
+
+// ticksPerSecond is the unit of times in /proc/PID/stat on every processor that Go
+// runs on (USER_HZ, see proc(5)).
+const ticksPerSecond = 100
+
+// cpuOf is the processor time that a process has used, all its threads together.
+func cpuOf(pid int) (time.Duration, error) {
+	data, err := readProc(pid, "stat")
+	if err != nil {
+		return 0, err
+	}
+	// The program's name, in parentheses, may have anything in it.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	const user, system = 14 - 3, 15 - 3 // the first of the fields here is number 3
+	if len(fields) <= system {
+		return 0, fmt.Errorf("read the times of process %d: %d fields are too few", pid, len(fields))
+	}
+	ticks := 0
+	for _, i := range []int{user, system} {
+		n, err := strconv.Atoi(fields[i])
+		if err != nil {
+			return 0, fmt.Errorf("read the times of process %d: %w", pid, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// residentBytes is how much memory a process has.
+func residentBytes(pid int) (uint64, error) {
+	data, err := readProc(pid, "statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident uint64 // in pages
+	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
+		return 0, fmt.Errorf("read the memory of process %d: %w", pid, err)
+	}
+	return resident * uint64(os.Getpagesize()), nil
+}
+
+func readProc(pid int, file string) ([]byte, error) {
+	if runtime.GOOS != "linux" {
+		return nil, ErrNoProc
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		return nil, fmt.Errorf("look at process %d: %w", pid, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,228 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/bench/plot"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// ThroughputConfig says what a cluster is to get through.
+type ThroughputConfig struct {
+	Cluster Cluster
+	Workers int // that it has
+
+	Partitions uint64 // of a job whose partitions do nothing
+	Rounds     int    // of that job
+
+	AtOnce []int // for each, so many small jobs are kept under way at once
+	Jobs   int   // how many of them, each time
+	Small  int   // partitions of such a job
+
+	Progress func(doing string, done, all uint64) // as in FailoverConfig
+}
+
+func (c ThroughputConfig) validate() error {
+	switch {
+	case c.Workers < 1:
+		return fmt.Errorf("want at least 1 worker, got %d", c.Workers)
+	case c.Partitions < 1 || c.Rounds < 1:
+		return fmt.Errorf("want at least 1 partition and 1 round, got %d and %d", c.Partitions, c.Rounds)
+	case c.Jobs < 1 || c.Small < 1:
+		return fmt.Errorf("want at least 1 small job of 1 partition, got %d of %d", c.Jobs, c.Small)
+	case slices.ContainsFunc(c.AtOnce, func(n int) bool { return n < 1 }):
+		return fmt.Errorf("want at least 1 job at once, got %v", c.AtOnce)
+	}
+	return nil
+}
+
+// ThroughputReport is what Throughput measured.
+type ThroughputReport struct {
+	Workers    int       `json:"workers"`
+	Slots      int       `json:"slots"` // of all of them
+	Partitions uint64    `json:"partitions"`
+	Rates      []float64 `json:"rates"`                 // partitions per second, in each round
+	Median     float64   `json:"partitions_per_second"` // of the rounds
+
+	Jobs  int         `json:"jobs"`           // small ones, for each point
+	Small int         `json:"job_partitions"` // of each of them
+	Many  []ManyPoint `json:"many"`
+}
+
+// ManyPoint is what a cluster gets through of small jobs.
+type ManyPoint struct {
+	AtOnce int     `json:"at_once"`
+	Rate   float64 `json:"jobs_per_second"` // submitted, run and durably finished
+	Took   Spread  `json:"took_ms"`         // from submission to the durable result
+}
+
+// Throughput measures how many partitions that do nothing, and how many small jobs,
+// a cluster gets through, from submission into a durable result.
+func Throughput(ctx context.Context, cfg ThroughputConfig) (ThroughputReport, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, uint64, uint64) {}
+	}
+	if err := cfg.validate(); err != nil {
+		return ThroughputReport{}, fmt.Errorf("configure throughput benchmark: %w", err)
+	}
+	r, err := cfg.measure(ctx)
+	if err != nil {
+		return ThroughputReport{}, fmt.Errorf("measure throughput: %w", err)
+	}
+	return r, nil
+}
+
+func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error) {
+	c.Progress("waiting for the workers", 0, 0)
+	workers, err := c.Cluster.awaitWorkers(ctx, c.Workers)
+	if err != nil {
+		return ThroughputReport{}, err
+	}
+	report := ThroughputReport{Workers: c.Workers, Slots: slots(workers), Partitions: c.Partitions, Jobs: c.Jobs, Small: c.Small, Many: []ManyPoint{}}
+	for i := range c.Rounds {
+		rate, err := c.emptyPartitions(ctx, func(done, all uint64) {
+			c.Progress(fmt.Sprintf("empty partitions, round %d of %d", i+1, c.Rounds), done, all)
+		})
+		if err != nil {
+			return report, err
+		}
+		report.Rates = append(report.Rates, rate)
+	}
+	report.Median = median(report.Rates)
+	for _, n := range c.AtOnce {
+		point, err := c.manyJobs(ctx, n)
+		if err != nil {
+			return report, fmt.Errorf("%d jobs at once: %w", n, err)
+		}
+		report.Many = append(report.Many, point)
+	}
+	return report, nil
+}
+
+// emptyPartitions is the partitions per second of one job.
+func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, all uint64)) (float64, error) {
+	job := jobs.MustNew(probe.Definition)
+	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Partitions))
+	if err != nil {
+		return 0, err
+	}
+	id, err := c.Cluster.submit(ctx, job, params)
+	if err != nil {
+		return 0, err
+	}
+	m, err := c.Cluster.finish(ctx, id, tell)
+	if err != nil {
+		return 0, errors.Join(err, c.Cluster.cancel(context.WithoutCancel(ctx), id))
+	}
+	took, err := c.took(ctx, id, m)
+	return float64(c.Partitions) / took.Seconds(), err
+}
+
+// took is the time from a job's submission to its durable end.
+func (c ThroughputConfig) took(ctx context.Context, id string, m store.Manifest) (time.Duration, error) {
+	spec, err := c.Cluster.Store.Spec(ctx, id)
+	return m.Finished.Sub(spec.Submitted), err
+}
+
+// manyJobs keeps so many jobs under way until all have ended.
+func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, error) {
+	job := jobs.MustNew(probe.Definition)
+	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Small))
+	if err != nil {
+		return ManyPoint{}, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	ends := &endings{cluster: c.Cluster}
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	group.Go(func() error { return ends.watch(watched) })
+
+	ids := make([]string, c.Jobs)
+	began := time.Now()
+	group.Go(func() error {
+		defer stop()
+		underWay, ctx := errgroup.WithContext(ctx)
+		underWay.SetLimit(atOnce)
+		for i := range ids {
+			c.Progress(fmt.Sprintf("small jobs, %d at once", atOnce), uint64(i), uint64(c.Jobs))
+			underWay.Go(func() (err error) {
+				if ids[i], err = c.Cluster.submit(ctx, job, params); err != nil {
+					return err
+				}
+				return ends.await(ctx, ids[i])
+			})
+		}
+		return underWay.Wait()
+	})
+	if err := group.Wait(); err != nil {
+		return ManyPoint{}, err
+	}
+	return c.countJobs(ctx, atOnce, ids, began)
+}
+
+// countJobs reads what became of the jobs.
+func (c ThroughputConfig) countJobs(ctx context.Context, atOnce int, ids []string, began time.Time) (ManyPoint, error) {
+	ctx = context.WithoutCancel(ctx) // the group's is done
+	var (
+		all  []float64
+		last time.Time
+	)
+	for _, id := range ids {
+		m, _, err := c.Cluster.Store.Manifest(ctx, id)
+		if err != nil {
+			return ManyPoint{}, err
+		}
+		if m.State != store.Completed {
+			return ManyPoint{}, fmt.Errorf("job %s is %s: %s", id, m.State, m.Error)
+		}
+		took, err := c.took(ctx, id, m)
+		if err != nil {
+			return ManyPoint{}, err
+		}
+		all = append(all, millis(took))
+		if m.Finished.After(last) {
+			last = m.Finished
+		}
+	}
+	return ManyPoint{AtOnce: atOnce, Rate: float64(len(ids)) / last.Sub(began).Seconds(), Took: spreadOf(all)}, nil
+}
+
+// Table writes the report for people, with tabs between columns.
+func (r ThroughputReport) Table(w io.Writer) {
+	fmt.Fprintf(w, "%d workers with %d slots\n\n", r.Workers, r.Slots)
+	fmt.Fprintf(w, "partitions that do nothing, %d in a job\t%.4g/s\n", r.Partitions, r.Median)
+	fmt.Fprintf(w, "\nJOBS AT ONCE\tJOBS/S\tMEDIAN\tP95\tWORST\n")
+	for _, p := range r.Many {
+		fmt.Fprintf(w, "%d\t%.1f\t%.1f ms\t%.1f ms\t%.1f ms\n", p.AtOnce, p.Rate, p.Took.Median, p.Took.P95, p.Took.Worst)
+	}
+}
+
+// Figure draws jobs per second, and what each took, over the jobs at once.
+func (r ThroughputReport) Figure() plot.Figure {
+	rate := plot.Line{Color: plot.Blue, Dots: true}
+	took := plot.Line{Name: "median", Color: plot.Green, Dots: true}
+	p95 := plot.Line{Name: "p95", Color: plot.Orange, Dots: true}
+	for _, p := range r.Many {
+		x := float64(p.AtOnce)
+		rate.Points = append(rate.Points, plot.Point{X: x, Y: p.Rate})
+		took.Points = append(took.Points, plot.Point{X: x, Y: p.Took.Median})
+		p95.Points = append(p95.Points, plot.Point{X: x, Y: p.Took.P95})
+	}
+	at := plot.Axis{Label: "jobs at once", Log: true}
+	return plot.Figure{
+		Title: fmt.Sprintf("Small jobs, %d workers", r.Workers),
+		Panels: []plot.Panel{
+			{X: at, Y: plot.Axis{Label: "jobs per second, submitted, run and durably finished"}, Lines: []plot.Line{rate}},
+			{X: at, Y: plot.Axis{Label: "milliseconds from submission to the durable result", Log: true}, Lines: []plot.Line{took, p95}},
+		},
+	}
+}
