@@ -40,6 +40,12 @@ func TestConfigRefusals(t *testing.T) {
 	}
 }
 
+func TestMachineWithoutChance(t *testing.T) {
+	if _, err := NewMachine(Config{ID: "worker-0"}); err == nil || !strings.Contains(err.Error(), "Rand") {
+		t.Errorf("no Rand: got error %v", err)
+	}
+}
+
 func TestNewLeaseID(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	a, b := newLeaseID(random), newLeaseID(random)

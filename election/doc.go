@@ -9,16 +9,66 @@
 //	│ searching │                                 │ following │──┐ ping answered,
 //	│           │ ◀── claim refused ───────────── │           │◀─┘ beacon heard
 //	└───────────┘                │                └───────────┘
-//	      │                 ┌──────────┐                │
-//	      └── lease free ─▶ │ claiming │ ◀── no responders, silence, offer
-//	                        └──────────┘
+//	      │                      │                      │ no responders, silence
+//	      │                      │                      ▼
+//	      │                      │                ┌────────────┐ a sign of life, a new
+//	      │                      │                │ confirming │ leader: ▶ following
+//	      │                      │                └────────────┘
+//	      │                 ┌──────────┐                │ still none, after a
+//	      └── lease free ─▶ │ claiming │ ◀──────────────┘ random moment
+//	                        └──────────┘ ◀── offer, in any state above
 //	                             │ acquired
 //	                             ▼
-//	                        ┌─────────┐  told to stop, stepped down: the function
-//	                        │ leading │  returns, then the lease is passed on
-//	                        └─────────┘  deposed: the context ends, the function returns
-//	                             │
-//	                             └──▶ following or searching, and for a while no claiming
+//	                        ┌─────────┐  told to stop, stepped down: the function returns
+//	                        │ leading │  deposed: the context ends, the function returns
+//	                        └─────────┘
+//	                             │ returned, and no renewal is under way
+//	          successor named    ▼    none, or deposed
+//	          ┌──────────────────┴───────────────┐
+//	          ▼                                  ▼
+//	  ┌──────────────┐ failed             ┌───────────┐
+//	  │ transferring │ ─────────────────▶ │ releasing │
+//	  └──────────────┘             ┌────▶ └───────────┘
+//	          ▼             failed │             │
+//	    ┌──────────┐ ──────────────┘             │
+//	    │ offering │                             │
+//	    └──────────┘                             │
+//	          └───────────────┬──────────────────┘
+//	                          ▼
+//	             following or searching, and for a while no claiming
+//
+// A leader that knows that the lease is somebody else's passes nothing on.
+//
+// # The machine and its shell
+//
+// What decides is [Machine], a state machine without a clock, without I/O and
+// without goroutines. [Run] is the shell around it:
+//
+//	             Step(now, Input) []Action
+//	           ┌───────────────────────────┐
+//	events ──▶ │                           │ ──▶ Ping, Offer, Suspect      to Peers
+//	answers ─▶ │          Machine          │ ──▶ Read, Acquire, Renew,
+//	Tick ────▶ │                           │     Transfer, Release         to Lease
+//	Beat, ───▶ │  Due(): when a Tick is    │ ──▶ Lead, TrustUntil, EndTrust,
+//	Deposed,   │  wanted at the latest     │     AwaitBeat, StopLeading    to LeadFunc
+//	Returned   │                           │
+//	Stop ────▶ │                           │ ──▶ Done
+//	           └───────────────────────────┘
+//
+// Instants are durations since the process started, on its monotonic clock. The
+// same inputs and the same seed give the same actions, so that whole clusters run
+// in a test within milliseconds, and a failure can be replayed. The scripts in
+// testdata show, for each thing that can fail, what a machine does about it.
+//
+//   - Each question is answered once. Answers carry its number, and only the last
+//     question's is of interest: one that comes after the machine has turned to
+//     something else changes nothing.
+//   - A claim, a renewal and what passes the lease on are seen through: no other
+//     question comes before their answer, whatever is heard meanwhile.
+//   - Actions of one step are begun in their order.
+//   - The machine ends trust at its deadline at the first step at or after it, of
+//     whatever input. The leading function's context looks at the clock as well,
+//     and needs no step.
 //
 // # What it promises
 //
@@ -80,6 +130,31 @@
 //
 // # What can fail, and why it is safe
 //
+// At each step:
+//
+//   - Searching: a read that fails is tried again after a growing pause. A record
+//     that was overtaken costs a ping or a claim that is refused.
+//   - Following: a ping or its answer is lost. Silence counts only as long as it is
+//     waited for, and ends with any sign of life.
+//   - Confirming: the process dies, or is told to stop. It has asked for nothing.
+//   - Claiming: the process dies before the answer. The record may name it; nobody
+//     answers under that epoch, so others claim over that lease ID. If it is told
+//     to stop instead, it waits for the answer and frees what it got. If somebody
+//     leads a higher epoch by the time the answer comes, it does not begin to lead.
+//     If the answer takes so long that trust is over, it leads no instant.
+//   - Leading: a renewal is lost, late or refused. Trust ends at its deadline
+//     whatever becomes of it. The lease is passed on only when it is answered, so
+//     that it cannot renew what is free by then.
+//   - Transferring: the lease has a new ID that nobody was told, if the process dies
+//     here or the answer is lost. Others find that nobody answers, read the ID in
+//     the record, and claim over it.
+//   - Offering: the offer comes twice, or late. A second claim over its ID fails: the
+//     lease has the claimant's. The offer of a leader that was replaced is ignored.
+//   - Releasing: it is lost. The lease is claimed over, or expires. If it arrives
+//     late, it names a lease ID that the lease does not have any more.
+//
+// And over all:
+//
 //   - The leader dies: see above. Nobody leads meanwhile; workers go on with what
 //     they hold.
 //   - It is stopped and continued: others lead by then. Its context has ended, its
@@ -102,7 +177,8 @@
 //     the record again at their next look. Who can send messages can do that as
 //     often as they like: NATS' permissions keep strangers out.
 //   - The leading function does not return though its context has ended: this
-//     process neither leads nor follows, and its lease is not renewed. Others lead.
+//     process hears what happens and does nothing about it, and its lease is not
+//     renewed. Others lead.
 //
 // # The model
 //
@@ -113,7 +189,7 @@
 //
 // # Drivers
 //
-// [Lease] is implemented by kvlease on a NATS JetStream key, and by memlease for
-// tests. The cases in leasetest are what any driver is held to. [Peers] is
+// [Lease] is implemented by bloblease on an Azure blob, by kvlease on a NATS
+// JetStream key, and by memlease for tests. The cases in leasetest are what any driver is held to. [Peers] is
 // implemented by natspeers.
 package election
