@@ -213,6 +213,33 @@ func TestBlobsOfWorkersAreRemoved(t *testing.T) {
 	c.wantResult(job, "partitions=1", "pad=300_000")
 }
 
+// A damaged partial costs its job, and not each leader in turn.
+func TestDamagedRootKeepsNobodyFromLeading(t *testing.T) {
+	c := newTestCluster(t)
+	leader := c.lead(1)
+	job := c.submit("partitions=1", "pad=300_000")
+	w := newTestWorker(c, "w1", digits)
+	w.follow(1)
+	w.reportUntilHeld()
+	w.work(1)
+	key := "partial/" + job + "/" + w.items[job][0].Partial.Blob
+	if _, err := c.blobs.Put(context.Background(), key, []byte("garbage"), store.Always); err != nil {
+		t.Fatal(err)
+	}
+	w.workUntilEnded(job)
+	if m := c.awaitEnd(job); m.State != store.Failed || !strings.Contains(m.Error, "corrupt") {
+		t.Errorf("job is %s: %s, want it failed since a partial is corrupt", m.State, m.Error)
+	}
+	c.awaitTidy()
+	other := c.submit("partitions=10")
+	w.workUntilEnded(other)
+	select {
+	case <-leader.done:
+		t.Errorf("the leader has stepped down: %v", leader.err)
+	default:
+	}
+}
+
 // A job of which something is damaged waits; the others go on.
 func TestDamagedPlanKeepsNobodyFromLeading(t *testing.T) {
 	c := newTestCluster(t)

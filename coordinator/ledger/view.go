@@ -43,7 +43,7 @@ func (l *Ledger) Jobs() []wire.JobProgress {
 func (l *Ledger) progress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
 		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(),
-		Executed: j.executed, Skipped: slices.Clone(j.skipped), Rate: j.rate, Trouble: j.trouble,
+		Executed: j.executed, Skipped: slices.Clone(j.skipped[:min(len(j.skipped), wire.MaxSkipped)]), Rate: j.rate, Trouble: j.trouble,
 	}
 	holders := map[*worker]bool{}
 	for _, h := range j.held {

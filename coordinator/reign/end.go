@@ -42,7 +42,7 @@ func (r *Reign) end(e ledger.End) {
 	})
 }
 
-// jobFault is an error of the job's own code, which ends the job.
+// jobFault is an error of the job's own code or values, which ends the job.
 type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
@@ -70,7 +70,10 @@ func (r *Reign) finish(j *activeJob, root partial, then func(digest string, err 
 // result is called from tasks.
 func (r *Reign) result(j *activeJob, root partial) (json.RawMessage, error) {
 	data, err := r.load(j.spec.ID, root)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // as it would be to the next leader
+		return nil, &jobFault{err}
+	case err != nil:
 		return nil, err
 	}
 	result, err := j.job.Finish(r.ctx, j.spec.Params, data)

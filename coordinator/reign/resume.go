@@ -230,6 +230,7 @@ func (r *Reign) takeOn(ready readied) {
 	j := ready.active
 	r.jobs[ready.id] = j
 	m := j.manifest
+	j.blobs = len(m.Epochs) > 1 // an earlier leader may have written some that no manifest names
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: ready.plan.Partitions, Data: ready.plan.Data,
 		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, Suspects: m.Suspects,

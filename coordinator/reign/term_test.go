@@ -18,6 +18,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func plain(*reign.Config) {}
 
+// sparing is a leader that hardly ever checkpoints.
+func sparing(cfg *reign.Config) { cfg.Ledger.CheckpointEvery = time.Hour }
+
 func (s *stage) submit(params ...string) string {
 	s.t.Helper()
 	p, err := letters.Params(nil, params...)
@@ -83,7 +86,7 @@ var fates = []struct {
 }{
 	{"killed", func(s *stage, first *leader, _ func()) {
 		first.kill()
-		s.lead(plain)
+		s.lead(sparing)
 	}},
 	{"deposed", func(s *stage, first *leader, goOn func()) {
 		first.depose()
@@ -162,6 +165,24 @@ func alone(t *testing.T, params ...string) string {
 		t.Fatal(err)
 	}
 	return string(run.Result)
+}
+
+// A leader may die when a partial is in a blob and no manifest names it.
+func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
+	s := newStage(t)
+	s.hire("w1")
+	first := s.lead(plain)
+	job := s.submit("partitions=8")
+	s.until("the job to begin", func() bool { return s.manifest(job).State == store.Running })
+	first.kill()
+	if _, err := s.store.PutPartial(context.Background(), job, jobs.Leaf(3), []byte("data")); err != nil {
+		t.Fatal(err)
+	}
+	s.lead(sparing)
+	s.wantCompleted(job, alone(t, "partitions=8"))
+	if left := s.partials(); len(left) > 0 {
+		t.Errorf("partials were left behind: %v", left)
+	}
 }
 
 // TestEveryMomentOfATerm runs a job once for each moment of each storage call of
