@@ -40,11 +40,15 @@ type JobProgress struct {
 	Partitions uint64   `cbor:"3,keyasint"`
 	Done       uint64   `cbor:"4,keyasint"`
 	Executed   uint64   `cbor:"5,keyasint"`
-	Skipped    []uint64 `cbor:"6,keyasint,omitempty"`
+	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped of them
 	Rate       float64  `cbor:"7,keyasint"`           // partitions per second of late
 	Workers    int      `cbor:"8,keyasint"`           // that hold a span of it
 	Trouble    string   `cbor:"9,keyasint,omitempty"` // what keeps it from going on, or the last failure
 }
+
+// MaxSkipped is how many skipped partitions of each job an answer names: as many
+// jobs as a leader works on at once must fit in it. The job's manifest has all.
+const MaxSkipped = 1000
 
 // Jobs answers AskJobs.
 type Jobs struct {

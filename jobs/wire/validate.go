@@ -12,6 +12,11 @@ const (
 	MaxJobID     = 80      // bytes
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
 	MaxSlots     = 1 << 12 // of one worker
+	MaxName      = 255     // bytes of a host's name, of a definition's and of its version
+	MaxKinds     = 1 << 10 // definitions that a worker knows
+	MaxSpans     = 1 << 12 // in a report: twice what a worker holds
+	MaxJobs      = 1 << 13 // in a report: so many empty ones fill it
+	MaxItems     = 1 << 14 // in a report, of all jobs: so many small ones fill it
 	maxLevel     = 62      // of a node: jobs.MaxPartitions is 2^62
 )
 
@@ -31,10 +36,17 @@ func (r Report) Validate() error {
 		return malformed("report without a sequence number")
 	case (r.Sequence == 1) != (r.Hello != nil):
 		return malformed("report %d: the first report alone has a hello", r.Sequence)
-	case r.Hello != nil && (r.Hello.Slots < 1 || r.Hello.Slots > MaxSlots):
-		return malformed("hello of a worker with %d slots", r.Hello.Slots)
 	case r.More && len(r.Spans) > 0:
 		return malformed("report %d names spans before all items", r.Sequence)
+	case len(r.Spans) > MaxSpans:
+		return malformed("report of %d spans, at most %d are allowed", len(r.Spans), MaxSpans)
+	case len(r.Jobs) > MaxJobs:
+		return malformed("report of %d jobs, at most %d are allowed", len(r.Jobs), MaxJobs)
+	}
+	if r.Hello != nil {
+		if err := r.Hello.validate(); err != nil {
+			return err
+		}
 	}
 	held := make(map[SpanID]bool, len(r.Spans))
 	for _, s := range r.Spans {
@@ -47,7 +59,11 @@ func (r Report) Validate() error {
 		held[s.ID] = true
 	}
 	reported := make(map[string]bool, len(r.Jobs))
+	items := 0
 	for _, j := range r.Jobs {
+		if items += len(j.Items); items > MaxItems {
+			return malformed("report of more than %d items", MaxItems)
+		}
 		if err := validateJobID(j.Job); err != nil {
 			return err
 		}
@@ -62,6 +78,23 @@ func (r Report) Validate() error {
 			if err := item.validate(); err != nil {
 				return fmt.Errorf("job %s, item %d: %w", j.Job, j.First+uint64(i), err)
 			}
+		}
+	}
+	return nil
+}
+
+func (h Hello) validate() error {
+	switch {
+	case h.Slots < 1 || h.Slots > MaxSlots:
+		return malformed("hello of a worker with %d slots", h.Slots)
+	case len(h.Host) > MaxName:
+		return malformed("hello from a host whose name has %d bytes, at most %d are allowed", len(h.Host), MaxName)
+	case len(h.Knows) > MaxKinds:
+		return malformed("hello of a worker that knows %d definitions, at most %d are allowed", len(h.Knows), MaxKinds)
+	}
+	for _, k := range h.Knows {
+		if len(k.Name) > MaxName || len(k.Version) > MaxName {
+			return malformed("hello names definition %.100q version %.100q, with more than %d bytes", k.Name, k.Version, MaxName)
 		}
 	}
 	return nil

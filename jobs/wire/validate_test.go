@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,14 +23,25 @@ func TestReportValidateRefuses(t *testing.T) {
 		return func(r *Report) { r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Partial: &p}}}} }
 	}
 	for name, spoil := range map[string]func(*Report){
-		"no epoch":            func(r *Report) { r.Epoch = 0 },
-		"no worker":           func(r *Report) { r.Worker = "" },
-		"worker with a dot":   func(r *Report) { r.Worker = "a.b" },
-		"no sequence":         func(r *Report) { r.Sequence = 0 },
-		"first, no hello":     func(r *Report) { r.Hello = nil },
-		"later, with hello":   func(r *Report) { r.Sequence = 2 },
-		"no slots":            func(r *Report) { r.Hello = &Hello{} },
-		"too many slots":      func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
+		"no epoch":             func(r *Report) { r.Epoch = 0 },
+		"no worker":            func(r *Report) { r.Worker = "" },
+		"worker with a dot":    func(r *Report) { r.Worker = "a.b" },
+		"no sequence":          func(r *Report) { r.Sequence = 0 },
+		"first, no hello":      func(r *Report) { r.Hello = nil },
+		"later, with hello":    func(r *Report) { r.Sequence = 2 },
+		"no slots":             func(r *Report) { r.Hello = &Hello{} },
+		"too many slots":       func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
+		"host's name too long": func(r *Report) { r.Hello = &Hello{Slots: 1, Host: strings.Repeat("h", MaxName+1)} },
+		"too many definitions": func(r *Report) { r.Hello = &Hello{Slots: 1, Knows: make([]JobKind, MaxKinds+1)} },
+		"definition's name too long": func(r *Report) {
+			r.Hello = &Hello{Slots: 1, Knows: []JobKind{{Name: strings.Repeat("n", MaxName+1)}}}
+		},
+		"definition's version too long": func(r *Report) {
+			r.Hello = &Hello{Slots: 1, Knows: []JobKind{{Version: strings.Repeat("1", MaxName+1)}}}
+		},
+		"too many spans":      func(r *Report) { r.Spans = manySpans(MaxSpans + 1) },
+		"too many jobs":       func(r *Report) { r.Jobs = manyJobs(MaxJobs+1, 0) },
+		"too many items":      func(r *Report) { r.Jobs = manyJobs(MaxItems/100+1, 100) },
 		"span without ID":     func(r *Report) { r.Spans = []HeldSpan{{Job: "j", Span: jobs.Span{Hi: 1}}} },
 		"span without job":    func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Span: jobs.Span{Hi: 1}}} },
 		"empty span":          func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 4, Hi: 4}}} },
@@ -61,6 +73,47 @@ func TestReportValidateRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrMalformed", name, err)
 		}
 	}
+}
+
+// TestValidateAcceptsTheMost: what the bounds allow is taken, and fits a message.
+func TestValidateAcceptsTheMost(t *testing.T) {
+	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxName), Knows: make([]JobKind, MaxKinds)}
+	for name, r := range map[string]Report{
+		"definitions": {Hello: &hello},
+		"spans":       {Hello: &hello, Spans: manySpans(MaxSpans)},
+		"jobs":        {Hello: &hello, Jobs: manyJobs(MaxJobs, 0)},
+		"items":       {Hello: &hello, Jobs: manyJobs(1, MaxItems)},
+	} {
+		r.Epoch, r.Worker, r.Sequence = 1, "w", 1
+		again, err := Decode[Report](Encode(r))
+		if err == nil {
+			err = again.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func manySpans(n int) []HeldSpan {
+	spans := make([]HeldSpan, n)
+	for i := range spans {
+		spans[i] = HeldSpan{ID: SpanID{1, uint64(i) + 1}, Job: "0123456789abcdef", Span: jobs.Span{Lo: uint64(i), Hi: uint64(i) + 1}}
+	}
+	return spans
+}
+
+// manyJobs are n jobs with so many items each.
+func manyJobs(n, items int) []JobReport {
+	list := make([]JobReport, n)
+	for i := range list {
+		list[i] = JobReport{Job: fmt.Sprintf("%016d", i), First: 1}
+		for p := range items {
+			partial := NewPartial(jobs.Leaf(uint64(p)), nil)
+			list[i].Items = append(list[i].Items, Item{Partial: &partial})
+		}
+	}
+	return list
 }
 
 func TestReceiptValidateRefuses(t *testing.T) {
