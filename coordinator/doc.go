@@ -1,15 +1,27 @@
-// Package coordinator is what the leader does: the shell around the ledger,
-// which decides everything and performs nothing.
+// Package coordinator is what the leader does. It is three layers, each of which
+// can be read and tested without the one around it:
 //
-//	workers --reports--> link --inputs--> reign's loop --events--> ledger
-//	        <-receipts--                       ^    <--actions--
-//	                                           |
-//	      merges, checkpoints, submissions ----+   (goroutines beside the loop)
+//	 NATS          coordinator              reign                  ledger
+//	        ┌───────────────────────┬──────────────────────┬──────────────────────┐
+//	reports │ decode, check,        │ tables of jobs and   │ who has what, what   │
+//	──────▶ │ one loop, its clock,  │ partials; fencing,   │ is done, what to do  │
+//	◀────── │ goroutines for tasks  │ checkpoints, ends    │ next                 │
+//	receipts└───────────────────────┴──────────────────────┴──────────────────────┘
+//	         may wait                 never waits; tasks     knows no storage,
+//	                                  beside it do           no task, no time
+//	                                        │
+//	                                     storage, jobs' own code
 //
-// One goroutine, the reign's, owns the ledger and the table of partials. It never
-// waits: merges of users' values, storage and planning happen beside it and come
-// back as inputs. So a ping that it answers proves that the leader as a whole
-// turns, and each turn is a beat without which the lease is not renewed.
+// This package is the process around a term: it listens, decodes and refuses
+// beside the loop; the loop takes one thing after the other to the reign. See
+// package reign for the states of a job, and for what can fail at each step and
+// why that is safe, and package ledger for where each partition is.
+//
+// The loop never waits: merges of users' values, storage and planning happen
+// beside it and come back to it. So a ping that it answers proves that the leader
+// as a whole turns, and each turn is a beat without which the lease is not renewed.
+// Before each turn, and after it, the loop looks whether the leadership is over by
+// the clock: a process that slept finds that out before it does anything.
 //
 // A term goes:
 //
@@ -31,8 +43,8 @@
 //
 //   - Manifests replace one another by compare-and-swap. Up to the fence only the
 //     old leader writes one, from the fence on only the new one. Within a leader,
-//     one thing at a time writes that of a job (see pending), so a manifest of its
-//     epoch and next sequence number is its own write, whose answer was lost.
+//     one thing at a time writes that of a job, so a manifest of its epoch and next
+//     sequence number is its own write, whose answer was lost.
 //   - A plan and a result are kept once. Another leader's is the same, or goes before.
 //   - What it removes (partials, the index entry, the submission) it removes only
 //     after a final manifest, which nobody replaces; and single partials only
@@ -49,9 +61,9 @@
 // # What storage holds
 //
 // Of the partials beside the manifest, those that no durable manifest and no live
-// node names are removed as the job goes on, with few exceptions (see spares),
-// and all at its end. What can stay after that is a partial whose worker died
-// while it wrote it and the job ended.
+// node names are removed as the job goes on, with few exceptions, and all at its
+// end. What can stay after that is a partial that was on its way when the job
+// ended: of a worker that died just then, or of a leader that had been replaced.
 //
 // # What can fail
 //
@@ -64,7 +76,8 @@
 //   - A job's code fails: that is the job's end, or an attempt less, and never the
 //     leader's. Code that does not return at all keeps its part of the leader: the
 //     others go on, but the process cannot lead again.
-//   - A job's spec, plan or manifest is damaged: the job waits, the others go on.
+//   - A job's spec, plan or manifest is damaged: the job waits, the others go on. A
+//     partial is damaged: the job fails.
 //   - NATS comes back after an outage: workers that are not connected yet are not
 //     taken for dead.
 //   - A message makes no sense: it is refused and logged, and nothing follows from it.

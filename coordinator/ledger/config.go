@@ -52,6 +52,15 @@ type Config struct {
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
+	// MaxWorkers is how many workers the ledger takes part with; more are refused
+	// until others are gone. It bounds memory, whoever makes up names. Default 10,000.
+	MaxWorkers int
+
+	// MaxPlaces is how many places of a job's tree the ledger keeps, before the job
+	// fails: finished nodes that are so scattered were not computed span by span. It
+	// bounds memory, at about 50 bytes each. Default 4,000,000.
+	MaxPlaces int
+
 	// MaxFailing is how many partitions of a job may have failed without being
 	// finished, before the job fails: so many failures have one cause. It bounds
 	// memory. Default 10,000.
@@ -77,6 +86,8 @@ func (c *Config) validate() error {
 	orDefault(&c.CheckpointEvery, time.Second)
 	orDefault(&c.RetryAfter, 200*time.Millisecond)
 	orDefault(&c.RetryAtMost, 10*time.Second)
+	orDefault(&c.MaxWorkers, 10_000)
+	orDefault(&c.MaxPlaces, 4_000_000)
 	orDefault(&c.MaxFailing, 10_000)
 	switch {
 	case c.Epoch == 0:
@@ -91,8 +102,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("settle-at-least %v must not be longer than settle-for %v", c.SettleAtLeast, c.SettleFor)
 	case c.RetryAfter > c.RetryAtMost:
 		return fmt.Errorf("retry-after %v must not be longer than retry-at-most %v", c.RetryAfter, c.RetryAtMost)
-	case c.ReportsPerSecond < 1 || c.MaxFailing < 1:
-		return errors.New("reports-per-second and max-failing must be at least 1")
+	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxPlaces, c.MaxFailing) < 1:
+		return errors.New("reports-per-second and what bounds memory must be at least 1")
 	}
 	return nil
 }

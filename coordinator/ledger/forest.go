@@ -8,8 +8,9 @@ import (
 // partial copy of the aggregation tree that exists only above finished nodes, so
 // its size follows theirs, and each operation walks one path from the root.
 type forest struct {
-	tree jobs.Tree
-	root *place
+	tree   jobs.Tree
+	root   *place
+	places int // how many there are below the root
 }
 
 // place is a node of the tree on the way to a finished one, or a finished one,
@@ -56,11 +57,12 @@ func (f *forest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
 		next := &place{}
 		path[depth-1].child[n.Index>>(rootLevel-depth-int(n.Level))&1] = next
+		f.places++
 		path = append(path, next)
 	}
 	at := path[len(path)-1]
-	at.collect(&forget)
 	gained := f.tree.Span(n).Len() - at.done
+	forget = f.clear(at, nil)
 	*at = place{finished: true, ref: ref, done: at.done}
 	for _, p := range path {
 		p.done += gained
@@ -68,16 +70,21 @@ func (f *forest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	return forget, true
 }
 
-// collect appends the refs of all finished nodes at or below p, in order.
-func (p *place) collect(refs *[]Ref) {
-	if p == nil {
-		return
+// clear removes all places below p, and appends the refs of the finished ones, in
+// order.
+func (f *forest) clear(p *place, refs []Ref) []Ref {
+	for i, child := range p.child {
+		if child == nil {
+			continue
+		}
+		if child.finished {
+			refs = append(refs, child.ref)
+		}
+		refs = f.clear(child, refs)
+		p.child[i] = nil
+		f.places--
 	}
-	if p.finished {
-		*refs = append(*refs, p.ref)
-	}
-	p.child[0].collect(refs)
-	p.child[1].collect(refs)
+	return refs
 }
 
 // siblings returns the merge that a newly finished node makes possible, once.
@@ -100,6 +107,7 @@ func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bo
 func (f *forest) replace(n jobs.Node, ref Ref) {
 	path := f.path(n)
 	at := path[len(path)-1]
+	f.clear(at, nil)
 	*at = place{finished: true, ref: ref, done: at.done}
 }
 

@@ -39,6 +39,16 @@ func (f *naiveForest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	return forget, true
 }
 
+// countBelow counts the places below one.
+func countBelow(p *place) (n int) {
+	for _, child := range p.child {
+		if child != nil {
+			n += 1 + countBelow(child)
+		}
+	}
+	return n
+}
+
 // check compares a forest with the naive one.
 func (f *naiveForest) check(t rapid.TB, got *forest) {
 	t.Helper()
@@ -53,6 +63,9 @@ func (f *naiveForest) check(t rapid.TB, got *forest) {
 		if ref, ok := f.nodes[n.Node]; !ok || ref != n.Ref {
 			t.Fatalf("forest has %v with ref %d, want %v", n.Node, n.Ref, f.nodes)
 		}
+	}
+	if n := countBelow(got.root); n != got.places {
+		t.Fatalf("forest counts %d places, and has %d", got.places, n)
 	}
 	if len(nodes) != len(f.nodes) || got.done() != uint64(len(f.done)) {
 		t.Fatalf("forest has %v and %d partitions, want %v and %d", nodes, got.done(), f.nodes, len(f.done))

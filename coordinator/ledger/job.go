@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -147,6 +148,9 @@ func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, ran bool) {
 		j.unskip(span)
 	}
 	l.mergeUp(j, n)
+	if j.forest.places > l.cfg.MaxPlaces {
+		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d places of the tree", l.cfg.MaxPlaces))
+	}
 }
 
 // mergeUp merges a finished node with its sibling. With a skipped sibling there

@@ -20,14 +20,13 @@ func (l *Ledger) report(e Reported) {
 	case r.Epoch != l.cfg.Epoch:
 		l.forget(e.Refs...) // meant for another leader
 		return
+	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
+		l.refuse(e, fmt.Sprintf("the leader has %d workers and takes no more", len(l.workers)))
+		return
 	case r.Hello != nil && (w == nil || r.Sequence != w.sequence || outline(r) != w.outline):
 		w = l.welcome(r) // where it is known, it was refused and has started over
 	case w == nil || r.Sequence > w.sequence+1:
-		l.forget(e.Refs...)
-		l.do(Reply{r.Worker, wire.Receipt{
-			Epoch: l.cfg.Epoch, Sequence: r.Sequence,
-			Refused: "the leader does not know this worker: begin again with sequence 1 and a hello",
-		}})
+		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
 		return
 	case r.Sequence == w.sequence: // the answer was lost
 		l.forget(e.Refs...)
@@ -57,6 +56,12 @@ func (l *Ledger) report(e Reported) {
 	l.do(Reply{w.id, w.receipt})
 }
 
+// refuse takes nothing of a report, and says why.
+func (l *Ledger) refuse(e Reported, why string) {
+	l.forget(e.Refs...)
+	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: why}})
+}
+
 // outline tells a first report that comes again from that of a worker that was
 // refused and has started over: between the two it has taken on or produced
 // something, or else the same answer fits. Of other reports it is empty.
@@ -64,11 +69,11 @@ func outline(r wire.Report) string {
 	if r.Hello == nil {
 		return ""
 	}
-	text := fmt.Sprint(r.Draining, r.Spans)
+	text := fmt.Append(nil, r.Draining, r.Spans)
 	for _, j := range r.Jobs {
-		text += fmt.Sprint(" ", j.Job, j.First, len(j.Items))
+		text = fmt.Append(text, " ", j.Job, j.First, len(j.Items))
 	}
-	return text
+	return string(text)
 }
 
 // items takes what a worker has produced of one job, and returns the refs that

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 // executed once more, and nothing else; if they were kept, a job that outlives
 // many workers would have them all in its manifest.
 const forgetAfter = 10 * time.Minute
+
+// maxDeparted is of how many of those that are gone the numbers are kept at most,
+// of the last ones: about as many as there may be workers.
+const maxDeparted = 10_000
 
 // worker is a process that reports to this leader.
 type worker struct {
@@ -100,8 +105,18 @@ func (l *Ledger) listen() {
 			l.do(Probe{w.id})
 		}
 	}
+	l.fade()
+}
+
+// fade forgets those who are long gone, and the first to go where they are many.
+func (l *Ledger) fade() {
+	before := l.now - forgetAfter
+	if len(l.departed) > maxDeparted {
+		since := slices.Sorted(maps.Values(l.departed))
+		before = max(before, since[len(since)-maxDeparted])
+	}
 	for id, since := range l.departed {
-		if l.now-since > forgetAfter {
+		if since < before {
 			delete(l.departed, id)
 			for _, j := range l.jobs {
 				delete(j.contributors, id)
