@@ -1,0 +1,164 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
+	"github.com/bellwether-compute/bellwether/bench/peers/servers"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// bellwether is three workers with a job whose partitions only wait, so that there is
+// work to hand out and the machine is idle, as for the others. Its leader acts when it
+// gives a worker work. Workers hold some seconds' work ahead and ask for more when
+// that runs down: each has slots enough for one of them to want more at any moment.
+func bellwether(storage string) System {
+	return System{
+		Name:     bellwetherOn(storage),
+		Settings: "default",
+		Period:   3 * time.Second,
+		azurite:  storage == onAzurite,
+		Versions: func(ctx context.Context, p Place) (string, error) {
+			version, err := fleet.Version(ctx, p.Program)
+			return version + ", " + servers.NATSVersion, err
+		},
+		start: func(ctx context.Context, p Place) (cluster, error) {
+			cfg := fleet.Config{Program: p.Program, Dir: p.Dir, Workers: candidates, Slots: slots}
+			if storage == onAzurite {
+				cfg.Azure = p.Azure
+			}
+			h, err := startHerd(ctx, cfg, p.Kills)
+			if err != nil {
+				return nil, err
+			}
+			return h, nil
+		},
+	}
+}
+
+func bellwetherOn(storage string) string { return "Bellwether, " + storage }
+
+// The job: partitions for the time before the first kill and for each kill, of which
+// all slots together do 1,920 per second. A leader that does not know yet how long
+// partitions take makes the first spans of a job as long as the job is, in proportion.
+const (
+	slots       = 32
+	sleep       = 50 * time.Millisecond
+	forStart    = 20_000
+	forEachKill = 10_000
+	// startOver is by when the first spans have been given out. An assignment after that
+	// says that some have run down.
+	startOver = 2 * time.Second
+)
+
+const (
+	onJetStream = "JetStream"
+	onAzurite   = "Azurite"
+)
+
+// herd is a fleet, with an ear on NATS.
+type herd struct {
+	*fleet.Fleet
+	conn     *nats.Conn
+	assigned chan assignment
+}
+
+// assignment is a message that gave a worker work.
+type assignment struct {
+	epoch uint64
+	at    time.Time
+}
+
+func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err error) {
+	f, err := fleet.Start(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	h := &herd{Fleet: f, assigned: make(chan assignment, 1024)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.stop())
+		}
+	}()
+	if h.conn, err = nats.Connect(f.NATS()); err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", err)
+	}
+	// Receipts, which assign, are answers to workers' reports.
+	if _, err := h.conn.Subscribe("_INBOX.>", h.hear); err != nil {
+		return nil, fmt.Errorf("listen to NATS: %w", err)
+	}
+	if err := h.conn.Flush(); err != nil {
+		return nil, fmt.Errorf("listen to NATS: %w", err)
+	}
+	partitions := forStart + kills*forEachKill
+	if _, err := f.Submit(ctx, "probe", fmt.Sprint("partitions=", partitions), fmt.Sprint("sleep=", sleep)); err != nil {
+		return nil, err
+	}
+	return h, h.awaitSteady(ctx)
+}
+
+// awaitSteady returns once workers ask for more because their work runs down.
+func (h *herd) awaitSteady(ctx context.Context) error {
+	began, err := h.nextWork(ctx, 0)
+	for at := began; err == nil && at.Sub(began) < startOver; {
+		at, err = h.nextWork(ctx, 0)
+	}
+	return err
+}
+
+// hear is told of every answer that passes.
+func (h *herd) hear(m *nats.Msg) {
+	now := time.Now()
+	receipt, err := wire.Decode[wire.Receipt](m.Data)
+	if err != nil || receipt.Epoch == 0 || len(receipt.Assigned) == 0 {
+		return // an answer to something else
+	}
+	select {
+	case h.assigned <- assignment{receipt.Epoch, now}:
+	default: // nobody waits: it is full of older ones
+	}
+}
+
+// nextWork waits for an assignment by the leader of a later epoch, and says when it
+// passed.
+func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		select {
+		case a := <-h.assigned:
+			if a.epoch > after {
+				return a.at, nil
+			}
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("wait until a leader after epoch %d gives work: %w", after, ctx.Err())
+		}
+	}
+}
+
+func (h *herd) kill(ctx context.Context) (time.Duration, error) {
+	for len(h.assigned) > 0 { // of the leader that is to die
+		<-h.assigned
+	}
+	leader, killed, err := h.KillLeader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	at, err := h.nextWork(ctx, leader.Epoch)
+	return at.Sub(killed), err
+}
+
+func (h *herd) restore(ctx context.Context) error { return h.Replace(ctx) }
+
+func (h *herd) stop() error {
+	if h.conn != nil {
+		h.conn.Close()
+	}
+	h.Stop()
+	return nil
+}

@@ -1,0 +1,189 @@
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+)
+
+// etcdElection is three candidates of etcd's election recipe, each with a session of
+// its own, on a server that stays well. The recipe's next leader learns of a dead one
+// when that one's session has expired.
+//
+// A server grants no lease shorter than one and a half election timeouts in whole
+// seconds, 2 s by default. Its election timeout is therefore set to half of the
+// default, for a session of 1 s to be one; the tuning guide asks for ten times the
+// round trip, which is far less here.
+// https://etcd.io/docs/latest/tuning/
+// https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
+func etcdElection(seconds int) System {
+	return System{
+		Name:     fmt.Sprintf("etcd, session of %d s", seconds),
+		Versions: moduleVersions("go.etcd.io/etcd/server/v3"),
+		Settings: fmt.Sprintf("concurrency.Election, session TTL %d s; one server, synced; tick %v, election timeout %v", seconds, etcdTick, etcdTimeout),
+		Period:   time.Duration(seconds) * time.Second / 3, // after which the client renews
+		start: func(ctx context.Context, p Place) (cluster, error) {
+			server, endpoint, err := startEtcd(ctx, p.Dir)
+			if err != nil {
+				return nil, err
+			}
+			configs := make([]any, candidates)
+			for i := range configs {
+				configs[i] = etcdCandidate{endpoint, seconds}
+			}
+			return startParty(ctx, etcdRole, configs, func() error { server.Stop(); return nil })
+		},
+	}
+}
+
+const (
+	etcdRole       = "etcd-candidate"
+	etcdServerRole = "etcd-server"
+
+	etcdTick     = 100 * time.Millisecond
+	etcdTimeout  = 500 * time.Millisecond
+	etcdPatience = 20 * time.Second
+)
+
+// etcdServer is what a server needs to know.
+type etcdServer struct {
+	Dir    string `json:"dir"`
+	Client int    `json:"client_port"`
+	Peer   int    `json:"peer_port"`
+}
+
+// startEtcd runs a server in a process of its own.
+func startEtcd(ctx context.Context, dir string) (*processes.Group, string, error) {
+	var config etcdServer
+	var err error
+	config.Dir = filepath.Join(dir, "etcd")
+	if config.Client, err = processes.FreePort(); err != nil {
+		return nil, "", err
+	}
+	if config.Peer, err = processes.FreePort(); err != nil {
+		return nil, "", err
+	}
+	ready, ended := make(chan struct{}, 1), make(chan error, 1)
+	server, err := processes.Start(processes.Config{
+		Role: etcdServerRole, Config: config,
+		Heard: func(string, []byte) { ready <- struct{}{} },
+		Ended: func(err error) { ended <- err },
+	}, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	select {
+	case <-ready:
+		return server, net.JoinHostPort("127.0.0.1", strconv.Itoa(config.Client)), nil
+	case err = <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	server.Stop()
+	return nil, "", err
+}
+
+func beEtcdServer(ctx context.Context, config []byte, tell func(any)) error {
+	var s etcdServer
+	if err := json.Unmarshal(config, &s); err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	at := func(port int) []url.URL {
+		return []url.URL{{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
+	}
+	cfg := embed.NewConfig()
+	cfg.Dir = s.Dir
+	cfg.TickMs, cfg.ElectionMs = uint(etcdTick.Milliseconds()), uint(etcdTimeout.Milliseconds())
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = at(s.Client), at(s.Client)
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = at(s.Peer), at(s.Peer)
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return fmt.Errorf("start etcd: %w", err)
+	}
+	defer e.Close()
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		return fmt.Errorf("start etcd: %w", err)
+	case <-time.After(etcdPatience):
+		return errors.New("start etcd: it is not ready in time")
+	}
+	tell(told{Stands: true})
+	select {
+	case err := <-e.Err():
+		return fmt.Errorf("run etcd: %w", err)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// etcdCandidate is what a candidate needs to know.
+type etcdCandidate struct {
+	Endpoint string `json:"endpoint"`
+	TTL      int    `json:"ttl_s"`
+}
+
+func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
+	var c etcdCandidate
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, DialTimeout: etcdPatience, Logger: zap.NewNop()})
+	if err != nil {
+		return fmt.Errorf("connect to etcd: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(c.TTL))
+	if err != nil {
+		return fmt.Errorf("open session: %w", err)
+	}
+	granted, err := client.TimeToLive(ctx, session.Lease())
+	if err != nil {
+		return fmt.Errorf("ask for the session's TTL: %w", err)
+	}
+	if granted.GrantedTTL != int64(c.TTL) {
+		return fmt.Errorf("etcd granted a session of %d s, not of %d", granted.GrantedTTL, c.TTL)
+	}
+	election := concurrency.NewElection(session, "/leader")
+	campaign := make(chan error, 1)
+	go func() { campaign <- election.Campaign(ctx, "candidate") }()
+	tell(told{Stands: true})
+	select {
+	case err = <-campaign:
+	case <-session.Done():
+		err = errors.New("the session has expired")
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("campaign: %w", err)
+	}
+	written, err := client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(election.Key()), "=", election.Rev())).
+		Then(clientv3.OpPut("/act", election.Key())).Commit()
+	if err != nil {
+		return fmt.Errorf("act: %w", err)
+	}
+	if !written.Succeeded {
+		return errors.New("act: another leads")
+	}
+	tell(told{Leads: true})
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,108 @@
+package failover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/bloblease"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// leasePattern is the Leader Election pattern as Azure's documentation has it: whoever
+// gets a lease on a blob leads and renews it, and the others try again and again. Its
+// sample takes a lease of 60 s, renews it every 10 s and tries every 20 s. Here it is
+// the shortest lease that Azure grants, tried every second: the best the pattern can
+// do.
+// https://learn.microsoft.com/en-us/azure/architecture/patterns/leader-election
+// https://github.com/mspnp/cloud-design-patterns/tree/main/leader-election
+func leasePattern() System {
+	return System{
+		Name:     "blob lease, polled",
+		Versions: moduleVersions("github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"),
+		Settings: fmt.Sprintf("lease of %v, renewed every %v, tried every %v; on Azurite", leaseFor, leaseRenew, leaseTry),
+		Period:   leaseRenew,
+		azurite:  true,
+		start: func(ctx context.Context, p Place) (cluster, error) {
+			configs := make([]any, candidates)
+			container := containerName()
+			for i := range configs {
+				configs[i] = leaseCandidate{p.Azure, container, fmt.Sprint("candidate-", i)}
+			}
+			return startParty(ctx, leaseRole, configs, nil)
+		},
+	}
+}
+
+const (
+	leaseRole  = "lease"
+	leaseFor   = 15 * time.Second
+	leaseRenew = 10 * time.Second
+	leaseTry   = time.Second
+)
+
+// leaseCandidate is what a candidate needs to know.
+type leaseCandidate struct {
+	Connection string `json:"connection"`
+	Container  string `json:"container"`
+	Name       string `json:"name"`
+}
+
+func beLeaseCandidate(ctx context.Context, config []byte, tell func(any)) error {
+	var c leaseCandidate
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	a, err := account.Open(account.Config{ConnectionString: c.Connection})
+	if err != nil {
+		return err
+	}
+	lease, err := bloblease.Open(a, bloblease.Config{Container: c.Container, Duration: leaseFor})
+	if err != nil {
+		return err
+	}
+	if _, err := lease.Read(ctx); err != nil { // which makes the blob
+		return err
+	}
+	tell(told{Stands: true})
+	for tick := time.Tick(leaseTry); ; {
+		// To acquire writes the record, too, which only the lease's holder can.
+		held, err := lease.Acquire(ctx, election.Claim{Holder: c.Name, LeaseID: uuid.NewString()})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			tell(told{Leads: true})
+			return renew(ctx, lease, held)
+		case !errors.Is(err, election.ErrHeld):
+			return err
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// renew keeps the lease until ctx is done.
+func renew(ctx context.Context, lease election.Lease, held election.Record) error {
+	for tick := time.Tick(leaseRenew); ; {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := lease.Renew(ctx, held); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// containerName names a container that nobody has used.
+func containerName() string { return "peers-" + fmt.Sprint(time.Now().UnixNano()) }

@@ -1,0 +1,228 @@
+// Package fleet runs Bellwether as it is: worker processes of the bellwether
+// program, and a NATS server in this process, which syncs what it acknowledges.
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+)
+
+// Config says what to run.
+type Config struct {
+	Program string // path of the bellwether program
+	Dir     string // where data is kept
+	Workers int
+	Slots   int      // per worker
+	Env     []string // name=value, of the workers
+	// Azure is the connection string of the storage account to use in place of
+	// JetStream; empty: none.
+	Azure string
+}
+
+// Cluster is the name of the fleet's cluster.
+const Cluster = "peers"
+
+// Fleet is a cluster that runs.
+type Fleet struct {
+	cfg     Config
+	server  *embedded.Server
+	workers *flock.Flock
+	flags   []string // by which cluster and storage are found
+	log     processes.Tail
+}
+
+// Start returns once all workers are there. The directory must exist.
+func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
+	f = &Fleet{cfg: cfg, flags: []string{"--cluster", Cluster, "--storage", "jetstream"}}
+	if cfg.Azure != "" {
+		file := filepath.Join(cfg.Dir, "connection")
+		if err := os.WriteFile(file, []byte(cfg.Azure), 0o600); err != nil {
+			return nil, err
+		}
+		f.flags = []string{"--cluster", Cluster, "--storage", "azure", "--azure-connection-file", file}
+	}
+	if f.server, err = embedded.Start(embedded.Config{Dir: filepath.Join(cfg.Dir, "nats")}); err != nil {
+		return nil, err
+	}
+	f.workers = flock.New(flock.Config{
+		Program: cfg.Program,
+		Args:    append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots)}, f.flags...),
+		Env:     append([]string{"BELLWETHER_NATS_URL=" + f.server.URL()}, cfg.Env...),
+		Output:  &f.log,
+	})
+	for range cfg.Workers {
+		if _, err := f.workers.Add(); err != nil {
+			f.Stop()
+			return nil, err
+		}
+	}
+	if err := f.AwaitWorkers(ctx); err != nil {
+		f.Stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+// farewell is how long workers have to drain.
+const farewell = 10 * time.Second
+
+// Stop ends all processes and the server.
+func (f *Fleet) Stop() {
+	f.workers.Stop(farewell, nil)
+	f.server.Shutdown()
+}
+
+// NATS is where clients connect.
+func (f *Fleet) NATS() string { return f.server.URL() }
+
+// Ask runs a command and decodes what it prints.
+func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
+	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--timeout", "20s"}, f.flags)
+	cmd := exec.CommandContext(ctx, f.cfg.Program, args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("bellwether %s: %w: %s", args[0], err, bytes.TrimSpace(errs.Bytes()))
+	}
+	if err := json.Unmarshal(out, answer); err != nil {
+		return fmt.Errorf("read answer of bellwether %s: %w", args[0], err)
+	}
+	return nil
+}
+
+const (
+	patience  = time.Minute
+	lookEvery = 20 * time.Millisecond
+)
+
+// Until asks again and again until holds says yes.
+func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := holds(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w\n%s", what, err, f.log.String())
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// AwaitWorkers returns once all workers are there and ready to work.
+func (f *Fleet) AwaitWorkers(ctx context.Context) error {
+	return f.Until(ctx, "all workers are there", func(ctx context.Context) error {
+		var workers []struct{ State string }
+		if err := f.Ask(ctx, &workers, "workers"); err != nil {
+			return err
+		}
+		ready := 0
+		for _, w := range workers {
+			if w.State == "idle" || w.State == "busy" {
+				ready++
+			}
+		}
+		if ready != f.cfg.Workers {
+			return fmt.Errorf("%d of %d are", ready, f.cfg.Workers)
+		}
+		return nil
+	})
+}
+
+// Leader is who leads.
+type Leader struct {
+	Epoch uint64
+	PID   int
+}
+
+// KillLeader ends the leader's process at once, and returns which it was.
+func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time, err error) {
+	if err := f.Ask(ctx, &leader, "leader"); err != nil {
+		return leader, killed, err
+	}
+	process := f.workers.Find(leader.PID)
+	if process == nil {
+		return leader, killed, fmt.Errorf("the leader, process %d, is none of the fleet's", leader.PID)
+	}
+	killed = time.Now()
+	process.Kill()
+	return leader, killed, nil
+}
+
+// Replace starts a worker in place of one that was killed, and waits until all are
+// there.
+func (f *Fleet) Replace(ctx context.Context) error {
+	if _, err := f.workers.Add(); err != nil {
+		return err
+	}
+	return f.AwaitWorkers(ctx)
+}
+
+// Outcome is what became of a job.
+type Outcome struct {
+	State     string
+	Error     string
+	Repeated  uint64
+	Result    json.RawMessage
+	Submitted time.Time
+	Finished  time.Time // when the result was durable
+}
+
+// ErrFailed: a job has not completed.
+var ErrFailed = errors.New("the job has not completed")
+
+// Run submits a job and waits for its end.
+func (f *Fleet) Run(ctx context.Context, job string, params ...string) (Outcome, error) {
+	var o Outcome
+	if err := f.Ask(ctx, &o, submit(job, params, "--wait")...); err != nil {
+		return o, err
+	}
+	if o.State != "completed" {
+		return o, fmt.Errorf("%w: it is %s: %s", ErrFailed, o.State, o.Error)
+	}
+	return o, nil
+}
+
+// Submit submits a job and returns its ID.
+func (f *Fleet) Submit(ctx context.Context, job string, params ...string) (string, error) {
+	var answer struct{ ID string }
+	err := f.Ask(ctx, &answer, submit(job, params)...)
+	return answer.ID, err
+}
+
+func submit(job string, params []string, more ...string) []string {
+	args := append([]string{"submit", job}, more...)
+	for _, p := range params {
+		args = append(args, "-p", p)
+	}
+	return args
+}
+
+// Version is what the program calls itself.
+func Version(ctx context.Context, program string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, "version", "-o", "json").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", program, err)
+	}
+	var answer struct{ Version string }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", fmt.Errorf("read version of %s: %w", program, err)
+	}
+	return "Bellwether " + answer.Version, nil
+}

@@ -1,0 +1,112 @@
+package processes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+)
+
+func TestMain(m *testing.M) {
+	processes.Main(map[string]processes.Role{
+		"echo": func(ctx context.Context, config []byte, tell func(any)) error {
+			tell(json.RawMessage(config))
+			<-ctx.Done()
+			return nil
+		},
+		"fail": func(context.Context, []byte, func(any)) error { return errors.New("alas") },
+	})
+	goleak.VerifyTestMain(m)
+}
+
+func TestProcessTellsAndEnds(t *testing.T) {
+	told := make(chan string, 2)
+	g, err := processes.Start(processes.Config{
+		Role: "echo", Config: map[string]int{"n": 3},
+		Heard: func(process string, line []byte) { told <- process + " " + strings.TrimSpace(string(line)) },
+		Ended: func(err error) { t.Errorf("it ended: %v", err) },
+	}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for range 2 {
+		got[<-told] = true
+	}
+	if !got[`worker 1 {"n":3}`] || !got[`worker 2 {"n":3}`] {
+		t.Errorf("heard %v", got)
+	}
+	p, err := g.Add()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	g.Kill(p) // which is no unasked end
+	g.Stop()
+}
+
+func TestUnaskedEndIsReported(t *testing.T) {
+	ended := make(chan error, 1)
+	g, err := processes.Start(processes.Config{Role: "fail", Ended: func(err error) { ended <- err }}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Stop()
+	if err := <-ended; !strings.Contains(err.Error(), "alas") {
+		t.Errorf("the error does not say why: %v", err)
+	}
+}
+
+func sleeper(script string, ready func(context.Context) error) processes.Program {
+	return processes.Program{Path: "/bin/sh", Args: []string{"-c", script}, End: syscall.SIGTERM, Ready: ready}
+}
+
+func TestServerStops(t *testing.T) {
+	s, err := processes.Serve(t.Context(), sleeper("exec sleep 1000", func(context.Context) error { return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestServerThatEndsIsNoServer(t *testing.T) {
+	never := errors.New("nobody answers")
+	_, err := processes.Serve(t.Context(), sleeper("echo no such option; exit 3", func(context.Context) error { return never }))
+	if err == nil || !strings.Contains(err.Error(), "no such option") {
+		t.Errorf("the error does not say why: %v", err)
+	}
+}
+
+func TestServerThatNeverAnswersIsStopped(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	pid := t.TempDir() + "/pid"
+	_, err := processes.Serve(ctx, sleeper("echo $$ >"+pid+"; exec sleep 1000", func(context.Context) error { return errors.New("no answer") }))
+	if err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("the error does not say why: %v", err)
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id int
+	if _, err := fmt.Sscan(string(text), &id); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(id, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d is still there: %v", id, err)
+	}
+}

@@ -1,0 +1,124 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Program says how to run somebody else's server.
+type Program struct {
+	Path string
+	Args []string
+	Dir  string
+	// End is the signal that ends it in order.
+	End syscall.Signal
+	// User, if any, is whom it runs as.
+	User *syscall.Credential
+	// Ready reports whether it answers.
+	Ready func(context.Context) error
+}
+
+// Server is a server that runs.
+type Server struct {
+	program Program
+	process *os.Process
+	output  Tail
+	done    chan struct{} // closed when it has ended
+	err     error         // how; set before done is closed
+}
+
+const (
+	startWithin = 30 * time.Second
+	endWithin   = 20 * time.Second
+	lookEvery   = 20 * time.Millisecond
+)
+
+// Serve starts a server and returns once it is ready.
+func Serve(ctx context.Context, p Program) (*Server, error) {
+	name := filepath.Base(p.Path)
+	s := &Server{program: p, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go s.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := s.awaitReady(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w\n%s", name, err, s.output.String()), s.Stop())
+	}
+	return s, nil
+}
+
+// run runs the server to its end. Linux sends the signal that follows a parent's
+// death when the thread that started the child ends, so it is kept until then.
+func (s *Server) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(s.program.Path, s.program.Args...)
+	cmd.Dir = s.program.Dir
+	cmd.Stdout, cmd.Stderr = &s.output, &s.output
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid:    true, // Ctrl-C at a terminal reaches this process alone
+		Pdeathsig:  s.program.End,
+		Credential: s.program.User,
+	}
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	s.process = cmd.Process
+	started <- nil
+	s.err = cmd.Wait()
+	close(s.done)
+}
+
+func (s *Server) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for {
+		err := s.program.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-s.done:
+			return fmt.Errorf("it ended: %w", s.err)
+		case <-ctx.Done():
+			return fmt.Errorf("it does not answer: %w", err)
+		}
+	}
+}
+
+// Done is closed when the server has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Stop ends the server and waits for that. It may be called again.
+func (s *Server) Stop() error {
+	_ = s.process.Signal(s.program.End) // fails only if it has ended
+	select {
+	case <-s.done:
+		return nil
+	case <-time.After(endWithin):
+	}
+	_ = s.process.Kill()
+	<-s.done
+	return fmt.Errorf("stop %s: it had to be killed\n%s", filepath.Base(s.program.Path), s.output.String())
+}
+
+// FreePort is a port of 127.0.0.1 that nobody listens on.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
+}

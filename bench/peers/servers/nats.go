@@ -1,0 +1,50 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// NATS is a NATS server that runs in this process.
+type NATS struct{ server *server.Server }
+
+// NATSVersion is that of the server inside.
+const NATSVersion = "NATS " + server.VERSION
+
+// maxPending is what a server may hold for a client that reads more slowly than
+// others write. The default, 64 MB, would cut the client off.
+const maxPending = 4 << 30
+
+// StartNATS runs a NATS server with JetStream. Unless it is to sync always, what it
+// acknowledged is synced to disk after up to two minutes, the default.
+// https://docs.nats.io/running-a-nats-service/configuration#jetstream
+func StartNATS(dir string, syncAlways bool) (*NATS, error) {
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT,
+		JetStream: true, StoreDir: dir, SyncAlways: syncAlways,
+		MaxPending: maxPending,
+		NoLog:      true, NoSigs: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start NATS server: %w", err)
+	}
+	s.Start()
+	n := &NATS{s}
+	if !s.ReadyForConnections(10 * time.Second) {
+		n.Stop()
+		return nil, errors.New("start NATS server: it is not ready in time")
+	}
+	return n, nil
+}
+
+// URL is where clients connect.
+func (n *NATS) URL() string { return n.server.ClientURL() }
+
+// Stop ends the server and waits for that.
+func (n *NATS) Stop() {
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+}

@@ -1,0 +1,170 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+)
+
+// Postgres is a PostgreSQL server that runs.
+type Postgres struct {
+	*processes.Server
+	URL string
+}
+
+// StartPostgres makes a database in a directory and serves it. With synchronous
+// commit a transaction is on disk before its client is answered; without, it may be
+// lost for up to about a second after that.
+// https://www.postgresql.org/docs/current/wal-async-commit.html
+func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Postgres, error) {
+	bin, err := postgresBin()
+	if err != nil {
+		return nil, err
+	}
+	owner, err := postgresUser()
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "postgres")
+	if err := give(dir, data, owner); err != nil {
+		return nil, err
+	}
+	if err := initPostgres(ctx, bin, data, owner); err != nil {
+		return nil, err
+	}
+	port, err := processes.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	url := fmt.Sprintf("postgres://bench@127.0.0.1:%d/postgres?sslmode=disable", port)
+	args := []string{"-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", data}
+	for _, setting := range append(postgresTuning(), "synchronous_commit="+onOff(synchronousCommit)) {
+		args = append(args, "-c", setting)
+	}
+	server, err := processes.Serve(ctx, processes.Program{
+		Path: filepath.Join(bin, "postgres"), Dir: data, Args: args, User: owner,
+		End: syscall.SIGINT, // a fast shutdown: clients are disconnected
+		Ready: func(ctx context.Context) error {
+			conn, err := pgx.Connect(ctx, url)
+			if err != nil {
+				return err
+			}
+			return conn.Close(ctx)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Postgres{server, url}, nil
+}
+
+// postgresTuning is what a server with memory to spare is advised to have: a larger
+// cache, and checkpoints far apart.
+// https://wiki.postgresql.org/wiki/Tuning_Your_PostgreSQL_Server
+func postgresTuning() []string {
+	return []string{"shared_buffers=512MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "wal_buffers=16MB"}
+}
+
+// PostgresTuning is the same, in words.
+func PostgresTuning() string { return strings.Join(postgresTuning(), ", ") }
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// postgresBin is the folder of the newest PostgreSQL that is installed. Debian does
+// not put it on the PATH.
+func postgresBin() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		path, err := exec.LookPath("postgres")
+		if err != nil {
+			return "", fmt.Errorf("run PostgreSQL: %w: apt-get install postgresql (%w)", ErrMissing, err)
+		}
+		return filepath.Dir(path), nil
+	}
+	major := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // not a number: the oldest
+		return n
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })), nil
+}
+
+// postgresUser is whom to run PostgreSQL as: it refuses to be run by root.
+func postgresUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("run PostgreSQL, which root may not: %w", err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("read ID of user postgres: %w", err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("read ID of group postgres: %w", err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// give makes a folder that belongs to the owner, who may pass through the one above.
+func give(above, folder string, owner *syscall.Credential) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	if owner == nil {
+		return nil
+	}
+	if err := os.Chmod(above, 0o711); err != nil {
+		return err
+	}
+	return os.Chown(folder, int(owner.Uid), int(owner.Gid))
+}
+
+func initPostgres(ctx context.Context, bin, data string, owner *syscall.Credential) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	cmd.Dir = data
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make a PostgreSQL database: %w\n%s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// PostgresVersion is that of the server that is installed.
+func PostgresVersion(ctx context.Context) (string, error) {
+	bin, err := postgresBin()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask PostgreSQL for its version: %w", err)
+	}
+	words := strings.Fields(string(out))
+	if len(words) < 3 {
+		return "", fmt.Errorf("ask PostgreSQL for its version: got %q", out)
+	}
+	return "PostgreSQL " + words[2], nil
+}

@@ -1,0 +1,101 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+)
+
+// ErrMissing: a server is not installed.
+var ErrMissing = errors.New("it is not installed")
+
+// Redis is a Redis server that runs.
+type Redis struct {
+	*processes.Server
+	Address string
+}
+
+// StartRedis runs Redis with an append-only file that is synced as asked: "always",
+// that is before each answer, or "everysec".
+// https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
+func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
+	path, err := redisPath()
+	if err != nil {
+		return nil, err
+	}
+	port, err := processes.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	server, err := processes.Serve(ctx, processes.Program{
+		Path: path, Dir: dir, End: syscall.SIGTERM,
+		Args: []string{
+			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
+			"--appendonly", "yes", "--appendfsync", appendfsync,
+			"--save", "", // snapshots besides would only cost time
+			"--maxmemory-policy", "noeviction", // no task may be lost
+		},
+		Ready: func(ctx context.Context) error { return pingRedis(ctx, address) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{server, address}, nil
+}
+
+func redisPath() (string, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", fmt.Errorf("run Redis: %w: apt-get install redis-server (%w)", ErrMissing, err)
+	}
+	return path, nil
+}
+
+// RedisVersion is that of the server that is installed.
+func RedisVersion(ctx context.Context) (string, error) {
+	path, err := redisPath()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask Redis for its version: %w", err)
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if version, found := strings.CutPrefix(word, "v="); found {
+			return "Redis " + version, nil
+		}
+	}
+	return "", fmt.Errorf("ask Redis for its version: got %q", out)
+}
+
+func pingRedis(ctx context.Context, address string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.HasPrefix(answer, "+PONG") {
+		err = fmt.Errorf("it answers %q", answer)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package throughput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/work"
+)
+
+// Config says what to measure.
+type Config struct {
+	Program   string // path of the bellwether program
+	Dir       string // for data; exists
+	Systems   []System
+	Processes int
+	Slots     int
+	Rounds    int
+	// For is about how long a run of empty tasks takes where each system gets as many
+	// as it can do in that time.
+	For time.Duration
+	// Same is how many empty tasks each system gets otherwise; 0: that is left out.
+	Same uint64
+	// Busy is how long all slots together are kept busy by tasks that simulate, about,
+	// cut into each of these numbers of tasks.
+	Busy      time.Duration
+	BusyTasks []uint64
+	// Progress is told what happens.
+	Progress func(format string, args ...any)
+}
+
+// tryFor is how long a setting is tried, at least: a run that is shorter is repeated
+// with more tasks.
+const tryFor = 400 * time.Millisecond
+
+// firstTasks is how many tasks a run that only warms up has.
+const firstTasks = 200
+
+// bench is a measurement under way.
+type bench struct {
+	Config
+	right map[rightKey]work.Sum
+	runs  int // folders used
+}
+
+type rightKey struct {
+	work  work.Work
+	tasks uint64
+}
+
+// rightSum is what a run's sum must be. It is computed once, before the run.
+func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.Sum, error) {
+	key := rightKey{w, tasks}
+	if sum, found := b.right[key]; found {
+		return sum, nil
+	}
+	sum, err := w.Right(ctx, tasks, b.Processes*b.Slots)
+	if err == nil {
+		b.right[key] = sum
+	}
+	return sum, err
+}
+
+// with opens a system in a new folder, warms it up, and closes it after do.
+func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting, do func(session) error) (err error) {
+	b.runs++
+	dir := filepath.Join(b.Dir, fmt.Sprint("run-", b.runs))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	open, err := s.open(ctx, Place{Dir: dir, Program: b.Program, Processes: b.Processes, Slots: b.Slots}, w, setting)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, open.close()) }()
+	if _, err := b.run(ctx, open, w, firstTasks); err != nil {
+		return err
+	}
+	return do(open)
+}
+
+// run does so many tasks and checks that they were done.
+func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
+	want, err := b.rightSum(ctx, w, tasks)
+	if err != nil {
+		return 0, err
+	}
+	took, sum, err := open.run(ctx, tasks)
+	if err != nil {
+		return 0, err
+	}
+	return took, sum.Check(want)
+}
+
+// try finds a system's fastest setting, and its tasks per second with it. No run has
+// more than most tasks.
+func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
+	for _, setting := range s.Settings {
+		err := b.with(ctx, s, w, setting, func(open session) error {
+			tasks := min(firstTasks, most)
+			for {
+				took, err := b.run(ctx, open, w, tasks)
+				if err != nil {
+					return err
+				}
+				if took >= tryFor || tasks == most {
+					b.Progress("  %s, %v: %.0f tasks/s (%d in %v)", s.Name, setting, float64(tasks)/took.Seconds(), tasks, took.Round(time.Millisecond))
+					if r := float64(tasks) / took.Seconds(); r > rate {
+						best, rate = setting, r
+					}
+					return nil
+				}
+				tasks = min(most, tasks*growth(took))
+			}
+		})
+		if err != nil {
+			return best, 0, fmt.Errorf("try %s with %v: %w", s.Name, setting, err)
+		}
+	}
+	return best, rate, nil
+}
+
+// growth is by what factor a run that was too short has more tasks next.
+func growth(took time.Duration) uint64 {
+	return uint64(min(16, max(2, 5*tryFor/4/max(took, time.Millisecond))))
+}

@@ -1,0 +1,202 @@
+package throughput
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/processes"
+	"github.com/bellwether-compute/bellwether/bench/peers/work"
+)
+
+// broker is a queue's server, and this process' connection to it.
+type broker interface {
+	// address is where worker processes connect.
+	address() string
+	// insert puts tasks lo to hi-1 into the queue.
+	insert(ctx context.Context, lo, hi uint64) error
+	// left is how many tasks the queue has that are not known to be done.
+	left(ctx context.Context) (uint64, error)
+	stop() error
+}
+
+// consumption is what a worker process of a queue needs to know.
+type consumption struct {
+	Queue   string    `json:"queue"`
+	Address string    `json:"address"`
+	Work    work.Work `json:"work"`
+	Slots   int       `json:"slots"`
+	Hand    int       `json:"in_hand"`
+}
+
+// consume takes tasks from a queue and does them until ctx is done. It calls ready
+// once tasks that are inserted from now on would reach it.
+type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
+
+// queue makes a system of a queue. Its worker processes find their part by the name
+// of the queue's kind.
+func queue(s System, kind string, serve func(context.Context, Place) (broker, error)) System {
+	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
+		b, err := serve(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		c := newCrew()
+		c.group, err = processes.Start(processes.Config{
+			Role:   Consumer,
+			Config: consumption{kind, b.address(), w, p.Slots, setting.Hand},
+			Env:    setting.env(),
+			Heard:  c.heard,
+			Ended:  c.failed,
+		}, p.Processes)
+		if err != nil {
+			return nil, errors.Join(err, b.stop())
+		}
+		q := &queueSession{broker: b, crew: c}
+		if err := c.awaitReady(ctx, p.Processes); err != nil {
+			return nil, errors.Join(err, q.close())
+		}
+		return q, nil
+	}
+	return s
+}
+
+type queueSession struct {
+	broker broker
+	crew   *crew
+}
+
+func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.Sum, error) {
+	before := q.crew.sum()
+	inserted := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began := time.Now()
+	go func() {
+		err := q.broker.insert(ctx, 0, n)
+		if err != nil {
+			q.crew.failed(fmt.Errorf("insert tasks: %w", err))
+		}
+		inserted <- err
+	}()
+	at, err := q.crew.awaitTasks(ctx, before.Tasks+n)
+	cancelled := err != nil
+	if cancelled {
+		cancel()
+	}
+	insertErr := <-inserted
+	if cancelled {
+		return 0, work.Sum{}, err
+	}
+	if insertErr != nil {
+		return 0, work.Sum{}, fmt.Errorf("insert tasks: %w", insertErr)
+	}
+	if err := q.awaitEmpty(ctx); err != nil {
+		return 0, work.Sum{}, err
+	}
+	return at.Sub(began), q.crew.sum().Minus(before), nil
+}
+
+// acknowledgeWithin is how long a queue has to hear that the last tasks are done.
+const acknowledgeWithin = 30 * time.Second
+
+// awaitEmpty waits, after the time was taken, until the queue knows that all is done,
+// so that the next run finds it empty.
+func (q *queueSession) awaitEmpty(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
+	defer cancel()
+	for {
+		left, err := q.broker.left(ctx)
+		if err != nil {
+			return fmt.Errorf("ask what is left: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("all is done, but the queue has %d tasks left", left)
+		}
+	}
+}
+
+func (q *queueSession) close() error {
+	q.crew.group.Stop()
+	return q.broker.stop()
+}
+
+// Tasks travel as their numbers.
+
+const taskSize = 8
+
+func encodeTask(task uint64) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, taskSize), task)
+}
+
+func decodeTask(data []byte) (uint64, error) {
+	if len(data) != taskSize {
+		return 0, fmt.Errorf("a task of %d bytes", len(data))
+	}
+	return binary.BigEndian.Uint64(data), nil
+}
+
+// Consumer is the role of worker processes.
+const Consumer = "consumer"
+
+// Roles are what processes that this package starts do.
+func Roles() map[string]processes.Role {
+	return map[string]processes.Role{Consumer: beConsumer}
+}
+
+// told is what a worker process tells.
+type told struct {
+	Ready bool     `json:"ready"`
+	Sum   work.Sum `json:"sum"`
+}
+
+// tellEvery is how often a worker process tells what it did. It bounds by how much
+// the time taken may be too long.
+const tellEvery = 10 * time.Millisecond
+
+func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
+	var c consumption
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	take, found := consumers[c.Queue]
+	if !found {
+		return fmt.Errorf("there is no queue %q", c.Queue)
+	}
+	computer, err := c.Work.Open(ctx, c.Slots)
+	if err != nil {
+		return err
+	}
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- take(ctx, c, computer.Do, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		return err
+	}
+	said := told{Ready: true}
+	tell(said)
+	for tick := time.Tick(tellEvery); ; {
+		select {
+		case err := <-ended:
+			return err
+		case <-tick:
+		}
+		sum, err := computer.Sum()
+		if err != nil {
+			return err
+		}
+		if sum != said.Sum {
+			said.Sum = sum
+			tell(said)
+		}
+	}
+}
