@@ -63,6 +63,24 @@
 //   - Actions of one step are to be begun in their order. What an action names may
 //     be forgotten by a later one: the shell looks up refs when it begins an action.
 //
+// # Bounds
+//
+// Workers may be told apart from one another, but not trusted to be few, or to
+// tell what is true. What they can make the ledger keep is bounded:
+//
+//   - Config.MaxWorkers workers, each with what [wire.Report]'s Validate lets it say
+//     of itself and of what it holds. One that falls silent makes room.
+//   - The numbers of the items of about 10,000 workers that are gone, each for ten
+//     minutes.
+//   - For each job, Config.MaxPlaces places in the tree above finished nodes, and
+//     Config.MaxFailing failing partitions. A job that needs more fails.
+//   - Of jobs that are not here: inquiries about 100 at a time, and the last 4,096
+//     that are known to have ended. Those that are parked, and how many jobs are
+//     active, is up to the shell.
+//
+// A step allocates in proportion to its event. The most that one report can cost is
+// about 100 MB, where each of its items begins a path of its own in the deepest tree.
+//
 // # What can fail
 //
 //   - A worker: silence past Config.SilentAfter, or proof by [WorkerDied]. If the
