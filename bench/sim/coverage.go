@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Coverage counts how often things happened: faults, takeovers, rare decisions.
+type Coverage map[string]int
+
+// hit counts one thing.
+func (s *Sim) hit(what string) { s.coverage[what]++ }
+
+// Add adds what another simulation covered.
+func (c Coverage) Add(other Coverage) {
+	for what, n := range other {
+		c[what] += n
+	}
+}
+
+// Names are what was covered, sorted.
+func (c Coverage) Names() []string { return slices.Sorted(maps.Keys(c)) }
+
+// OK reports whether no promise was broken and everything happened that should.
+func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
+
+// Missing names what should have happened under so many seeds and never did.
+func (r Report) Missing() []string {
+	var list []string
+	for _, what := range expected {
+		if r.Coverage[what] == 0 {
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
+// expected is what happens within a few thousand seeds, or else the simulation
+// does not try what it should: every fault, every cause of a term, and the rare
+// decisions of ledger, election and reign, as far as they log them or show.
+var expected = func() []string {
+	list := strings.Split(strings.TrimSpace(`
+fault: job not opened
+fault: message delayed
+fault: message duplicated
+fault: message lost
+fault: partition failed
+fault: partition hung
+fault: partition killed its process
+fault: plan failed
+fault: storage answer lost
+fault: storage call lost
+fault: storage call refused
+fault: storage call slow
+fault: storage effect after its caller gave up
+log: Connected again
+log: Could not free the lease
+log: Could not hand over
+log: Deposed
+log: Extend submission
+log: Handed over
+log: Job ended
+log: Job resumed
+log: Leader stops
+log: Lost the connection
+log: Partition # failed, attempt # of #
+log: Partition # is late on worker w# and runs here too
+log: Partition # runs alone
+log: Partition skipped
+log: Plan failed, trying again
+log: Somebody else has the lease
+log: Stepped down
+log: Storage is back
+log: Storage is out of reach, trying until it is back
+log: The leader seems gone
+log: The lease's storage answers again
+log: Trouble with the lease's storage
+log: Worker could not open the job
+log: Worker died
+log: Worker is silent for #.#s, its work goes to others
+log: Worker left
+log: Workers did not answer the new leader in #.#s
+seen: cancel confirmed
+seen: cancel refused
+seen: new leader told of partials
+seen: new leader told of spans
+seen: partial too large for a report
+seen: plan read from storage
+seen: report refused
+seen: span cut short
+seen: storage precondition failed
+seen: submission delivered again
+seen: submitted again
+takeover: died
+takeover: expired
+takeover: first
+takeover: free
+takeover: handover
+takeover: silent
+`), "\n")
+	for _, f := range every {
+		list = append(list, "fault: "+f.name)
+	}
+	return list
+}()

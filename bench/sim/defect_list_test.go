@@ -1,0 +1,118 @@
+package sim_test
+
+// defects are mistakes that would break a promise, and the number of seeds within
+// which one of them is found, at the latest.
+var defects = []defect{
+	{
+		name:   "a receipt calls items durable when their checkpoint is asked for",
+		file:   "coordinator/ledger/checkpoint.go",
+		old:    "c.saving = c.received\n",
+		new:    "c.saving, c.durable = c.received, c.received\n",
+		within: "100",
+	},
+	{
+		name:   "a new leader does not fence",
+		file:   "coordinator/reign/resume.go",
+		old:    "if err := r.fence(j); err != nil {",
+		new:    "if err := error(nil); err != nil {",
+		within: "1000",
+	},
+	{
+		name:   "manifests are replaced without a condition",
+		file:   "coordinator/reign/checkpoint.go",
+		old:    "version, err = r.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))",
+		new:    "version, err = r.cfg.Store.PutManifest(ctx, job, next, store.Always)",
+		within: "2000",
+	},
+	{
+		name:   "a worker turns to whoever spoke last",
+		file:   "worker/book/book.go",
+		old:    "if epoch <= b.epoch {",
+		new:    "if epoch == 0 || epoch == b.epoch {",
+		within: "200",
+	},
+	{
+		name:   "a partial whose node is covered replaces what is there",
+		file:   "coordinator/ledger/forest.go",
+		old:    "	if last.finished {\n		return []Ref{ref}, false\n	}\n",
+		new:    "	if last.finished {\n		last.ref, ref = ref, last.ref\n		return []Ref{ref}, false\n	}\n",
+		within: "200",
+	},
+	{
+		name:   "siblings are merged in the order in which they came",
+		file:   "coordinator/ledger/forest.go",
+		old:    "return f.tree.Lift(n.Parent()), l.ref, r.ref, true",
+		new:    "return f.tree.Lift(n.Parent()), min(l.ref, r.ref), max(l.ref, r.ref), true",
+		within: "100",
+	},
+	{
+		name:   "a leader trusts its lease past its deadline",
+		file:   "election/config.go",
+		old:    "return c.Duration - c.Margin }",
+		new:    "return 2 * c.Duration }",
+		within: "1000",
+	},
+	{
+		name:   "a worker tells a new leader only what the last one had not received",
+		file:   "worker/book/book.go",
+		old:    "j.received = j.dropped\n",
+		new:    "_ = j\n",
+		within: "200",
+	},
+	{
+		name:   "releasing the lease removes its record",
+		file:   "bench/sim/lease.go",
+		old:    "st.lease.record.Held = false",
+		new:    "st.lease.record = election.Record{}",
+		within: "200",
+	},
+	{
+		name:   "a new leader does not wait for what workers hold",
+		file:   "coordinator/ledger/settle.go",
+		old:    "if !l.settling || waited < l.cfg.SettleAtLeast || waited < l.cfg.SettleFor && len(l.roster) > 0 {",
+		new:    "if !l.settling {",
+		within: "500",
+	},
+	{
+		name:   "items that come again count again",
+		file:   "coordinator/ledger/report.go",
+		old:    "if j == nil || j.ending || number <= c.received {",
+		new:    "if j == nil || j.ending {",
+		within: "500",
+	},
+	{
+		name:   "cancelling is confirmed before it is durable",
+		file:   "coordinator/reign/cancel.go",
+		old:    "j.waiting = append(j.waiting, answer)\n",
+		new:    "answer(nil)\n",
+		within: "2000",
+	},
+	{
+		name:   "workers are told of a job's end before it is durable",
+		file:   "coordinator/reign/end.go",
+		old:    "	j.ending.Store(true)\n",
+		new:    "	j.ending.Store(true)\n	defer r.step(ledger.JobEnded{Job: e.Job})\n",
+		within: "500",
+	},
+	{
+		name:   "a submission is deleted when it is received",
+		file:   "coordinator/reign/pending.go",
+		old:    "	j, p := r.jobs[s.ID], r.pending[s.ID]\n",
+		new:    "	j, p := r.jobs[s.ID], r.pending[s.ID]\n	r.world.Go(func() { _ = s.Delete(r.ctx) })\n",
+		within: "500",
+	},
+	{
+		name:   "blobs are removed when their nodes are merged",
+		file:   "coordinator/reign/checkpoint.go",
+		old:    "j.spares.asked()\n",
+		new:    "j.spares.asked()\n	r.drop(j, j.spares.durable())\n",
+		within: "2000",
+	},
+	{
+		name:   "the answer to an earlier question is taken for the present one's",
+		file:   "election/machine.go",
+		old:    "if m.asked != 0 && in.To == m.asked {",
+		new:    "if m.asked != 0 {",
+		within: "2000",
+	},
+}

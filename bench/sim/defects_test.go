@@ -1,0 +1,79 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// defect is a deliberate mistake in the product's code, or in the simulated
+// storage: old is replaced by new in a build made for it alone.
+type defect struct {
+	name     string
+	file     string // from the top of the module
+	old, new string
+	within   string // the seeds of which at least one must break a promise
+}
+
+// TestDefectsAreCaught builds the simulator with each of the defects in turn, and
+// demands that it finds them. Without them it must pass: see TestSeedsKeepThePromises.
+func TestDefectsAreCaught(t *testing.T) {
+	if os.Getenv("DEFECTS") == "" {
+		t.Skip("it builds the simulator once for each defect: set DEFECTS=1, as make sim does")
+	}
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defects {
+		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+			command := d.build(t, top)
+			out, err := exec.Command(command, "-seeds", d.within, "-failures", "1").CombinedOutput()
+			if _, failed := err.(*exec.ExitError); err != nil && !failed {
+				t.Fatal(err)
+			}
+			_, found, caught := strings.Cut(string(out), "breaks a promise: ")
+			if !caught {
+				t.Fatalf("it is not caught within %s seeds:\n%s", d.within, out)
+			}
+			found, _, _ = strings.Cut(found, "\n")
+			t.Logf("caught: %s", found)
+		})
+	}
+}
+
+// build builds the simulator with the defect.
+func (d defect) build(t *testing.T, top string) (command string) {
+	t.Helper()
+	path := filepath.Join(top, filepath.FromSlash(d.file))
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), d.old); n != 1 {
+		t.Fatalf("%s has %d times what the defect replaces, want it once:\n%s", d.file, n, d.old)
+	}
+	dir := t.TempDir()
+	mistaken := filepath.Join(dir, "mistaken.go")
+	if err := os.WriteFile(mistaken, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: mistaken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command = filepath.Join(dir, "sim")
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", command, "./bench/sim/run")
+	build.Dir = top
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build with the defect: %v\n%s", err, out)
+	}
+	return command
+}

@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// job is one simulated job: what its code does, and what became of it.
+type job struct {
+	sim  *Sim
+	spec store.Spec
+	tree jobs.Tree
+	jobBehaviour
+
+	tried map[uint64]int       // attempts at partitions that fail, by partition
+	kills int                  // processes that its killer has killed
+	hung  bool                 // its hanging partition has hung
+	nodes map[jobs.Node][]byte // of the reference, as far as they are known
+
+	submitted   bool // its submission is known to be stored
+	cancelled   bool // cancelling it was acknowledged
+	cancelAsked bool
+}
+
+// jobBehaviour is what a job's code does.
+type jobBehaviour struct {
+	partitions uint64
+	each       time.Duration // a partition takes, about
+	pad        int           // bytes in each partial besides
+	data       int           // bytes in the plan
+	flaky      map[uint64]int
+	broken     uint64 // partition that always fails; none is noPartition
+	permanent  uint64 // partition that fails for good
+	killer     uint64 // partition that kills its process
+	killsMost  int    // how often
+	hangs      uint64 // partition that takes very long the first time
+	planFails  int    // times that Plan fails
+	cancelAt   time.Duration
+	submitAt   time.Duration
+}
+
+const noPartition = math.MaxUint64
+
+// params are the parameters of every simulated job.
+type params struct {
+	Job string `json:"job"`
+}
+
+// leaf is a partial result. Its runs tell which partitions are in it, and in
+// what order they were merged; its sum depends on the order as floats do.
+type leaf struct {
+	Runs [][2]uint64 // first, and one past the last
+	Sum  float64
+	Pad  []byte
+}
+
+// leafCodec encodes a leaf in a few nanoseconds: the number of its runs, their
+// bounds, the sum, and the padding, numbers with 8 bytes each.
+type leafCodec struct{}
+
+func (leafCodec) Encode(l leaf) ([]byte, error) {
+	data := make([]byte, 0, 16+16*len(l.Runs)+len(l.Pad))
+	data = binary.LittleEndian.AppendUint64(data, uint64(len(l.Runs)))
+	for _, r := range l.Runs {
+		data = binary.LittleEndian.AppendUint64(data, r[0])
+		data = binary.LittleEndian.AppendUint64(data, r[1])
+	}
+	data = binary.LittleEndian.AppendUint64(data, math.Float64bits(l.Sum))
+	return append(data, l.Pad...), nil
+}
+
+func (leafCodec) Decode(data []byte) (leaf, error) {
+	number := func() (n uint64) {
+		n, data = binary.LittleEndian.Uint64(data), data[8:]
+		return n
+	}
+	if len(data) < 16 {
+		return leaf{}, fmt.Errorf("a partial of %d bytes", len(data))
+	}
+	l := leaf{Runs: make([][2]uint64, number())}
+	if len(data) < 16*len(l.Runs)+8 {
+		return leaf{}, fmt.Errorf("%d runs in %d bytes", len(l.Runs), len(data))
+	}
+	for i := range l.Runs {
+		l.Runs[i] = [2]uint64{number(), number()}
+	}
+	l.Sum = math.Float64frombits(number())
+	l.Pad = slices.Clone(data)
+	return l, nil
+}
+
+// result is what a job finishes with.
+type result struct {
+	Runs [][2]uint64 `json:"runs"`
+	Sum  float64     `json:"sum"`
+}
+
+const (
+	kind        = "simulated"
+	kindVersion = "1"
+)
+
+var (
+	errOpen   = errors.New("the job does not open this time")
+	errFlaky  = errors.New("the partition fails this time")
+	errBroken = errors.New("the partition always fails")
+	errPlan   = errors.New("the plan fails this time")
+)
+
+// define makes the definition that all simulated jobs have.
+func (s *Sim) define() jobs.Job {
+	return jobs.MustNew(jobs.Definition[params, leaf, result]{
+		Name: kind, Version: kindVersion, Summary: "counts its partitions",
+		Plan: func(_ context.Context, p params) (jobs.Plan, error) {
+			j := s.jobs[p.Job]
+			if j.planFails > 0 {
+				j.planFails--
+				s.hit("fault: plan failed")
+				return jobs.Plan{}, errPlan
+			}
+			return jobs.Plan{Partitions: j.partitions, Data: make([]byte, j.data)}, nil
+		},
+		Open: func(_ context.Context, p params, plan jobs.Plan) (jobs.Mapper[leaf], error) {
+			j := s.jobs[p.Job]
+			if plan.Partitions != j.partitions || len(plan.Data) != j.data {
+				return nil, jobs.Permanent(fmt.Errorf("opened with %d partitions and %d bytes", plan.Partitions, len(plan.Data)))
+			}
+			return mapper{j}, nil
+		},
+		Merge: merge,
+		Finish: func(_ context.Context, _ params, root leaf) (result, error) {
+			return result{root.Runs, root.Sum}, nil
+		},
+		Codec: leafCodec{},
+	})
+}
+
+func merge(left, right leaf) (leaf, error) {
+	runs := left.Runs
+	for _, r := range right.Runs {
+		if last := len(runs) - 1; runs[last][1] == r[0] {
+			runs[last][1] = r[1]
+		} else {
+			runs = append(runs, r)
+		}
+	}
+	return leaf{runs, left.Sum*1.0000001 + right.Sum, left.Pad}, nil
+}
+
+type mapper struct{ job *job }
+
+func (m mapper) Close() error { return nil }
+
+func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
+	j := m.job
+	switch {
+	case partition == j.permanent:
+		return leaf{}, jobs.Permanent(errBroken)
+	case partition == j.broken:
+		return leaf{}, errBroken
+	case j.tried[partition] < j.flaky[partition]:
+		j.tried[partition]++
+		j.sim.hit("fault: partition failed")
+		return leaf{}, errFlaky
+	}
+	return j.leaf(partition), nil
+}
+
+// leaf is what a partition gives.
+func (j *job) leaf(partition uint64) leaf {
+	l := leaf{Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
+	if j.pad > 0 {
+		l.Pad = make([]byte, j.pad)
+		for i := range min(j.pad, 8) {
+			l.Pad[i] = byte(partition >> (8 * i))
+		}
+	}
+	return l
+}
+
+// cost is how long partitions take, and whether they kill their process.
+func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
+	for p := span.Lo; p < span.Hi; p++ {
+		takes += j.sim.chance.between(j.each/2, j.each*3/2)
+		if p == j.hangs && !j.hung {
+			j.hung = true
+			j.sim.hit("fault: partition hung")
+			takes += 15 * time.Second
+		}
+		if p == j.killer && j.kills < j.killsMost {
+			j.kills++
+			kills = true
+		}
+	}
+	return takes, kills
+}
+
+// reference is what one process makes of the job, without the skipped partitions.
+func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
+	root, err := j.referenceNode(j.tree.Root(), skipped)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err = j.sim.definition.Finish(context.Background(), j.spec.Params, root)
+	sum := sha256.Sum256(data)
+	return data, hex.EncodeToString(sum[:]), err
+}
+
+// referenceNode is what one process makes of a node; nil if all of it is skipped.
+func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
+	n = j.tree.Lift(n)
+	span := j.tree.Span(n)
+	whole := !slices.ContainsFunc(skipped, func(p uint64) bool { return span.Lo <= p && p < span.Hi })
+	if data, known := j.nodes[n]; known && whole {
+		return data, nil
+	}
+	data, err := j.makeReference(n, span, skipped)
+	if whole && err == nil {
+		j.nodes[n] = data
+	}
+	return data, err
+}
+
+func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]byte, error) {
+	if span.Len() == 1 {
+		if slices.Contains(skipped, span.Lo) {
+			return nil, nil
+		}
+		return leafCodec{}.Encode(j.leaf(span.Lo))
+	}
+	left, right := j.tree.Children(n)
+	l, err := j.referenceNode(left, skipped)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.referenceNode(right, skipped)
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		return r, nil
+	case r == nil:
+		return l, nil
+	}
+	return j.sim.definition.Merge(l, r)
+}
+
+// countsEachOnce reports what is wrong with the partitions a result has.
+func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
+	var r result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("decode result: %w", err)
+	}
+	var at uint64
+	for _, run := range r.Runs {
+		for at < run[0] && slices.Contains(skipped, at) {
+			at++
+		}
+		if run[0] != at || run[1] <= run[0] {
+			return fmt.Errorf("the result has partitions %v, of %d without %v", r.Runs, j.partitions, skipped)
+		}
+		at = run[1]
+	}
+	for slices.Contains(skipped, at) {
+		at++
+	}
+	if at != j.partitions {
+		return fmt.Errorf("the result has partitions %v, of %d without %v", r.Runs, j.partitions, skipped)
+	}
+	return nil
+}

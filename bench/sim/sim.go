@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Sim is one simulated cluster, from its first process to the end of its jobs.
+type Sim struct {
+	agenda
+	chance   chance
+	scenario scenario
+	faults   faults
+	network  *network
+	storage  *storage
+	checks   *checks
+	trace    *trace
+	coverage Coverage
+
+	definition jobs.Job
+	kinds      []wire.JobKind
+	jobs       map[string]*job // by ID
+	list       []*job          // the same, in order
+
+	processes []*process
+	lives     uint64
+	joined    int
+	running   *task // whose code runs
+	healed    bool  // faults have stopped
+	failure   error
+}
+
+// endsWithin is how long after faults stop every job must have ended. Most of it
+// is for a lease to be waited out, a submission to appear again, and a partition
+// that hangs.
+const endsWithin = 3 * time.Minute
+
+// Run simulates what a seed decides, and returns what was covered and the promise
+// that was broken, if one was. The same seed gives the same simulation. What
+// happens is written to trace, if that is not nil.
+func Run(seed uint64, out io.Writer) (Coverage, error) {
+	s := &Sim{chance: newChance(seed), jobs: map[string]*job{}, coverage: Coverage{}}
+	s.trace = &trace{s, out}
+	s.network = &network{s, true, map[[2]*process]cut{}}
+	s.storage = newStorage(s)
+	s.checks = newChecks(s)
+	s.definition = s.define()
+	s.kinds = []wire.JobKind{{Name: kind, Version: kindVersion}}
+	s.scenario, s.faults = s.draw()
+	s.populate()
+	s.live()
+	return s.coverage, s.failure
+}
+
+// populate starts the processes and sees to it that jobs are submitted.
+func (s *Sim) populate() {
+	client := s.newProcess("cli")
+	for i, b := range s.scenario.jobs {
+		id := jobID(i)
+		data, err := s.definition.Params(nil, "job="+id)
+		if err != nil {
+			panic(err) // the definition is this package's
+		}
+		tree, err := jobs.NewTree(b.partitions)
+		if err != nil {
+			panic(err)
+		}
+		j := &job{sim: s, jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
+		j.spec = store.Spec{
+			ID: id, Job: kind, Version: kindVersion, Params: data,
+			Priority: s.chance.IntN(3), MaxAttempts: s.chance.from(3, 5), MaxSkipped: uint64(s.chance.IntN(2)),
+		}
+		s.jobs[id], s.list = j, append(s.list, j)
+		s.trace.printf(nil, "job %s: %+v", id, b)
+		s.after(b.submitAt, func() { s.submit(client, j) })
+		if b.cancelAt >= 0 {
+			s.after(b.cancelAt, func() { s.cancel(client, j) })
+		}
+	}
+	for range s.scenario.processes {
+		s.after(s.chance.between(0, time.Second), func() { s.join() })
+	}
+	s.after(s.scenario.faultEvery, s.plague)
+}
+
+// live lets things happen until all has ended, or a promise is broken.
+func (s *Sim) live() {
+	defer func() {
+		if v := recover(); v != nil {
+			s.fail("panic: %v", v)
+			s.trace.printf(nil, "%s", debug.Stack())
+		}
+	}()
+	for s.failure == nil && !s.over() {
+		if !s.turn(s.scenario.until + endsWithin) {
+			s.fail("%v after faults stopped, not all has ended: %s", endsWithin, s.unended())
+			s.describe()
+		}
+	}
+	for _, p := range s.processes {
+		p.crash()
+	}
+}
+
+// describe says what is going on, for people.
+func (s *Sim) describe() {
+	for _, p := range s.processes {
+		if !p.alive || p.worker == nil {
+			continue
+		}
+		b := p.worker.book
+		items, _ := b.Kept()
+		s.trace.printf(p, "follows epoch %d, runs %d spans and has %d queued, keeps %d items", b.Epoch(), b.Busy(), b.Queued(), items)
+		if t := p.candidate.term; t != nil {
+			s.trace.printf(p, "leads epoch %d, over: %v, %d tasks; workers %+v; jobs %+v", t.epoch, t.over, t.tasks, t.reign.Workers(), t.reign.Jobs(wire.JobQuery{}))
+		}
+	}
+}
+
+// over reports whether every job has come to its end, and has been tidied up.
+// Then it is looked at.
+func (s *Sim) over() bool {
+	if !s.healed || s.unended() != "" {
+		return false
+	}
+	s.checks.ended()
+	return true
+}
+
+// unended names what has not come to its end.
+func (s *Sim) unended() string {
+	for _, j := range s.list {
+		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {
+			return fmt.Sprintf("job %s is %q", j.spec.ID, state)
+		}
+		if j.cancelAt >= 0 && !j.cancelAsked {
+			return fmt.Sprintf("job %s is to be cancelled", j.spec.ID)
+		}
+	}
+	for _, m := range s.storage.messages {
+		if !m.deleted {
+			return "a submission is in the queue"
+		}
+	}
+	for _, key := range s.storage.list("active/") {
+		if !s.storage.stray[key] {
+			return key + " is in storage"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,228 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// term is one leadership: a real reign, whose tasks wait for simulated storage
+// and whose messages go over a simulated network.
+type term struct {
+	candidate  *candidate
+	process    *process
+	epoch      uint64
+	trust      *trust
+	finish     context.CancelFunc // ends what the reign has begun
+	reign      *reign.Reign
+	beatWanted bool
+	tasks      int // that have not returned
+	waits      []*wait
+	over       bool
+	verdict    election.Returned
+}
+
+var (
+	_ reign.World = (*term)(nil)
+	_ reign.Link  = (*term)(nil)
+)
+
+func newTerm(c *candidate, lead election.Lead) *term {
+	p := c.process
+	t := &term{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Until)}
+	var inner context.Context
+	inner, t.finish = context.WithCancel(t.trust)
+	r, err := reign.New(inner, reign.Config{
+		Worker: p.name, Host: "sim", PID: 1, Jobs: []jobs.Job{p.sim.definition}, Store: p.store, Logger: p.log,
+		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
+	}, reign.Term{
+		Epoch: t.epoch, LeaseID: lead.Record.LeaseID, Cause: string(lead.Cause),
+		Crashed: lead.Cause == election.Died || lead.Cause == election.Expired,
+		Since:   p.wall(), Detect: lead.Detect, Elect: lead.Elect, Deposed: t.deposed,
+	}, t, t)
+	if err != nil {
+		panic(fmt.Errorf("make reign: %w", err)) // the scenario is this package's
+	}
+	t.reign = r
+	return t
+}
+
+func (t *term) begin() {
+	t.turn(t.reign.Begin)
+	t.tick()
+}
+
+func (t *term) tick() {
+	t.process.timer(t.reign.TickEvery(), func() {
+		if !t.over {
+			t.turn(t.reign.Tick)
+			t.tick()
+		}
+	})
+}
+
+// turn is one turn of the leading loop.
+func (t *term) turn(do func()) {
+	if t.over {
+		return
+	}
+	if t.trust.Err() == nil {
+		t.process.sim.checks.acts(t.process, t.epoch)
+		do()
+	}
+	if t.beatWanted && !t.over {
+		t.beatWanted = false
+		t.candidate.step(election.Beat{})
+	}
+	t.check()
+}
+
+// check ends the term where it is to end.
+func (t *term) check() {
+	if t.over || !t.process.alive {
+		return
+	}
+	if err := t.trust.Err(); err != nil {
+		t.end(election.Returned{Err: context.Cause(t.trust)})
+		return
+	}
+	if successor, left := t.reign.Left(); left {
+		t.end(election.Returned{Successor: successor})
+	}
+}
+
+// end ends the term. The machine hears of it once no task of it runs.
+func (t *term) end(verdict election.Returned) {
+	t.over, t.verdict = true, verdict
+	t.finish()
+	for _, w := range slices.Clone(t.waits) {
+		w.done()
+	}
+	t.mayReturn()
+}
+
+func (t *term) mayReturn() {
+	if t.over && t.tasks == 0 {
+		// Not in the middle of what the machine or a task does.
+		t.process.timer(0, func() {
+			if t.over && t.tasks == 0 && t.candidate.term == t {
+				t.candidate.term = nil
+				t.trust.end(context.Canceled)
+				t.candidate.step(t.verdict)
+			}
+		})
+	}
+}
+
+func (t *term) stop() { t.turn(t.reign.Stop) }
+
+func (t *term) deposed(epoch uint64) {
+	if epoch > t.epoch {
+		cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
+		t.trust.end(cause)
+		t.candidate.step(election.Deposed{Cause: cause})
+	}
+}
+
+func (t *term) report(r wire.Report, respond func(wire.Receipt)) {
+	s := t.process.sim
+	if r.Hello != nil && len(r.Jobs) > 0 {
+		s.hit("seen: new leader told of partials")
+	}
+	if r.Hello != nil && len(r.Spans) > 0 {
+		s.hit("seen: new leader told of spans")
+	}
+	t.turn(func() {
+		t.reign.Report(r, 1000, func(receipt wire.Receipt) {
+			s.checks.assigns(s.named(r.Worker), receipt)
+			respond(receipt)
+		})
+	})
+}
+
+func (t *term) ping(respond func()) { t.turn(respond) }
+
+func (t *term) cancel(job string, answer func(error)) {
+	t.turn(func() { t.reign.Cancel(job, answer) })
+}
+
+// Now, Go, Post and Pause are [reign.World].
+
+func (t *term) Now() time.Time { return t.process.wall() }
+
+func (t *term) Go(task func()) {
+	t.tasks++
+	t.process.timer(0, func() {
+		t.process.start(task, func() {
+			t.tasks--
+			t.mayReturn()
+		})
+	})
+}
+
+func (t *term) Post(in func()) {
+	t.process.timer(0, func() { t.turn(in) })
+}
+
+func (t *term) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
+
+// Beacon, Nudge and Absent are [reign.Link].
+
+func (t *term) Beacon(b wire.Beacon) {
+	t.process.sim.network.all(t.process, func(to *process) { to.candidate.heard(b) })
+	t.process.worker.follow(b.Epoch)
+}
+
+func (t *term) Nudge(worker string) {
+	p := t.process
+	p.sim.network.ask(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
+		to.worker.nudged(t.epoch)
+	}, func() {})
+}
+
+func (t *term) Absent(_ context.Context, worker string) bool {
+	p := t.process
+	absent := false
+	p.sim.await(func(done func()) {
+		p.sim.network.ask(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, answer func(func())) {
+			to.worker.nudged(t.epoch)
+			answer(done)
+		}, func() {
+			absent = true
+			done()
+		})
+		p.timer(time.Second, done)
+	})
+	return absent && p.linked && p.local() >= p.stableFrom
+}
+
+// pause has the running task wait for a while, or until its context is done, as
+// far as that is the end of a term.
+func (p *process) pause(ctx context.Context, d time.Duration) {
+	if ctx.Err() != nil {
+		return
+	}
+	var t *term
+	if p.candidate != nil {
+		t = p.candidate.term
+	}
+	var w *wait
+	p.sim.await(func(done func()) {
+		if w = (&wait{done}); t != nil {
+			t.waits = append(t.waits, w)
+		}
+		p.timer(d, done)
+	})
+	if t != nil {
+		t.waits = slices.DeleteFunc(t.waits, func(o *wait) bool { return o == w })
+	}
+}
+
+// wait is one that ends at the latest with the term.
+type wait struct{ done func() }
