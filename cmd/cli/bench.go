@@ -26,7 +26,8 @@ and leaves nothing behind.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchWorkerCommand())
+	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchScaleCommand(),
+		a.benchWorkerCommand(), a.benchLeaderCommand())
 	return cmd
 }
 

@@ -100,12 +100,19 @@ func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args
 		return a.benchAttached(ctx, cfg, flags, args)
 	}
 	tell("starting the workers", 0, 0)
-	g, err := a.startBench(ctx, &flags.benchmark, flags.size, flags.slots, true)
+	g, err := a.startBench(ctx, &flags.benchmark)
 	if err != nil {
 		return bench.FailoverReport{}, err
 	}
 	defer g.close()
-	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, g.traces, flags.size
+	traces, err := g.traces()
+	if err == nil {
+		err = g.startWorkers(flags.size, flags.slots, "--traces", traces)
+	}
+	if err != nil {
+		return bench.FailoverReport{}, err
+	}
+	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, traces, flags.size
 	return bench.Failover(ctx, cfg)
 }
 

@@ -4,26 +4,30 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
 )
 
-// benchGround is a cluster that is measured, on this machine.
+// benchGround is what a benchmark measures on, on this machine: a NATS server,
+// storage, and processes of this program.
 type benchGround struct {
 	*ground
+	dir     string
 	cluster *cluster
 	workers *flock.Flock
-	traces  string // a folder
-	remove  func()
+	log     *slog.Logger
+	args    []string  // of every process
+	output  io.Writer // of all of them
 }
 
-// startBench starts a NATS server, storage and worker processes of some slots each,
-// which may leave traces. Flags and variables that say which cluster or account is
-// meant count for nothing but what kind of storage it is.
-func (a *app) startBench(ctx context.Context, b *benchmark, workers, slots int, traced bool) (g *benchGround, err error) {
+// startBench starts a NATS server and storage. Flags and variables that say which
+// cluster or account is meant count for nothing but what kind of storage it is.
+func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
 	at, _, err := a.at.resolve()
 	if err != nil {
 		return nil, err
@@ -36,59 +40,80 @@ func (a *app) startBench(ctx context.Context, b *benchmark, workers, slots int, 
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the benchmark: %w", err)
 	}
-	g = &benchGround{traces: filepath.Join(dir, "traces"), remove: func() { _ = os.RemoveAll(dir) }}
-	defer func() {
-		if err != nil {
-			g.close()
-		}
-	}()
-	if err := os.Mkdir(g.traces, 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for the benchmark: %w", err)
-	}
-	at = place{cluster: defaultCluster, storage: at.storage}
-	base, err := a.startGround(ctx, at, dir, 0, at.storage == storageAzure, log)
+	base, err := a.startGround(ctx, place{cluster: defaultCluster, storage: at.storage}, dir, 0, at.storage == storageAzure, log)
 	if err != nil {
+		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g.ground = base
-	g.remove = func() {
-		base.close(log)
-		_ = os.RemoveAll(dir)
+	g = &benchGround{ground: base, dir: dir, log: log, args: b.log.args(), output: a.Err}
+	if b.log.level == "error" {
+		g.output = io.Discard // processes that are killed complain
 	}
+	a.nats, a.at = natsFlags{url: base.nats.URL(), local: true}, base.at
+	if g.cluster, err = a.open(ctx); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// flock is processes of this program that run a command of bench, not yet started.
+func (g *benchGround) flock(command ...string) (*flock.Flock, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	args := append([]string{"bench", "worker", "--with-parent", "--slots", fmt.Sprint(slots)}, b.log.args()...)
-	if traced {
-		args = append(args, "--traces", g.traces)
+	return flock.New(flock.Config{
+		Program: program, Args: slices.Concat([]string{"bench"}, command, g.args), Env: g.env(), Output: g.output, Log: g.log,
+	}), nil
+}
+
+// startWorkers starts workers of some slots each, with more flags if there are any.
+func (g *benchGround) startWorkers(n, slots int, flags ...string) (err error) {
+	if g.workers, err = g.flock(append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(slots)}, flags...)...); err != nil {
+		return err
 	}
-	output := a.Err
-	if b.log.level == "error" {
-		output = io.Discard // processes that are killed complain
-	}
-	g.workers = flock.New(flock.Config{Program: program, Args: args, Env: base.env(), Output: output, Log: log})
-	for range workers {
+	for range n {
 		if _, err := g.workers.Add(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	a.nats, a.at = natsFlags{url: base.nats.URL(), local: true}, base.at
-	g.cluster, err = a.open(ctx)
-	return g, err
+	return nil
+}
+
+// startLeader starts a process that leads a cluster of that name and does not work.
+func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
+	leader, err := g.flock("leader", cluster)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := leader.Add(); err != nil {
+		return nil, err
+	}
+	return func() { leader.Stop(farewell, nil) }, nil
+}
+
+// traces makes a folder for workers to leave traces in.
+func (g *benchGround) traces() (string, error) {
+	dir := filepath.Join(g.dir, "traces")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder for traces: %w", err)
+	}
+	return dir, nil
 }
 
 // close ends all of it and leaves nothing behind.
 func (g *benchGround) close() {
-	if g.cluster != nil {
-		g.cluster.close()
-	}
 	if g.workers != nil {
 		hurry := make(chan struct{})
 		close(hurry) // what they work on is of no more use
 		g.workers.Stop(farewell, hurry)
 	}
-	g.remove()
+	if g.cluster != nil {
+		g.cluster.close()
+	}
+	g.ground.close(g.log)
+	_ = os.RemoveAll(g.dir) // what is left in the end is in a temporary folder
 }
 
 // measured is the cluster as the benchmarks take it.

@@ -81,6 +81,9 @@ type Run struct {
 // Job is the ID of the job the span is of.
 func (r *Run) Job() string { return r.job.id }
 
+// Left is how many partitions of the span were not claimed.
+func (r *Run) Left() uint64 { return r.hi - r.claimed }
+
 // New is the book of a worker that has heard of no leader. Hello introduces it,
 // and says how many slots it has.
 func New(worker string, hello wire.Hello) *Book {

@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// ScaleConfig says what sizes of clusters and jobs to try.
+type ScaleConfig struct {
+	// URL is that of a NATS server with JetStream.
+	URL string
+
+	// StartLeader starts a process that calls [Lead] for a cluster of that name, and
+	// returns what ends it.
+	StartLeader func(cluster string) (stop func(), err error)
+
+	Workers    []int    // simulated ones, each with a job of FixedPartitions
+	Partitions []uint64 // of jobs, each with FixedWorkers
+
+	FixedWorkers    int
+	FixedPartitions uint64
+
+	Slots int           // of each worker
+	Lasts time.Duration // about how long each job takes, at least a second
+
+	Progress func(doing string, done, all uint64) // as in FailoverConfig
+}
+
+func (c ScaleConfig) validate() error {
+	switch {
+	case c.StartLeader == nil:
+		return errors.New("nobody to lead")
+	case c.Slots < 1 || c.Slots > wire.MaxSlots:
+		return fmt.Errorf("want 1 to %d slots, got %d", wire.MaxSlots, c.Slots)
+	case c.Lasts < time.Second:
+		return fmt.Errorf("want jobs of at least 1s, got %v", c.Lasts)
+	}
+	for _, p := range c.points() {
+		if p.Workers < 1 || p.Partitions < 1 {
+			return fmt.Errorf("want at least 1 worker and 1 partition, got %d and %d", p.Workers, p.Partitions)
+		}
+	}
+	return nil
+}
+
+// points are all that is to be measured: first by workers, then by partitions.
+func (c ScaleConfig) points() []ScalePoint {
+	var list []ScalePoint
+	for _, n := range c.Workers {
+		list = append(list, ScalePoint{Workers: n, Partitions: c.FixedPartitions})
+	}
+	for _, n := range c.Partitions {
+		list = append(list, ScalePoint{Workers: c.FixedWorkers, Partitions: n})
+	}
+	return list
+}
+
+// ScaleReport is what Scale measured.
+type ScaleReport struct {
+	Slots        int          `json:"slots"` // of each worker
+	ByWorkers    []ScalePoint `json:"by_workers"`
+	ByPartitions []ScalePoint `json:"by_partitions"`
+}
+
+// ScalePoint is what leading a job cost. Rates are those of the middle of the job.
+type ScalePoint struct {
+	Workers    int     `json:"workers"`
+	Partitions uint64  `json:"partitions"`
+	Cores      float64 `json:"cores"`               // that the leader's process kept busy
+	Memory     uint64  `json:"memory_bytes"`        // resident, at the end
+	Messages   float64 `json:"messages_per_second"` // between leader and workers
+	Bytes      float64 `json:"bytes_per_second"`    // in them
+	Calls      float64 `json:"storage_calls_per_second"`
+	Checkpoint uint64  `json:"checkpoint_bytes"` // the largest
+	Took       float64 `json:"seconds"`          // from submission to the durable result
+}
+
+// Scale measures what leading costs, by the number of workers and by the number of
+// partitions. Workers are simulated in this process: they talk as real ones do, and
+// only pretend to work.
+func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, uint64, uint64) {}
+	}
+	if err := cfg.validate(); err != nil {
+		return ScaleReport{}, fmt.Errorf("configure scale benchmark: %w", err)
+	}
+	points := cfg.points()
+	for i := range points {
+		p := &points[i]
+		cfg.Progress(fmt.Sprintf("%d workers, %d partitions", p.Workers, p.Partitions), uint64(i), uint64(len(points)))
+		if err := cfg.measure(ctx, p); err != nil {
+			return ScaleReport{}, fmt.Errorf("measure %d workers and %d partitions: %w", p.Workers, p.Partitions, err)
+		}
+	}
+	n := len(cfg.Workers)
+	return ScaleReport{Slots: cfg.Slots, ByWorkers: points[:n:n], ByPartitions: points[n:]}, nil
+}
+
+// measure measures one point, in a cluster of its own.
+func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
+	name := "scale-" + store.NewID(time.Now()) // nobody has used it before
+	stop, err := c.StartLeader(name)
+	if err != nil {
+		return fmt.Errorf("start the leader: %w", err)
+	}
+	defer stop()
+	cluster, err := openCluster(ctx, c.URL, name)
+	if err != nil {
+		return err
+	}
+	defer cluster.Conn.Close()
+	if _, err := cluster.leader(ctx); err != nil {
+		return err
+	}
+	simulated, enough := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return simulate(simulated, c.URL, cluster.Subjects, p.Workers, c.Slots, c.speed(*p))
+	})
+	group.Go(func() error {
+		defer enough()
+		return c.watch(ctx, cluster, p)
+	})
+	return group.Wait()
+}
+
+// speed is how many partitions per second a simulated slot does so that the job
+// lasts as long as it should, though there may be fewer partitions than slots.
+func (c ScaleConfig) speed(p ScalePoint) float64 {
+	each := float64(p.Partitions) / float64(p.Workers*c.Slots)
+	return max(1, each) / c.Lasts.Seconds()
+}
+
+// watch runs a job and measures the leader in the middle of it.
+func (c ScaleConfig) watch(ctx context.Context, cluster Cluster, p *ScalePoint) error {
+	if _, err := cluster.awaitWorkers(ctx, p.Workers); err != nil {
+		return err
+	}
+	job := jobs.MustNew(counting)
+	params, err := job.Params(nil, fmt.Sprint("partitions=", p.Partitions))
+	if err != nil {
+		return err
+	}
+	id, err := cluster.submit(ctx, job, params)
+	if err != nil {
+		return err
+	}
+	submitted := time.Now()
+	err = until(ctx, "the job is under way", glance, func(ctx context.Context) (bool, error) {
+		progress, ok := cluster.progress(ctx, id)
+		return ok && progress.Workers > 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, c.Lasts/4); err != nil {
+		return err
+	}
+	before, began, err := cluster.usage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, c.Lasts/2); err != nil {
+		return err
+	}
+	after, ended, err := cluster.usage(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := cluster.finish(ctx, id, func(uint64, uint64) {})
+	if err != nil {
+		return err
+	}
+	last, _, err := cluster.usage(ctx)
+	if err != nil {
+		return err
+	}
+	seconds := ended.Sub(began).Seconds()
+	rate := func(before, after uint64) float64 { return float64(after-before) / seconds }
+	p.Cores = (after.CPU - before.CPU).Seconds() / seconds
+	p.Messages, p.Bytes = rate(before.Messages, after.Messages), rate(before.Bytes, after.Bytes)
+	p.Calls, p.Checkpoint, p.Memory = rate(before.Calls, after.Calls), last.Checkpoint, last.Memory
+	p.Took = m.Finished.Sub(submitted).Seconds()
+	return sameResult(ctx, cluster.Store, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
+}
+
+// usage asks a leader that is measured what it has used, and tells when that was.
+func (c Cluster) usage(ctx context.Context) (u usage, at time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	msg, err := c.Conn.RequestWithContext(ctx, c.Subjects.Ask(askUsage), nil)
+	at = time.Now()
+	if err == nil {
+		err = json.Unmarshal(msg.Data, &u)
+	}
+	if err == nil && u.Error != "" {
+		err = errors.New(u.Error)
+	}
+	if err != nil {
+		return u, at, fmt.Errorf("ask the leader for its usage: %w", err)
+	}
+	return u, at, nil
+}
+
+// openCluster opens a cluster that keeps things on its NATS server.
+func openCluster(ctx context.Context, url, name string) (Cluster, error) {
+	subjects, err := wire.NewSubjects(name)
+	if err != nil {
+		return Cluster{}, err
+	}
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("connect to %s: %w", url, err)
+	}
+	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: name})
+	if err != nil {
+		nc.Close()
+		return Cluster{}, err
+	}
+	return Cluster{Conn: nc, Subjects: subjects, Store: store.New(driver, driver)}, nil
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench"
+)
+
+// benchLeaderCommand leads a cluster of bench scale and does nothing else, so that
+// what its process uses is what leading costs.
+func (a *app) benchLeaderCommand() *cobra.Command {
+	var log logFlags
+	cmd := &cobra.Command{
+		Use:    "leader CLUSTER",
+		Short:  "Lead a cluster of bench scale",
+		Hidden: true,
+		Args:   takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			logger, err := log.logger(a)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			ctx, orphaned := context.WithCancel(ctx)
+			defer orphaned()
+			go func() {
+				_, _ = io.Copy(io.Discard, a.In) // until the parent is gone
+				orphaned()
+			}()
+			return bench.Lead(ctx, a.nats.resolve().url, args[0], logger)
+		},
+	}
+	log.register(cmd)
+	return cmd
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+func (a *app) benchScaleCommand() *cobra.Command {
+	var (
+		b            benchmark
+		workers      = numberList{list: []uint64{1, 10, 100, 1000, 2000}, least: 1, most: 10_000}
+		partitions   = numberList{list: []uint64{1e3, 1e5, 1e7, 1e9}, least: 1, most: jobs.MaxPartitions}
+		atWorkers    = numberList{list: []uint64{1000}, least: 1, most: 10_000}
+		atPartitions = numberList{list: []uint64{1e6}, least: 1, most: jobs.MaxPartitions}
+		cfg          bench.ScaleConfig
+	)
+	cmd := &cobra.Command{
+		Use:   "scale",
+		Short: "What leading costs, by workers and by partitions",
+		Long: `Lead clusters of more and more workers, and jobs of more and more partitions, in a
+process of its own, and measure that process: cores, memory, messages, storage. The
+workers are simulated: they talk to the leader over NATS as real ones do, and let
+time pass where those would compute.`,
+		Example: "  " + a.name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
+		Args:    takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:
+				return usagef("--at-workers and --at-partitions: want one number each")
+			case cfg.Slots < 1 || cfg.Slots > wire.MaxSlots:
+				return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, cfg.Slots)
+			case cfg.Lasts < time.Second:
+				return usagef("--lasts must be at least 1s, got %v", cfg.Lasts)
+			}
+			if err := b.check(); err != nil {
+				return err
+			}
+			for _, n := range workers.list {
+				cfg.Workers = append(cfg.Workers, int(n))
+			}
+			cfg.Partitions = partitions.list
+			cfg.FixedWorkers, cfg.FixedPartitions = int(atWorkers.list[0]), atPartitions.list[0]
+			_, err := measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ScaleReport, err error) {
+				g, err := a.startBench(ctx, &b)
+				if err != nil {
+					return r, err
+				}
+				defer g.close()
+				cfg.URL, cfg.Progress, cfg.StartLeader = g.nats.URL(), tell, g.startLeader
+				return bench.Scale(ctx, cfg)
+			})
+			return err
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	b.register(cmd)
+	cmd.Flags().Var(&workers, "workers", "how many workers, each with a job of --at-partitions")
+	cmd.Flags().Var(&partitions, "partitions", "how many partitions, each with --at-workers")
+	cmd.Flags().Var(&atWorkers, "at-workers", "see --partitions")
+	cmd.Flags().Var(&atPartitions, "at-partitions", "see --workers")
+	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
+	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "about how long each job takes, at least 1s")
+	return cmd
+}
