@@ -217,4 +217,7 @@ func TestForestSkips(t *testing.T) {
 	if got := f.nodes(); !slices.Equal(got, []Finished{{jobs.Node{Level: 1}, 7}}) {
 		t.Errorf("nodes are %v", got)
 	}
+	if n := countBelow(f.root); n != f.places {
+		t.Errorf("forest counts %d places, and has %d", f.places, n)
+	}
 }
