@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -162,6 +163,87 @@ func TestForestProperties(t *testing.T) {
 		}), 0, 12).Draw(t, "spans")
 		checkForest(t, n, spans, func() bool { return rapid.Bool().Draw(t, "merge") })
 	})
+}
+
+// TestForestFollowsFromWhatIsDone: whichever nodes are finished, in whatever order,
+// several times or one inside another, and whenever merges are done: the forest is
+// the same, and every partial in it came of the same merges. It is the cover of
+// what is finished.
+func TestForestFollowsFromWhatIsDone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree, err := jobs.NewTree(rapid.Uint64Range(1, 100).Draw(t, "n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		finished := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jobs.Node {
+			level := uint8(rapid.IntRange(0, int(tree.Root().Level)).Draw(t, "level"))
+			return tree.Lift(jobs.Node{Level: level, Index: rapid.Uint64Range(0, tree.Partitions()-1).Draw(t, "partition") >> level})
+		}), 1, 40).Draw(t, "finished")
+		g := merging{tree: tree, forest: newForest(tree), partials: []string{""}}
+		var done spanSet
+		for _, n := range finished {
+			done.add(tree.Span(n))
+			g.insert(t, n, traceOf(tree, n))
+			for len(g.asked) > 0 && rapid.Bool().Draw(t, "merge") {
+				g.merge(t, rapid.IntRange(0, len(g.asked)-1).Draw(t, "which"))
+			}
+		}
+		for len(g.asked) > 0 {
+			g.merge(t, rapid.IntRange(0, len(g.asked)-1).Draw(t, "which"))
+		}
+		var want []jobs.Node
+		for _, span := range done.spans {
+			want = append(want, tree.Cover(span)...)
+		}
+		var got []jobs.Node
+		for _, n := range g.forest.nodes() {
+			got = append(got, n.Node)
+			if trace := g.partials[n.Ref]; trace != traceOf(tree, n.Node) {
+				t.Fatalf("node %v came of %s, want %s", n.Node, trace, traceOf(tree, n.Node))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("forest of %v is %v, want %v", done.spans, got, want)
+		}
+	})
+}
+
+// traceOf shows the merges that a node comes of, by the definition of the tree.
+func traceOf(tree jobs.Tree, n jobs.Node) string {
+	span := tree.Span(n)
+	if span.Len() == 1 {
+		return fmt.Sprint(span.Lo)
+	}
+	left, right := tree.Children(n)
+	return "(" + traceOf(tree, left) + " " + traceOf(tree, right) + ")"
+}
+
+// merging is a forest, what its partials came of, and the merges it asks for.
+type merging struct {
+	tree     jobs.Tree
+	forest   *forest
+	partials []string // by Ref
+	asked    []Merge
+}
+
+func (g *merging) insert(t *rapid.T, n jobs.Node, trace string) {
+	ref := Ref(len(g.partials))
+	g.partials = append(g.partials, trace)
+	if _, added := g.forest.insert(n, ref); !added {
+		return
+	}
+	if parent, left, right, ok := g.forest.siblings(n); ok {
+		if l, r := g.tree.Children(parent); traceOf(g.tree, l) != g.partials[left] || traceOf(g.tree, r) != g.partials[right] {
+			t.Fatalf("node %v is to come of %s and %s", parent, g.partials[left], g.partials[right])
+		}
+		g.asked = append(g.asked, Merge{Node: parent, Left: left, Right: right})
+	}
+}
+
+func (g *merging) merge(t *rapid.T, i int) {
+	m := g.asked[i]
+	g.asked = slices.Delete(g.asked, i, i+1)
+	g.insert(t, m.Node, "("+g.partials[m.Left]+" "+g.partials[m.Right]+")")
 }
 
 func FuzzForest(f *testing.F) {
