@@ -38,6 +38,13 @@ endif
 model: ## the model of the takeover, with and without defects (needs spin and a C compiler)
 	MODEL=1 $(GO) test -count=1 -run '^TestTakeoverModel' ./election
 
+SEEDS = 10000
+
+.PHONY: sim
+sim: ## simulated clusters, SEEDS of them (10000), then with each of a list of deliberate defects
+	$(GO) run ./bench/sim/run -seeds $(SEEDS)
+	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/sim
+
 .PHONY: chaos
 chaos: ## real processes, killed, frozen and cut off as a seed says (MINUTES=10 SEED=7 STORAGE=azure)
 	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
