@@ -13,8 +13,8 @@ import (
 // is cancelled or has ended; whoever asked knows which; and nothing is left of it.
 func TestCancelAtEveryMoment(t *testing.T) {
 	for _, params := range [][]string{
-		{"partitions=16", "pad=3_000"},
-		{"partitions=6", "pad=100_000"},
+		{"partitions=12", "pad=3_000"},
+		{"partitions=5", "pad=100_000"},
 	} {
 		s := newStage(t)
 		s.hold = func(int) func() bool { return nil }

@@ -29,30 +29,32 @@
 //
 // # The states of a job
 //
-//		        submission          plan, first manifest
-//		queue ─────────────▶ pending ───────────────────▶ active ──End──▶ ending ──▶ over
-//		                      ▲  │  │                       ▲   checkpoints           │
-//		   a worker speaks    │  │  └─ damaged, or a kind   │                         ▼
-//		   of it (Inquire) ───┘  │     that is not known:   │             tidy: partials,
-//		                         │     parked               │             index, submission
-//		                         │                          │
-//		                         └─ it has ended: tidy      └── fence, for those that were
-//		                                                        active when the term began
+//	        submission          plan, first manifest
+//	queue ─────────────▶ pending ───────────────────▶ active ──End──▶ ending ──▶ over
+//	                      ▲  │  │                       ▲   checkpoints           │
+//	   a worker speaks    │  │  └─ damaged, or a kind   │                         ▼
+//	   of it (Inquire) ───┘  │     that is not known:   │             tidy: partials,
+//	                         │     parked               │             index, submission
+//	                         │                          │
+//	                         └─ it has ended: tidy      └── fence, for those that were
+//	                                                        active when the term began
 //
-//	  - pending: one task may write its manifest, to begin it or to resume it. Where
-//	    the job is cancelled meanwhile there is a second one; each writes on condition
-//	    of what it read, so one of them fails and finds what the other wrote.
-//	  - active: the loop has the manifest as it was written last. Writes follow one
-//	    another, each on condition of the one before. The ledger asks for one
-//	    checkpoint of a job at a time, but a job may end while one is under way: its
-//	    last write waits for that of the checkpoint, and a checkpoint that comes to
-//	    its write after the end was decided is given up. It is then not called durable.
-//	  - ending: no new partial is put into a blob. What the job's code still comes to
-//	    is dropped.
-//	  - over: the final manifest is durable. Once no partial is on its way to a blob,
-//	    all of them are removed, then the index entry, then the submission: whoever
-//	    dies in between leaves what brings the next leader back.
-//	  - parked: left for the next leader.
+// In each state:
+//
+//   - pending: one task may write its manifest, to begin it or to resume it. Where
+//     the job is cancelled meanwhile there is a second one; each writes on condition
+//     of what it read, so one of them fails and finds what the other wrote.
+//   - active: the loop has the manifest as it was written last. Writes follow one
+//     another, each on condition of the one before. The ledger asks for one
+//     checkpoint of a job at a time, but a job may end while one is under way: its
+//     last write waits for that of the checkpoint, and a checkpoint that comes to
+//     its write after the end was decided is given up. It is then not called durable.
+//   - ending: no new partial is put into a blob. What the job's code still comes to
+//     is dropped.
+//   - over: the final manifest is durable. Once no partial is on its way to a blob,
+//     all of them are removed, then the index entry, then the submission: whoever
+//     dies in between leaves what brings the next leader back.
+//   - parked: left for the next leader.
 //
 // # What can fail, step by step
 //

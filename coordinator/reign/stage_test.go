@@ -36,7 +36,7 @@ type stage struct {
 }
 
 // stopWithin is how long a leader may take to stop.
-const stopWithin = 100 * step
+const stopWithin = 20 * step
 
 // step is how far time goes on at once.
 const step = 5 * time.Millisecond
@@ -236,7 +236,7 @@ type queue struct {
 	messages []*message
 }
 
-const hideFor = 200 * time.Millisecond
+const hideFor = 16 * step
 
 type message struct {
 	queue       *queue

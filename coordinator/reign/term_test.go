@@ -189,8 +189,8 @@ func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
 // its leader and each thing that may become of the leader just then.
 func TestEveryMomentOfATerm(t *testing.T) {
 	for _, params := range [][]string{
-		{"partitions=16", "pad=3_000"},  // some larger than a manifest holds
-		{"partitions=6", "pad=100_000"}, // some larger than the leader keeps in memory
+		{"partitions=12", "pad=3_000"},  // some larger than a manifest holds
+		{"partitions=5", "pad=100_000"}, // some larger than the leader keeps in memory
 	} {
 		want := alone(t, params...)
 		s := newStage(t)
