@@ -41,10 +41,12 @@ func (r Report) Missing() []string {
 // decisions of ledger, election and reign, as far as they log them or show.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
+fault: clock runs at another rate
 fault: job not opened
 fault: message delayed
 fault: message duplicated
 fault: message lost
+fault: message overtook another
 fault: partition failed
 fault: partition hung
 fault: partition killed its process

@@ -12,6 +12,7 @@ type network struct {
 	sim  *Sim
 	up   bool
 	cuts map[[2]*process]cut
+	last map[[2]*process]time.Duration // when the last message from one to another arrives
 }
 
 // cut is what is wrong between two processes, in one direction.
@@ -57,7 +58,13 @@ func (n *network) send(from, to *process, deliver func()) {
 			to.happen(life, deliver)
 		}
 	}
-	s.after(n.delay(), arrive)
+	d := n.delay()
+	if pair := [2]*process{from, to}; s.now+d < n.last[pair] {
+		s.hit("fault: message overtook another")
+	} else {
+		n.last[pair] = s.now + d
+	}
+	s.after(d, arrive)
 	if s.chance.is(s.faults.duplicates) {
 		s.hit("fault: message duplicated")
 		s.after(n.delay(), arrive)

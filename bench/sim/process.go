@@ -42,6 +42,7 @@ func (s *Sim) newProcess(name string) *process {
 		started: s.now, rate: 1, offset: s.chance.between(-time.Hour, time.Hour),
 	}
 	if s.scenario.skew > 0 {
+		s.hit("fault: clock runs at another rate")
 		p.rate = 1 + s.scenario.skew*(2*s.chance.Float64()-1)
 	}
 	p.log = s.trace.logger(p)

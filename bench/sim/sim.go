@@ -47,7 +47,7 @@ const endsWithin = 3 * time.Minute
 func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := &Sim{chance: newChance(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
-	s.network = &network{s, true, map[[2]*process]cut{}}
+	s.network = &network{s, true, map[[2]*process]cut{}, map[[2]*process]time.Duration{}}
 	s.storage = newStorage(s)
 	s.checks = newChecks(s)
 	s.definition = s.define()
