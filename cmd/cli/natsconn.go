@@ -141,7 +141,8 @@ func (a *app) connect(name string, more ...nats.Option) (*nats.Conn, error) {
 }
 
 // redact returns NATS URLs as they may be shown: without users, passwords and
-// tokens.
+// tokens. An error about one shows nothing of it: what stands where a port should
+// may be the beginning of a password.
 func redact(urls string) (string, error) {
 	var shown []string
 	for server := range strings.SplitSeq(urls, ",") {
@@ -150,16 +151,14 @@ func redact(urls string) (string, error) {
 			server = "nats://" + server
 		}
 		u, err := url.Parse(server)
-		if err != nil {
-			if e, ok := errors.AsType[*url.Error](err); ok {
-				err = e.Err // without the URL
-			}
-			return "", usagef("read a NATS URL: %w", err)
+		if err != nil || u.Host == "" {
+			return "", usagef("read a NATS URL: it is not of the form nats://HOST:PORT or nats://USER:PASSWORD@HOST:PORT; in a password, write %%2F for /, %%23 for # and so on")
 		}
+		without := url.URL{Scheme: u.Scheme, Host: u.Host}
 		if u.User != nil {
-			u.User = url.User("xxxxx")
+			without.User = url.User("xxxxx")
 		}
-		shown = append(shown, u.String())
+		shown = append(shown, without.String())
 	}
 	return strings.Join(shown, ","), nil
 }
