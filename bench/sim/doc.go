@@ -53,8 +53,8 @@
 //
 // TestDefectsAreCaught builds the simulator anew with each of a list of deliberate
 // mistakes in the real parts, and demands that it finds each within a number of
-// seeds. [Report.Missing] names what should have happened under so many seeds and
-// did not: a fault that never hits proves nothing.
+// seeds. [Report.Missing] names what should have happened under some thousands of
+// seeds and did not: a fault that never hits proves nothing.
 //
 // # What it leaves out
 //

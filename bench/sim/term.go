@@ -138,6 +138,10 @@ func (t *term) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Spans) > 0 {
 		s.hit("seen: new leader told of spans")
 	}
+	r.Jobs = slices.Clone(r.Jobs) // the reign may change it
+	for i := range r.Jobs {
+		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
+	}
 	t.turn(func() {
 		t.reign.Report(r, 1000, func(receipt wire.Receipt) {
 			s.checks.assigns(s.named(r.Worker), receipt)
