@@ -18,10 +18,9 @@ func TestServerLost(t *testing.T) {
 	servers := startCluster(t)
 	f := &flock{t: t, url: clientURLs(servers), flags: []string{"--replicas", "3"}}
 	f.startWorkers(3)
-	job := []string{"probe", "-p", "partitions=1500", "-p", "sleep=10ms", "-p", "partial-size=1000"}
 	var here, submitted, now, done outcome
-	f.must("", &here, append([]string{"run"}, job...)...)
-	f.must(submitter, &submitted, append([]string{"submit"}, job...)...)
+	f.must("", &here, "run", "probe", "-p", "partitions=1500", "-p", "partial-size=1000")
+	f.must(submitter, &submitted, "submit", "probe", "-p", "partitions=1500", "-p", "partial-size=1000", "-p", "sleep=10ms")
 	f.until("a part of the job is done", func() bool {
 		var status struct {
 			State string

@@ -8,7 +8,7 @@
 //	bellwether-C-queue    a work queue of submissions, with one durable consumer
 //
 // A user with limited rights needs $KV.bellwether-C.> and bellwether.C.store.>
-// besides JetStream's own $JS.API.> and $JS.ACK.>.
+// besides some of JetStream's own $JS.API.> and $JS.ACK.>: deploy/nats has them.
 //
 // The bucket's revisions are the versions: a Put is one message that JetStream
 // stores only if the key's last revision is the expected one. The first byte of
