@@ -96,6 +96,7 @@ seen: new leader told of spans
 seen: partial too large for a report
 seen: plan read from storage
 seen: report refused
+seen: report split
 seen: span cut short
 seen: storage precondition failed
 seen: submission delivered again

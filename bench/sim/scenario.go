@@ -92,6 +92,8 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	switch {
 	case c.is(0.03): // a partial goes into storage before it is reported
 		b.pad, b.partitions = 300<<10, uint64(c.from(1, 4))
+	case c.is(0.02): // a few partials fill a report
+		b.pad, b.partitions = 200<<10, uint64(c.from(8, 24))
 	case c.is(0.1): // the leader puts partials beside its manifests
 		b.pad = 5 << 10
 	}

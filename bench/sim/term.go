@@ -142,6 +142,9 @@ func (t *term) report(r wire.Report, respond func(wire.Receipt)) {
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}
+	if r.More {
+		s.hit("seen: report split")
+	}
 	t.turn(func() {
 		t.reign.Report(r, 1000, func(receipt wire.Receipt) {
 			s.checks.assigns(s.named(r.Worker), receipt)
