@@ -71,8 +71,10 @@ func addKEDA(s *runtime.Scheme) error {
 // uses, and whether they must be there.
 var triggers = map[string]map[string]bool{
 	"azure-queue": {"queueName": true, "queueLength": true, "queueLengthStrategy": true, "accountName": false, "cloud": false},
-	"nats-jetstream": {"natsServerMonitoringEndpoint": true, "account": true, "useHttps": false, "stream": true, "consumer": true,
-		"lagThreshold": true},
+	"nats-jetstream": {
+		"natsServerMonitoringEndpoint": true, "account": true, "useHttps": false, "stream": true, "consumer": true,
+		"lagThreshold": true,
+	},
 	"prometheus": {"serverAddress": true, "query": true, "threshold": true, "ignoreNullValues": true},
 }
 
