@@ -202,7 +202,7 @@ func TestUnknownJobs(t *testing.T) {
 			if a, ok := a.(Inquire); ok {
 				asked++
 				inquiries++
-				h.step(JobEnded{Job: a.Job})
+				h.step(JobEnded(a))
 			}
 		}
 		if asked > maxAsked {

@@ -220,7 +220,7 @@ func (s *liars) step(e Event) {
 			}
 			s.todo = append(s.todo, JobEnded{a.Job})
 		case Inquire:
-			s.todo = append(s.todo, JobEnded{a.Job})
+			s.todo = append(s.todo, JobEnded(a))
 		}
 	}
 	slots := 0
