@@ -148,30 +148,55 @@ func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
 		return fmt.Errorf("connect to etcd: %w", err)
 	}
 	defer func() { _ = client.Close() }()
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(c.TTL))
+	for ctx.Err() == nil {
+		if err := c.stand(ctx, client, tell); err != nil && ctx.Err() == nil && !errors.Is(err, errExpired) {
+			return err
+		}
+	}
+	return nil
+}
+
+// errExpired: a session could not be kept, as may happen on a busy machine. Then the
+// candidate stands again, with another.
+var errExpired = errors.New("the session has expired")
+
+// stand is a candidate's part for as long as its session lasts.
+func (c etcdCandidate) stand(ctx context.Context, client *clientv3.Client, tell func(any)) error {
+	session, err := concurrency.NewSession(client, concurrency.WithTTL(c.TTL), concurrency.WithContext(ctx))
 	if err != nil {
 		return fmt.Errorf("open session: %w", err)
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-session.Done():
+			cancel(errExpired)
+		case <-ctx.Done():
+		}
+	}()
+	err = c.lead(ctx, client, session, tell)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// lead waits until it leads, acts, and leads until ctx is done.
+func (c etcdCandidate) lead(ctx context.Context, client *clientv3.Client, session *concurrency.Session, tell func(any)) error {
 	granted, err := client.TimeToLive(ctx, session.Lease())
 	if err != nil {
 		return fmt.Errorf("ask for the session's TTL: %w", err)
 	}
+	if granted.TTL < 0 {
+		return errExpired
+	}
 	if granted.GrantedTTL != int64(c.TTL) {
 		return fmt.Errorf("etcd granted a session of %d s, not of %d", granted.GrantedTTL, c.TTL)
 	}
-	election := concurrency.NewElection(session, "/leader")
-	campaign := make(chan error, 1)
-	go func() { campaign <- election.Campaign(ctx, "candidate") }()
 	tell(told{Stands: true})
-	select {
-	case err = <-campaign:
-	case <-session.Done():
-		err = errors.New("the session has expired")
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
+	election := concurrency.NewElection(session, "/leader")
+	if err := election.Campaign(ctx, "candidate"); err != nil {
 		return fmt.Errorf("campaign: %w", err)
 	}
 	written, err := client.Txn(ctx).
@@ -181,7 +206,7 @@ func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
 		return fmt.Errorf("act: %w", err)
 	}
 	if !written.Succeeded {
-		return errors.New("act: another leads")
+		return errExpired
 	}
 	tell(told{Leads: true})
 	<-ctx.Done()

@@ -1,0 +1,28 @@
+// Package fleettest builds the bellwether program for tests.
+package fleettest
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bellwether-compute/bellwether"
+
+// Program builds the bellwether program as it is in this checkout and returns its
+// path.
+func Program(t testing.TB) string {
+	t.Helper()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		t.Fatalf("find module %s: %v", module, err)
+	}
+	path := filepath.Join(t.TempDir(), "bellwether")
+	build := exec.Command("go", "build", "-o", path, "./cmd/bellwether")
+	build.Dir = strings.TrimSpace(string(root)) // with the versions of its own go.mod
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build bellwether: %v\n%s", err, out)
+	}
+	return path
+}
