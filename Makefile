@@ -68,11 +68,23 @@ lint: ## gofumpt, go vet and staticcheck
 
 .PHONY: deploy-check
 deploy-check: ## what is in deploy, as far as it can be tried without a cluster (a module of its own)
-	cd deploy/check && $(GO) vet ./... && $(GO) test -timeout 15m ./...
+	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
 bench: ## speed against a plain loop, of empty partitions, and of failover
 	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/...
+
+PEERS = all
+
+.PHONY: bench-peers
+bench-peers: build ## queues and elections beside Bellwether, for an hour (PEERS="-help"); installs Redis and PostgreSQL if missing
+	bench/peers/install
+	cd bench/peers && $(GO) build -o ../../bin/peers .
+	bin/peers -bellwether bin/bellwether $(PEERS)
+
+.PHONY: bench-peers-check
+bench-peers-check: ## lint and quick tests of bench/peers, which is a module of its own; needs no servers
+	cd bench/peers && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -short ./...
 
 .PHONY: clean
 clean: ## remove what build made

@@ -26,6 +26,24 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// TestNotes has the program parse what the chart tells people to run in a pod.
+func TestNotes(t *testing.T) {
+	command := regexp.MustCompile(`(?m) -- /bellwether (.+)$`)
+	for name, set := range valueSets(t) {
+		files, err := render(t, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matches := command.FindAllStringSubmatch(files["bellwether/templates/NOTES.txt"], -1)
+		if len(matches) == 0 {
+			t.Errorf("%s: the notes have no command", name)
+		}
+		for _, match := range matches {
+			checkCommand(t, strings.Fields(match[1]))
+		}
+	}
+}
+
 // TestDocumentedValues renders the chart with the example of the README.
 func TestDocumentedValues(t *testing.T) {
 	_, rest, _ := strings.Cut(read(t, "../README.md"), "```yaml\n")
