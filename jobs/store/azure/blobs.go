@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // Get implements store.Blobs.
@@ -74,7 +73,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	options := &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: modified}}
 	client := d.blobs.NewBlockBlobClient(key)
 	err = d.call(ctx, len(value), func(ctx context.Context) error {
-		answer, err := client.Upload(ctx, streaming.NopCloser(bytes.NewReader(value)), options)
+		answer, err := client.Upload(ctx, account.NewBody(value), options)
 		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 			if _, must := cond.Version(); must {
 				return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
@@ -82,7 +81,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 			if err := d.createContainer(ctx); err != nil {
 				return err
 			}
-			answer, err = client.Upload(ctx, streaming.NopCloser(bytes.NewReader(value)), options)
+			answer, err = client.Upload(ctx, account.NewBody(value), options)
 		}
 		if bloberror.HasCode(err, bloberror.BlobNotFound) { // to replace what is not there
 			return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))

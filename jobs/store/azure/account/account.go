@@ -195,7 +195,7 @@ func (a *Account) options(service Service, retry Retry) policy.ClientOptions {
 		Retry:            retry.options(),
 		Transport:        a.transport,
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "bellwether"},
-		PerRetryPolicies: []policy.Policy{counting{a.counter, service}},
+		PerRetryPolicies: []policy.Policy{counting{a.counter, service}, bodies{}},
 	}
 }
 

@@ -1,0 +1,47 @@
+package azure_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// TestAnswerBeforeTheRequestWasRead has storage refuse a request whose body it has
+// not read, as it does when it is busy. The body is still being sent then, beside the
+// next try's.
+func TestAnswerBeforeTheRequestWasRead(t *testing.T) {
+	t.Parallel()
+	value := make([]byte, 8<<20)
+	_, _ = rand.Read(value) // never fails
+	var tries atomic.Int32
+	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tries.Add(1) <= 2 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		got, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Equal(got, value) {
+			t.Errorf("storage gets %d bytes, %v, want the %d of the value", len(got), err, len(value))
+		}
+		w.Header().Set("ETag", `"1"`)
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(storage.Close)
+	d := open(t, signIn(t, account.Config{ConnectionString: azurite.ConnectionString(
+		storage.URL+"/"+azurite.AccountName, storage.URL+"/queue/"+azurite.AccountName)}), azure.Config{})
+	if _, err := d.Put(t.Context(), "partial/large", value, store.Always); err != nil {
+		t.Error(err)
+	}
+	if n := tries.Load(); n != 3 {
+		t.Errorf("%d tries, want 3", n)
+	}
+}
