@@ -71,6 +71,7 @@ type cluster struct {
 
 	mu       sync.Mutex
 	machines map[int]*machine
+	left     []*machine     // those that are none any more: faults may be under way there
 	busy     map[place]bool // where a fault is under way
 }
 
@@ -222,11 +223,12 @@ func (c *cluster) add(number int) (*machine, error) {
 	return m, nil
 }
 
-// remove forgets a machine.
+// remove takes a machine from the others.
 func (c *cluster) remove(m *machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.machines, m.number)
+	c.left = append(c.left, m)
 }
 
 // machine is the one of that number, or nil.
@@ -270,12 +272,12 @@ func (c *cluster) close() {
 	}
 	var ending sync.WaitGroup
 	for _, m := range c.members() {
-		ending.Go(func() {
-			m.retire(signal)
-			m.close()
-		})
+		ending.Go(func() { m.retire(signal) })
 	}
 	ending.Wait()
+	for _, m := range append(c.members(), c.left...) {
+		m.close()
+	}
 	if c.azurite != nil {
 		c.azurite.close()
 	}

@@ -78,7 +78,6 @@ func join(_ *cluster, m *machine) func() {
 func leave(c *cluster, m *machine) func() {
 	c.remove(m)
 	m.retire(syscall.SIGTERM)
-	m.close()
 	return nothing
 }
 

@@ -39,7 +39,8 @@ type machine struct {
 // life is one process.
 type life struct {
 	*flock.Process
-	told syscall.Signal // to end; 0: nobody did
+	since time.Time
+	told  syscall.Signal // to end; 0: nobody did
 }
 
 const (
@@ -143,7 +144,7 @@ func (m *machine) start() {
 		m.book.complain("%v: %v", m, err)
 		return
 	}
-	l := &life{Process: p}
+	l := &life{Process: p, since: time.Now()}
 	m.process = l
 	m.book.started(p.PID())
 	m.watches.Go(func() { m.watch(l) })
@@ -167,13 +168,25 @@ func (m *machine) watch(l *life) {
 			time.Sleep(revival)
 			m.start()
 		}
-	case told == syscall.SIGTERM && err == nil:
+	case told == syscall.SIGTERM && (err == nil || l.unprepared()):
 	case told == syscall.SIGTERM:
 		m.book.complain("%v: process %d was to end in order and ended with %v", m, l.PID(), err)
 	default:
 		m.book.complain("%v: process %d ended by itself: %v", m, l.PID(), err)
 		m.start()
 	}
+}
+
+// unprepared reports whether a process died of SIGTERM so soon after its start that it
+// may not have been ready to handle it.
+func (l *life) unprepared() bool {
+	const soon = 10 * time.Second
+	var exit *exec.ExitError
+	if !errors.As(l.Err(), &exit) || time.Since(l.since) > soon {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signal() == syscall.SIGTERM
 }
 
 // running is the process that runs, or nil.
@@ -194,6 +207,7 @@ func (m *machine) tell(s syscall.Signal) *life {
 	}
 	l.told = s
 	l.Signal(s)
+	l.Signal(syscall.SIGCONT) // or one that is stopped would not hear of it
 	return l
 }
 
