@@ -179,6 +179,27 @@ func scattered(job string, from uint64, n int) wire.JobReport {
 	return r
 }
 
+// TestOverlappingClaims: what a worker claims to hold is looked at no further than
+// it can have it, so that a claim costs little however scattered what is finished.
+func TestOverlappingClaims(t *testing.T) {
+	h := newHostile(t, Config{})
+	h.addJob("j", 1<<40)
+	h.report(wire.Report{Worker: "scatters", Jobs: []wire.JobReport{scattered("j", 0, wire.MaxItems)}})
+	r := wire.Report{Worker: "claims"}
+	for i := range uint64(wire.MaxSpans) {
+		r.Spans = append(r.Spans, wire.HeldSpan{
+			ID: wire.SpanID{Epoch: 1, Number: i + 1}, Job: "j", Span: jobs.Span{Lo: i<<20 + 1, Hi: 1 << 40},
+		})
+	}
+	h.lastSpan = wire.MaxSpans // so that all of them may have been given
+	if used, limit := allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
+		t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
+	}
+	if len(h.byID["j"].held) == 0 {
+		t.Error("nothing that was claimed is held")
+	}
+}
+
 // TestUnknownJobs: of the jobs that a worker makes up, only so many are asked
 // about at a time, and only so many remembered.
 func TestUnknownJobs(t *testing.T) {

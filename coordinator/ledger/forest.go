@@ -132,7 +132,7 @@ func (f *forest) nodes() []Finished {
 // missing lists the parts of the span that are not finished, in order.
 func (f *forest) missing(s jobs.Span) []jobs.Span {
 	var list []jobs.Span
-	f.walkMissing(f.tree.Root(), f.root, s, func(gap jobs.Span) bool {
+	f.eachMissing(s, func(gap jobs.Span) bool {
 		if last := len(list) - 1; last >= 0 && list[last].Hi == gap.Lo {
 			list[last].Hi = gap.Hi
 		} else {
@@ -145,7 +145,13 @@ func (f *forest) missing(s jobs.Span) []jobs.Span {
 
 // anyMissing reports whether some partition of the span is not finished.
 func (f *forest) anyMissing(s jobs.Span) bool {
-	return !f.walkMissing(f.tree.Root(), f.root, s, func(jobs.Span) bool { return false })
+	return !f.eachMissing(s, func(jobs.Span) bool { return false })
+}
+
+// eachMissing visits the parts of the span that are not finished, in order and in
+// pieces, as long as visit wants more. It reports whether visit wanted all.
+func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
+	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }
 
 func (f *forest) walkMissing(n jobs.Node, p *place, s jobs.Span, visit func(jobs.Span) bool) bool {

@@ -51,18 +51,17 @@ func (j *job) unplan(span jobs.Span) (deaths int) {
 }
 
 // claimable returns the longest beginning of a span that is finished or waits,
-// without finished partitions at its end.
+// without finished partitions at its end. It looks no further than that: a report
+// may claim thousands of spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
-	for _, gap := range j.forest.missing(span) {
+	j.forest.eachMissing(span, func(gap jobs.Span) bool {
 		reached := j.waitsFrom(gap)
 		if reached > gap.Lo {
 			end = reached
 		}
-		if reached < gap.Hi {
-			break
-		}
-	}
+		return reached == gap.Hi
+	})
 	return jobs.Span{Lo: span.Lo, Hi: end}
 }
 
