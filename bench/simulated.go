@@ -253,7 +253,6 @@ func (w *simulated) follow(epoch uint64) {
 	}
 }
 
-// hearReceipt takes an answer. One that came twice is stale and says nothing.
 func (w *simulated) hearReceipt(data []byte, now time.Time) error {
 	receipt, err := wire.Decode[wire.Receipt](data)
 	if err != nil {
@@ -261,7 +260,7 @@ func (w *simulated) hearReceipt(data []byte, now time.Time) error {
 	}
 	orders, err := w.book.Receive(receipt)
 	if err != nil {
-		return nil
+		return nil // it came twice, or from an old leader
 	}
 	w.sent = nil
 	if orders.Every > 0 {
@@ -273,9 +272,6 @@ func (w *simulated) hearReceipt(data []byte, now time.Time) error {
 			return err
 		}
 		w.book.Opened(o.Job)
-	}
-	for _, id := range orders.Ended {
-		delete(w.trees, id)
 	}
 	return nil
 }

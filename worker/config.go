@@ -40,6 +40,10 @@ type Config struct {
 	// into the 30 s that Kubernetes gives by default.
 	DrainTimeout time.Duration
 
+	// ReportDone is told how long a report took, from when it was first sent until
+	// its receipt was there. It must not wait. Nil: nobody measures.
+	ReportDone func(took time.Duration)
+
 	// Logger gets what is worth a person's attention. It is needed.
 	Logger *slog.Logger
 }
@@ -57,6 +61,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = defaultDrainTimeout
+	}
+	if c.ReportDone == nil {
+		c.ReportDone = func(time.Duration) {}
 	}
 	switch {
 	case c.Subjects == wire.Subjects{}:

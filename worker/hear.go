@@ -118,6 +118,7 @@ func (l *link) hearReceipt(m *nats.Msg, now time.Time) error {
 		return err
 	}
 	l.sent, l.alone = nil, false
+	l.w.cfg.ReportDone(now.Sub(l.sentAt))
 	if orders.Refused != "" {
 		l.refused = max(l.w.pace.retryFirst, min(2*l.refused, l.w.pace.retryMost))
 		l.notBefore, l.wanted = now.Add(l.refused), true
@@ -144,9 +145,10 @@ func (w *Worker) receive(receipt wire.Receipt) (book.Orders, error) {
 		return orders, err
 	}
 	w.answered = orders.Refused == ""
-	for _, id := range orders.Ended {
-		if t := w.tasks[id]; t != nil {
-			delete(w.tasks, id)
+	for _, ended := range orders.Ended {
+		if t := w.tasks[ended.Job]; t != nil {
+			delete(w.tasks, ended.Job)
+			t.spares = ended.Blobs
 			t.cancel()
 			w.ask(t)
 		}

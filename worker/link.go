@@ -23,6 +23,7 @@ type link struct {
 	inbox  string // prefix of the subjects that answers come to
 
 	sent     []byte    // the report under way, nil if none
+	sentAt   time.Time // when it was first sent
 	exchange uint64    // numbers the reports, so that answers to earlier ones are known
 	resendAt time.Time // when it is sent again
 	retry    time.Duration
@@ -95,6 +96,7 @@ func (l *link) loop(ctx context.Context) error {
 			// Messages may have been missed, a report among them.
 			l.resendAt, l.askAt = time.Time{}, time.Time{}
 		case <-l.w.stir:
+		case <-l.w.look:
 		case <-timer.C:
 		}
 	}
@@ -178,7 +180,7 @@ func (l *link) report(now time.Time) {
 	if full {
 		l.complain("full", "Too much is not durable yet, nothing more is begun until it is")
 	}
-	l.sent = wire.Encode(report)
+	l.sent, l.sentAt = wire.Encode(report), now
 	l.exchange++
 	l.retry = l.w.pace.retryFirst
 	l.wanted, l.collectBy = false, time.Time{}

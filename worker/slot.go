@@ -127,6 +127,7 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 // go on.
 func (s *slot) deliver(run *book.Run, t *task, next uint64, failed error) bool {
 	items, err := s.drain(t)
+	defer func() { t.dropUndelivered(items) }()
 	if t.ctx.Err() != nil {
 		// The job has ended, or the worker's time is up: what fails now is no failure.
 		failed = nil
@@ -169,8 +170,9 @@ func (s *slot) deliver(run *book.Run, t *task, next uint64, failed error) bool {
 	return true
 }
 
-// drain turns what is on the stack into items. It waits for storage where a
-// partial is too large for a report. After an error the stack is not used again.
+// drain turns what is on the stack into items, or some of it before an error. It
+// waits for storage where a partial is too large for a report. After an error the
+// stack is not used again.
 func (s *slot) drain(t *task) (items []wire.Item, err error) {
 	defer func() {
 		if err != nil {
@@ -186,7 +188,7 @@ func (s *slot) drain(t *task) (items []wire.Item, err error) {
 		if len(p.Data) > book.MaxInline {
 			partial = wire.Partial{Node: p.Node}
 			if partial.Blob, err = t.writePartial(p); err != nil {
-				return nil, err
+				return items, err
 			}
 		}
 		items = append(items, wire.Item{Partial: &partial})

@@ -24,6 +24,7 @@ type task struct {
 	opened  *jobs.Task     // set before the book says that it is open
 	stacks  []jobs.Stack   // one per slot, from its first span on; the slot's own
 	panics  sync.Once      // the first panic's stack is logged
+	spares  []string       // blobs to remove, once the job has ended; set before ctx is done
 }
 
 // begin opens a job beside the caller, who holds the lock.
@@ -49,6 +50,9 @@ func (t *task) live() {
 	}
 	<-t.ctx.Done()
 	t.runs.Wait()
+	for _, blob := range t.spares {
+		t.dropPartial(blob)
+	}
 	if err := opened.Close(); err != nil {
 		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
@@ -112,7 +116,7 @@ func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
 		return err
 	}, func(error) bool { return true })
-	if err == nil && t.ended() {
+	if err != nil && blob != "" && t.ended() {
 		t.dropPartial(blob)
 	}
 	return blob, err
@@ -125,8 +129,18 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropPartial removes a partial that was written when the job had ended, and
-// with it maybe the leader's removal of all others.
+// dropUndelivered removes the partials of items if the job has ended: they go
+// nowhere, and what the leader removed then may have been without them.
+func (t *task) dropUndelivered(items []wire.Item) {
+	for _, i := range items {
+		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {
+			t.dropPartial(i.Partial.Blob)
+		}
+	}
+}
+
+// dropPartial removes a partial that was written, or may have been, when the job
+// had ended, and with it maybe the leader's removal of all others.
 func (t *task) dropPartial(blob string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropWithin)
 	defer cancel()

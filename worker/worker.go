@@ -20,7 +20,8 @@ type Store interface {
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
 	// PutPartial stores a partial too large for a message under a name that
-	// follows from its content.
+	// follows from its content, and that comes with an error too: a write that
+	// failed may have been done.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// DropPartial removes it, and is called only where the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
@@ -43,6 +44,7 @@ type Worker struct {
 	kill context.CancelFunc
 	crew sync.WaitGroup // slots and tasks
 	stir chan struct{}  // holds one: the link should look at the book
+	look chan struct{}  // holds none: somebody wants to see the link turn
 
 	mu       sync.Mutex // guards what follows; nothing slow is done under it
 	work     *sync.Cond // there may be something to take, or quit is set
@@ -100,6 +102,7 @@ func New(nc *nats.Conn, store Store, cfg Config) (*Worker, error) {
 		known: make(map[wire.JobKind]jobs.Job),
 		tasks: make(map[string]*task),
 		stir:  make(chan struct{}, 1),
+		look:  make(chan struct{}),
 	}
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since}
 	for _, job := range cfg.Jobs {
@@ -177,6 +180,17 @@ func (w *Worker) nudge() {
 	select {
 	case w.stir <- struct{}{}:
 	default:
+	}
+}
+
+// Turns returns once the goroutine that speaks with leaders has taken a turn, and
+// with an error if it does not until ctx is done.
+func (w *Worker) Turns(ctx context.Context) error {
+	select {
+	case w.look <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the worker's loop stands still")
 	}
 }
 

@@ -360,7 +360,8 @@ func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 
 // slowStore is unavailable at first.
 type slowStore struct {
-	put func() // nil, or called when a partial is to be stored
+	put  func() // nil, or called when a partial is to be stored
+	mute bool   // partials are stored, and the answer is lost
 
 	mu      sync.Mutex
 	away    int // calls that find it so
@@ -392,7 +393,11 @@ func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []
 		return "", err
 	}
 	s.blobs = append(s.blobs, data)
-	return fmt.Sprintf("%064x", len(s.blobs)), nil
+	name := fmt.Sprintf("%064x", len(s.blobs))
+	if s.mute {
+		return name, fmt.Errorf("lost: %w", store.ErrUnavailable)
+	}
+	return name, nil
 }
 
 func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
@@ -446,9 +451,14 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 
 // A partial that comes to storage after the job's end would stay for ever.
 func TestAPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
+	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })
+	t.Run("answer lost", func(t *testing.T) { testStoredAfterTheEnd(t, true) })
+}
+
+func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	begun, hold := make(chan struct{}), make(chan struct{})
-	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: func() { close(begun); <-hold }}
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: func() { close(begun); <-hold }, mute: mute}
 	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)
 	l.order(func(r *wire.Receipt) {
@@ -464,6 +474,26 @@ func TestAPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 		return w.tasks["j"] == nil
 	})
 	close(hold)
+	l.wait("the removal", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
+	})
+}
+
+// The leader may have removed all partials before these were there.
+func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}
+	startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+	})
+	l.wait("the partial", func() bool { return l.has("j", 1, all(1)) })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	l.nudge()
 	l.wait("the removal", func() bool {
 		st.mu.Lock()
 		defer st.mu.Unlock()

@@ -337,6 +337,7 @@ func (c *checks) endedWell(j *job) {
 		c.sim.fail("job %s is cancelled, and nobody wanted that", j.spec.ID)
 	case m.State != store.Cancelled && j.cancelled:
 		c.sim.fail("job %s is %s, though it was said to be cancelled", j.spec.ID, m.State)
+	case m.State == store.Failed && strings.HasPrefix(m.Error, "open: ") && j.notOpened >= j.spec.MaxAttempts:
 	case m.State == store.Failed && !c.mayFail(j):
 		c.sim.fail("job %s failed: %s", j.spec.ID, m.Error)
 	case m.State == store.Completed:

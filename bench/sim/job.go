@@ -23,10 +23,12 @@ type job struct {
 	tree jobs.Tree
 	jobBehaviour
 
-	tried map[uint64]int       // attempts at partitions that fail, by partition
-	kills int                  // processes that its killer has killed
-	hung  bool                 // its hanging partition has hung
-	nodes map[jobs.Node][]byte // of the reference, as far as they are known
+	tried map[uint64]int // attempts at partitions that fail, by partition
+	kills int            // processes that its killer has killed
+	hung  bool           // its hanging partition has hung
+
+	notOpened int                  // times
+	nodes     map[jobs.Node][]byte // of the reference, as far as they are known
 
 	submitted   bool // its submission is known to be stored
 	cancelled   bool // cancelling it was acknowledged

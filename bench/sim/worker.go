@@ -238,10 +238,11 @@ func (w *worker) hear(r wire.Receipt) {
 	for _, err := range orders.Ignored {
 		s.fail("%s ignores an order of epoch %d: %v", w.process.name, r.Epoch, err)
 	}
-	for _, id := range orders.Ended {
-		if o := w.tasks[id]; o != nil {
-			delete(w.tasks, id)
+	for _, ended := range orders.Ended {
+		if o := w.tasks[ended.Job]; o != nil {
+			delete(w.tasks, ended.Job)
 			o.cancel()
+			w.dropPartials(ended.Job, ended.Blobs)
 		}
 	}
 	for _, o := range orders.Open {
@@ -264,6 +265,7 @@ func (w *worker) open(o wire.Opening) {
 		}
 		if err != nil {
 			s.hit("fault: job not opened")
+			opened.job.notOpened++
 			delete(w.tasks, o.Job)
 			failure := &wire.Failure{Error: err.Error(), Open: true, Permanent: jobs.IsPermanent(err)}
 			w.book.OpenFailed(o.Job, *failure)
@@ -421,35 +423,40 @@ func (s *slot) deliver(failed error, then func()) {
 	p.sim.hit("seen: partial too large for a report")
 	ctx := s.open.ctx
 	id := s.open.job.spec.ID
+	var written []string
 	p.start(func() {
 		for i, part := range partials {
-			if len(part.Data) <= book.MaxInline {
-				continue
-			}
-			for {
+			for len(part.Data) > book.MaxInline && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
-				if err == nil && ctx.Err() != nil {
-					_ = p.store.DropPartial(context.Background(), id, blob) // the job has ended
-					return
-				}
-				if err == nil {
+				if written = append(written, blob); err == nil {
 					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob}}
 					break
-				}
-				if ctx.Err() != nil {
-					return
 				}
 				p.pause(ctx, 100*time.Millisecond)
 			}
 		}
 	}, func() {
 		if ctx.Err() != nil { // the job has ended
+			w.dropPartials(id, written)
 			s.handedOver()
 			s.release()
 			return
 		}
 		enter()
 	})
+}
+
+// dropPartials removes partials of a job that has ended, which its leader may not
+// have seen when it removed all of them.
+func (w *worker) dropPartials(job string, blobs []string) {
+	p := w.process
+	p.start(func() {
+		for _, blob := range blobs {
+			if p.store.DropPartial(context.Background(), job, blob) != nil {
+				p.sim.storage.stray["partial/"+job+"/"+blob] = true // it stays
+			}
+		}
+	}, nil)
 }
 
 // release gives the slot back.

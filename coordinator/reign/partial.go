@@ -97,8 +97,11 @@ func (r *Reign) unload(j *activeJob, list []placed, limit int, then func(err err
 }
 
 func (r *Reign) putPartial(job string, p *placed) error {
-	err := r.persist("write partial", func(ctx context.Context) (err error) {
-		p.blob, err = r.cfg.Store.PutPartial(ctx, job, p.node, p.data)
+	err := r.persist("write partial", func(ctx context.Context) error {
+		blob, err := r.cfg.Store.PutPartial(ctx, job, p.node, p.data)
+		if err == nil {
+			p.blob = blob
+		}
 		return err
 	})
 	if err == nil && len(p.data) > inMemory {

@@ -92,7 +92,8 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 
 // PutPartial keeps the encoded partial of a node and returns its name, which is
 // the SHA-256 of node and bytes in hexadecimal. To keep the same again is no
-// error. No two nodes share a blob, so that one can be dropped with its node.
+// error. No two nodes share a blob, so that one can be dropped with its node. A
+// write that failed may have been done: its name comes with the error.
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
@@ -101,7 +102,7 @@ func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data 
 		return "", err
 	}
 	if _, err := s.blobs.Put(ctx, key, value, IfAbsent); err != nil && !errors.Is(err, ErrConflict) {
-		return "", fmt.Errorf("write %s: %w", key, err)
+		return blob, fmt.Errorf("write %s: %w", key, err)
 	}
 	return blob, nil
 }

@@ -16,10 +16,18 @@ var ErrStale = errors.New("receipt of no report under way")
 // Orders are what a receipt asks the shell to do.
 type Orders struct {
 	Open    []wire.Opening // open these jobs; the answers are Opened or OpenFailed
-	Ended   []string       // jobs whose runs should be cancelled and that should be closed
+	Ended   []EndedJob     // whose runs should be cancelled and that should be closed
 	Refused string         // why the leader did not take the report; the book has started over
 	Ignored []error        // what was ordered and makes no sense
 	Every   time.Duration  // until the next report, if nothing else calls for one; 0 if not said
+}
+
+// EndedJob is a job that is over.
+type EndedJob struct {
+	Job string
+	// Blobs are the partials that were written and are not known to be durable. The
+	// leader may have removed the job's partials before it could see them.
+	Blobs []string
 }
 
 // Receive takes the receipt of the report under way. An error means that it was
@@ -59,7 +67,11 @@ func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
 	j, at := b.find(r.Job)
 	switch {
 	case r.Ended:
-		orders.Ended = append(orders.Ended, r.Job)
+		ended := EndedJob{Job: r.Job}
+		if j != nil {
+			ended.Blobs = j.blobs()
+		}
+		orders.Ended = append(orders.Ended, ended)
 		if j == nil {
 			return
 		}
@@ -83,6 +95,17 @@ func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
 		b.urgent = true // the leader keeps up: the rest follows at once
 	}
 	j.received = received
+}
+
+// blobs lists those of the kept items.
+func (j *job) blobs() []string {
+	var list []string
+	for _, i := range j.items {
+		if i.Partial != nil && i.Partial.Blob != "" {
+			list = append(list, i.Partial.Blob)
+		}
+	}
+	return list
 }
 
 // learn notes a job that an assignment may need.
