@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,27 +45,9 @@ type fleet struct {
 	*flock.Flock
 }
 
-// startFleet starts that many workers of one slot each, on JetStream. They end with
-// the benchmark.
-func startFleet(b *testing.B, workers int, replace bool) *fleet {
-	b.Helper()
-	return startFleetOn(b, onJetStream(b), workers, replace)
-}
-
-// onJetStream is the flags for storage on the NATS server.
-func onJetStream(*testing.B) []string { return []string{"--storage", "jetstream"} }
-
-// onAzurite is the flags for storage on an Azurite that all benchmarks share.
-func onAzurite(b *testing.B) []string {
-	b.Helper()
-	file := filepath.Join(b.TempDir(), "connection")
-	if err := os.WriteFile(file, []byte(azuritetest.Server(b).ConnectionString()), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	return []string{"--storage", "azure", "--azure-connection-file", file}
-}
-
-func startFleetOn(b *testing.B, storage []string, workers int, replace bool) *fleet {
+// startFleet starts that many workers of one slot each, on storage that these flags
+// name. They end with the benchmark.
+func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	b.Helper()
 	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
 	if err != nil {
@@ -82,7 +63,6 @@ func startFleetOn(b *testing.B, storage []string, workers int, replace bool) *fl
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL()},
-		Replace: replace,
 	})
 	b.Cleanup(func() { f.Stop(30*time.Second, nil) })
 	for range workers {
@@ -133,38 +113,10 @@ func (f *fleet) awaitWorkers(n int) {
 	})
 }
 
-// outcome is what a command says of a job that has ended.
-type outcome struct {
-	State      string
-	Partitions uint64
-	SHA256     string
-	Executed   uint64
-	Repeated   uint64
-	Submitted  time.Time
-	Finished   time.Time
-}
-
-// took is the time from submission to the durable result.
-func (o outcome) took() time.Duration { return o.Finished.Sub(o.Submitted) }
-
-// run runs a job on the fleet.
-func (f *fleet) run(job string, params ...string) outcome {
-	f.b.Helper()
-	var o outcome
-	f.must(&o, append([]string{"submit", job, "--wait"}, flags(params)...)...)
-	return o
-}
-
 func flags(params []string) []string {
 	var list []string
 	for _, p := range params {
 		list = append(list, "-p", p)
 	}
 	return list
-}
-
-// median of an odd number of values, or the upper one of an even number.
-func median[T float64 | time.Duration](values []T) T {
-	slices.Sort(values)
-	return values[len(values)/2]
 }

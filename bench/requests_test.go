@@ -24,7 +24,7 @@ func BenchmarkAzureRequests(b *testing.B) {
 	const window = 30 * time.Second
 	for b.Loop() {
 		counts := newRequestCounts(b)
-		f := startFleetOn(b, counts.flags, 4, false)
+		f := startFleet(b, counts.flags, 4)
 		jobs := 0
 		for _, want := range []int{0, 1, 10} {
 			for ; jobs < want; jobs++ {

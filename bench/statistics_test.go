@@ -27,8 +27,8 @@ func TestSpread(t *testing.T) {
 }
 
 func TestSpreadOfShares(t *testing.T) {
-	values := []float64{0.9, 1, 0.5, 0.8}
-	if got, want := spreadOfShares(values), (Spread{0.85, 0.5, 0.5}); got != want {
+	values := []float64{0.75, 1, 0.5, 0.75}
+	if got, want := spreadOfShares(values), (Spread{0.75, 0.5, 0.5}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := spreadOfShares(nil); got != (Spread{}) {

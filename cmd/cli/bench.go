@@ -23,7 +23,12 @@ func (a *app) benchCommand() *cobra.Command {
 differ, and so does one machine from one minute to the next. Each benchmark runs
 worker processes of this program and a NATS server of its own, which syncs to disk,
 and leaves nothing behind.`,
-		Args: takes(0, 0),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchScaleCommand(),

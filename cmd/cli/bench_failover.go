@@ -79,6 +79,8 @@ func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("--watch must be at least 1s, got %v", f.watch)
 	case f.attach && (changed("how") || changed("workers") || changed("slots")):
 		return usagef("--attach excludes --how, --workers and --slots: the leader is asked to step down, and the workers are there")
+	case f.attach && len(args) == 0 && (changed("param") || changed("params")):
+		return usagef("there are parameters, but no job")
 	case f.attach:
 	case len(args) > 0 || changed("param") || changed("params"):
 		return usagef("a job may be given with --attach only")

@@ -1,0 +1,52 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+)
+
+func TestConfigsAreChecked(t *testing.T) {
+	some := flock.New(flock.Config{})
+	defer some.Stop(0, nil)
+	failover := FailoverConfig{Workers: 2, Flock: some, How: Kill, Failovers: 1, Watch: time.Second}
+	overhead := OverheadConfig{Flock: some, Workers: 1, Partitions: []uint64{1}, Work: time.Second, Rounds: 1}
+	throughput := ThroughputConfig{Workers: 1, Partitions: 1, Rounds: 1, AtOnce: []int{1}, Jobs: 1, Small: 1}
+	scale := ScaleConfig{StartLeader: func(string) (func(), error) { return nil, nil }, Workers: []int{1}, Slots: 1, Lasts: time.Second, FixedPartitions: 1}
+	for _, c := range []struct {
+		want  string
+		check func() error
+	}{
+		{"", failover.validate},
+		{"", overhead.validate},
+		{"", throughput.validate},
+		{"", scale.validate},
+		{"at least 2 workers", func() error { c := failover; c.Workers = 1; return c.validate() }},
+		{"at least 1 failover", func() error { c := failover; c.Failovers = 0; return c.validate() }},
+		{"at least 1s", func() error { c := failover; c.Watch = 0; return c.validate() }},
+		{`not by "hug"`, func() error { c := failover; c.How = "hug"; return c.validate() }},
+		{"somebody else's", func() error { c := failover; c.Flock = nil; return c.validate() }},
+		{"somebody else's", func() error { c := failover; c.How = StepDown; return c.validate() }},
+		{"a flock", func() error { c := overhead; c.Flock = nil; return c.validate() }},
+		{"1 round", func() error { c := overhead; c.Rounds = 0; return c.validate() }},
+		{"100ms", func() error { c := overhead; c.Work = 1; return c.validate() }},
+		{"no numbers", func() error { c := overhead; c.Partitions = nil; return c.validate() }},
+		{"1 worker", func() error { c := throughput; c.Workers = 0; return c.validate() }},
+		{"1 partition", func() error { c := throughput; c.Partitions = 0; return c.validate() }},
+		{"1 small job", func() error { c := throughput; c.Jobs = 0; return c.validate() }},
+		{"1 job at once", func() error { c := throughput; c.AtOnce = []int{0}; return c.validate() }},
+		{"nobody to lead", func() error { c := scale; c.StartLeader = nil; return c.validate() }},
+		{"slots", func() error { c := scale; c.Slots = 5000; return c.validate() }},
+		{"1s", func() error { c := scale; c.Lasts = 0; return c.validate() }},
+		{"1 worker and 1 partition", func() error { c := scale; c.Workers = []int{0}; return c.validate() }},
+	} {
+		switch err := c.check(); {
+		case c.want == "" && err != nil:
+			t.Errorf("a good one: %v", err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("got %v, want an error with %q", err, c.want)
+		}
+	}
+}

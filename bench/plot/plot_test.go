@@ -1,0 +1,134 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// figure has something of everything.
+var figure = Figure{
+	Title: "Sheep & goats <counted>",
+	Panels: []Panel{
+		{
+			X: Axis{Label: "seconds"}, Y: Axis{Label: "share", Min: 0, Max: 1.6},
+			Lines: []Line{
+				{Name: "each", Color: Sky, Faint: true, Points: []Point{{-1, 0.5}, {0, 1.8}, {1, math.NaN()}, {2, 1}}},
+				{Name: "each", Color: Sky, Faint: true, Points: []Point{{-1, 0.7}, {2, 0.9}}},
+				{Name: "median", Color: Blue, Points: []Point{{-1, 0.6}, {0, 1}, {2, 0.95}}},
+			},
+			Marks: []Mark{{0, "hit", Vermilion}, {0.2, "back", Green}},
+		},
+		{
+			X: Axis{Label: "milliseconds"}, Y: Axis{Label: "each time"},
+			Rows: []Row{
+				{"1", []Part{{"noticed", Grey, 40}, {"back", Green, 25}}},
+				{"2", []Part{{"noticed", Grey, 30}, {"back", Green, 90}}},
+			},
+		},
+		{
+			X: Axis{Label: "workers", Log: true}, Y: Axis{Label: "bytes", Log: true}, Height: 120,
+			Lines: []Line{{Color: Orange, Dots: true, Points: []Point{{1, 2_000}, {10, 0}, {2_000, 3_000_000}}}},
+		},
+	},
+}
+
+func TestGolden(t *testing.T) {
+	for _, format := range []struct {
+		name  string
+		write func(io.Writer, Figure) error
+	}{{"figure.svg", WriteSVG}} {
+		var got bytes.Buffer
+		if err := format.write(&got, figure); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join("testdata", format.name)
+		if *update {
+			if err := os.WriteFile(name, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%s is drawn otherwise than before: look at it, and run the test with -update if it is right", name)
+		}
+	}
+}
+
+func TestSVGIsWellFormed(t *testing.T) {
+	for _, f := range []Figure{figure, {}, {Panels: []Panel{{}}}} {
+		var drawn bytes.Buffer
+		if err := WriteSVG(&drawn, f); err != nil {
+			t.Fatal(err)
+		}
+		for dec := xml.NewDecoder(&drawn); ; {
+			if _, err := dec.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis   Axis
+		values []float64
+		want   []float64
+	}{
+		{Axis{}, []float64{3, 9.7}, []float64{0, 2, 4, 6, 8}},
+		{Axis{}, []float64{-1, 2}, []float64{-1, -0.5, 0, 0.5, 1, 1.5, 2}},
+		{Axis{}, nil, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{Axis{Min: 0.5, Max: 1.1}, nil, []float64{0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1}},
+		{Axis{Log: true}, []float64{7, 900, 0}, []float64{1, 10, 100, 1000}},
+		{Axis{Log: true}, []float64{1e3, 1e9}, []float64{1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}},
+		{Axis{Log: true}, []float64{1, 1e9}, []float64{1, 1e2, 1e4, 1e6, 1e8}},
+		{Axis{Log: true}, nil, []float64{1, 10}},
+		{Axis{Log: true}, []float64{10}, []float64{10, 100}},
+	} {
+		got := newScale(c.axis, c.values, 0, 100).ticks(6)
+		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(b)) }
+		if !slices.EqualFunc(got, c.want, near) {
+			t.Errorf("%+v of %v: got %v, want %v", c.axis, c.values, got, c.want)
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	linear := newScale(Axis{Min: 0, Max: 10}, nil, 100, 0)
+	logarithmic := newScale(Axis{Log: true, Min: 1, Max: 100}, nil, 0, 100)
+	for _, c := range []struct {
+		scale   scale
+		v, want float64
+	}{
+		{linear, 0, 100}, {linear, 5, 50}, {linear, 12, 0}, {linear, -1, 100},
+		{logarithmic, 10, 50}, {logarithmic, 1000, 100},
+	} {
+		if got := c.scale.place(c.v); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v on %+v: got %v, want %v", c.v, c.scale.axis, got, c.want)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.25: "0.25", 12: "12", 999: "999", 1000: "1k", 2500: "2.5k", 1e6: "1M", 1e9: "1G", 1e12: "1000G", -1500: "-1.5k",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
+}
