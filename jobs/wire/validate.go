@@ -12,8 +12,9 @@ const (
 	MaxJobID     = 80      // bytes
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
 	MaxSlots     = 1 << 12 // of one worker
-	MaxName      = 255     // bytes of a host's name, of a definition's and of its version
-	MaxKinds     = 1 << 10 // definitions that a worker knows
+	MaxHost      = 255     // bytes of a host's name
+	MaxKinds     = 256     // definitions that a worker knows
+	MaxName      = 40      // bytes of a definition's name, and of its version
 	MaxSpans     = 1 << 12 // in a report: twice what a worker holds
 	MaxJobs      = 1 << 13 // in a report: so many empty ones fill it
 	MaxItems     = 1 << 14 // in a report, of all jobs: so many small ones fill it
@@ -87,8 +88,8 @@ func (h Hello) validate() error {
 	switch {
 	case h.Slots < 1 || h.Slots > MaxSlots:
 		return malformed("hello of a worker with %d slots", h.Slots)
-	case len(h.Host) > MaxName:
-		return malformed("hello from a host whose name has %d bytes, at most %d are allowed", len(h.Host), MaxName)
+	case len(h.Host) > MaxHost:
+		return malformed("hello from a host whose name has %d bytes, at most %d are allowed", len(h.Host), MaxHost)
 	case len(h.Knows) > MaxKinds:
 		return malformed("hello of a worker that knows %d definitions, at most %d are allowed", len(h.Knows), MaxKinds)
 	}

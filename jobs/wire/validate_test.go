@@ -31,7 +31,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"later, with hello":    func(r *Report) { r.Sequence = 2 },
 		"no slots":             func(r *Report) { r.Hello = &Hello{} },
 		"too many slots":       func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
-		"host's name too long": func(r *Report) { r.Hello = &Hello{Slots: 1, Host: strings.Repeat("h", MaxName+1)} },
+		"host's name too long": func(r *Report) { r.Hello = &Hello{Slots: 1, Host: strings.Repeat("h", MaxHost+1)} },
 		"too many definitions": func(r *Report) { r.Hello = &Hello{Slots: 1, Knows: make([]JobKind, MaxKinds+1)} },
 		"definition's name too long": func(r *Report) {
 			r.Hello = &Hello{Slots: 1, Knows: []JobKind{{Name: strings.Repeat("n", MaxName+1)}}}
@@ -77,7 +77,7 @@ func TestReportValidateRefuses(t *testing.T) {
 
 // TestValidateAcceptsTheMost: what the bounds allow is taken, and fits a message.
 func TestValidateAcceptsTheMost(t *testing.T) {
-	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxName), Knows: make([]JobKind, MaxKinds)}
+	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxHost), Knows: make([]JobKind, MaxKinds)}
 	for name, r := range map[string]Report{
 		"definitions": {Hello: &hello},
 		"spans":       {Hello: &hello, Spans: manySpans(MaxSpans)},
