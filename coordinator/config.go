@@ -47,6 +47,10 @@ type Config struct {
 	// StopWithin bounds the last checkpoints of a leader that was told to stop.
 	// Default 5 s.
 	StopWithin time.Duration
+
+	// Observe is told what there is to measure of a term, on its loop: it must not
+	// wait. Nil: nobody measures.
+	Observe func(reign.Observation)
 }
 
 // Term is one leadership, as the election grants it.
@@ -77,7 +81,7 @@ func (c Config) reign() reign.Config {
 	return reign.Config{
 		Worker: c.Worker, Host: c.Host, PID: c.PID, Store: c.Store, Jobs: c.Jobs, Logger: c.Logger, Ledger: c.Ledger,
 		BeaconEvery: c.BeaconEvery, MaxActive: c.MaxActive, MaxMerging: runtime.GOMAXPROCS(0),
-		ExtendEvery: c.ExtendEvery, StopWithin: c.StopWithin,
+		ExtendEvery: c.ExtendEvery, StopWithin: c.StopWithin, Observe: c.Observe,
 	}
 }
 

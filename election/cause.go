@@ -18,6 +18,9 @@ const (
 	Handover Cause = "handover" // the leader before chose this worker
 )
 
+// Causes are all that there are.
+var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
+
 // ErrDeposed is, wrapped, the cause of a leadership's end that was not the
 // leading function's own wish: see [context.Cause].
 var ErrDeposed = errors.New("no longer the leader")

@@ -146,8 +146,8 @@ func openAzure(at place, timeout time.Duration, log *slog.Logger) (*azureStorage
 	return &azureStorage{account: a, driver: driver, cluster: at.cluster, log: log}, nil
 }
 
-func (s *azureStorage) store() *store.Store {
-	return store.New(s.driver, s.driver, store.WithLogger(s.log))
+func (s *azureStorage) store(options ...store.Option) *store.Store {
+	return store.New(s.driver, s.driver, append(options, store.WithLogger(s.log))...)
 }
 
 // lease opens the lease on a blob beside the others, whose name no job's can be. It

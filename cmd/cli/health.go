@@ -3,91 +3,75 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// healthServer answers /healthz and /readyz.
-type healthServer struct {
-	listener net.Listener
-	server   *http.Server
-	status   atomic.Pointer[func() worker.Status]
-	serving  sync.WaitGroup
+// vitalsServer answers /healthz, /readyz and /metrics.
+type vitalsServer struct {
+	server  *http.Server
+	serving sync.WaitGroup
 }
 
-// health is the answer of both.
+// health is the answer of /healthz and /readyz.
 type health struct {
 	OK      bool          `json:"ok"`
 	Reasons []string      `json:"reasons"` // what is the matter, if anything
+	Leads   bool          `json:"leads"`   // this process is the leader
 	Worker  worker.Status `json:"worker"`
 }
 
-// serveHealth begins to serve and tells what status says, until another source
-// is given or close is called.
-func serveHealth(address string, status func() worker.Status, log *slog.Logger) (*healthServer, error) {
+// serveVitals begins to serve, until close is called.
+func serveVitals(address string, v *vitals, log *slog.Logger) (*vitalsServer, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, usagef("serve health: %w", err)
 	}
-	h := &healthServer{listener: listener}
-	h.status.Store(&status)
 	mux := http.NewServeMux()
-	// A worker that waits for NATS or a leader works as it should: to start it anew
-	// would mend nothing.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		s := (*h.status.Load())()
-		answerHealth(w, health{OK: true, Reasons: troubles(s), Worker: s})
+	// A worker that waits for NATS, storage or a leader works as it should: to start
+	// it anew would mend nothing. One whose loops stand still is beyond help.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		stuck := v.stuck(r.Context())
+		reasons := v.troubles()
+		for _, err := range stuck {
+			reasons = append(reasons, err.Error())
+		}
+		answerHealth(w, v, len(stuck) == 0, reasons)
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		s := (*h.status.Load())()
-		reasons := troubles(s)
-		answerHealth(w, health{OK: len(reasons) == 0, Reasons: reasons, Worker: s})
+		reasons := v.troubles()
+		answerHealth(w, v, len(reasons) == 0, reasons)
 	})
-	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	h.serving.Go(func() {
-		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(v.metrics.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}))
+	s := &vitalsServer{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+	s.serving.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("Health is served no more", "error", err)
 		}
 	})
-	log.Info("Serving health", "address", listener.Addr().String())
-	return h, nil
+	log.Info("Serving health and metrics", "address", listener.Addr().String())
+	return s, nil
 }
 
-// tell is what to answer from now on.
-func (h *healthServer) tell(status func() worker.Status) { h.status.Store(&status) }
-
-func (h *healthServer) close() {
-	_ = h.server.Close() // who asks just now gets no answer
-	h.serving.Wait()
+func (s *vitalsServer) close() {
+	_ = s.server.Close() // who asks just now gets no answer
+	s.serving.Wait()
 }
 
-func troubles(s worker.Status) []string {
-	reasons := []string{}
-	switch {
-	case !s.Connected:
-		reasons = append(reasons, "not connected to NATS")
-	case s.Epoch == 0:
-		reasons = append(reasons, "no leader is known")
-	case !s.Answered:
-		reasons = append(reasons, fmt.Sprintf("the leader of epoch %d has not answered", s.Epoch))
-	}
-	if s.Draining {
-		reasons = append(reasons, "stopping")
-	}
-	return reasons
-}
-
-func answerHealth(w http.ResponseWriter, h health) {
+func answerHealth(w http.ResponseWriter, v *vitals, ok bool, reasons []string) {
 	w.Header().Set("Content-Type", "application/json")
-	if !h.OK {
+	if !ok {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(h) // who asked may be gone
+	// Who asked may be gone.
+	_ = json.NewEncoder(w).Encode(health{OK: ok, Reasons: reasons, Leads: v.epoch.Load() > 0, Worker: v.status()})
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"regexp"
 	"slices"
 	"syscall"
 	"testing"
@@ -17,7 +16,7 @@ func TestHealth(t *testing.T) {
 	f := newTestFlock(t, onJetStream, 0)
 	output := newTestOutput(t)
 	lonely := startWorker(t, output, "--nats", "nats://127.0.0.1:1")
-	address := output.await(regexp.MustCompile(`msg="Serving health".* address=(\S+)`))
+	address := output.await(servingLine)
 	if status, h := getHealth(t, address, "/healthz"); status != http.StatusOK || !h.OK || !slices.Contains(h.Reasons, "not connected to NATS") {
 		t.Errorf("healthz without NATS: got status %d, %+v", status, h)
 	}
@@ -28,11 +27,14 @@ func TestHealth(t *testing.T) {
 
 	output = newTestOutput(t)
 	happy := startWorker(t, output, "--nats", f.url)
-	address = output.await(regexp.MustCompile(`msg="Serving health".* address=(\S+)`))
+	address = output.await(servingLine)
 	f.until("the worker is ready", func() bool {
 		status, h := getHealth(t, address, "/readyz")
-		return status == http.StatusOK && h.OK && len(h.Reasons) == 0 && h.Worker.Epoch == 1
+		return status == http.StatusOK && h.OK && len(h.Reasons) == 0 && h.Leads && h.Worker.Epoch == 1
 	})
+	if status, h := getHealth(t, address, "/healthz"); status != http.StatusOK || !h.OK {
+		t.Errorf("healthz of a leader: got status %d, %+v", status, h)
+	}
 	stopWorker(t, happy)
 	if _, err := http.Get("http://" + address + "/healthz"); err == nil {
 		t.Error("the health server answers although its worker has stopped")
@@ -42,6 +44,7 @@ func TestHealth(t *testing.T) {
 type healthAnswer struct {
 	OK      bool     `json:"ok"`
 	Reasons []string `json:"reasons"`
+	Leads   bool     `json:"leads"`
 	Worker  struct {
 		Epoch uint64 `json:"epoch"`
 	} `json:"worker"`

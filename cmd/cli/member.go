@@ -30,7 +30,7 @@ type member struct {
 	store    *store.Store
 	lease    election.Lease
 	election election.Config // ID and Logger are filled in
-	health   *healthServer   // nil: nobody asks
+	vitals   *vitals         // of the process, for those who ask
 	log      *slog.Logger
 }
 
@@ -41,7 +41,7 @@ type member struct {
 func (m member) run(ctx context.Context) error {
 	w, err := worker.New(m.nc, m.store, worker.Config{
 		Subjects: m.subjects, ID: m.id, Slots: m.slots, Host: hostname(), PID: os.Getpid(), Since: m.since,
-		Jobs: m.jobs, DrainTimeout: m.drain, Logger: m.log,
+		Jobs: m.jobs, DrainTimeout: m.drain, ReportDone: m.vitals.metrics.reportDone, Logger: m.log,
 	})
 	if err != nil {
 		return err
@@ -52,9 +52,7 @@ func (m member) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, drain)()
 	drained, leave := context.WithCancel(hard)
 	defer leave()
-	if m.health != nil {
-		m.health.tell(w.Status)
-	}
+	m.vitals.work(w)
 	group.Go(func() error {
 		defer leave()
 		return w.Run(soft)
@@ -72,7 +70,7 @@ func (m member) takePart(drained context.Context) error {
 	defer peers.Close()
 	leader, err := coordinator.New(coordinator.Config{
 		Worker: m.id, Host: hostname(), PID: os.Getpid(), Subjects: m.subjects,
-		Conn: m.nc, Store: m.store, Jobs: m.jobs, Logger: m.log,
+		Conn: m.nc, Store: m.store, Jobs: m.jobs, Observe: m.vitals.metrics.observe, Logger: m.log,
 	})
 	if err != nil {
 		return err
@@ -80,16 +78,17 @@ func (m member) takePart(drained context.Context) error {
 	cfg := m.election
 	cfg.ID, cfg.Logger = m.id, m.log
 	return election.Run(drained, m.lease, peers, cfg, func(ctx context.Context, term *election.Term) (string, error) {
-		return leader.Lead(ctx, coordinatorTerm(term))
+		defer m.vitals.lead(term)()
+		return leader.Lead(ctx, m.coordinatorTerm(term))
 	})
 }
 
 // coordinatorTerm tells the coordinator what it needs to know of a term.
-func coordinatorTerm(t *election.Term) coordinator.Term {
+func (m member) coordinatorTerm(t *election.Term) coordinator.Term {
 	return coordinator.Term{
 		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause), Over: t.Over,
 		Crashed: t.Cause == election.Died || t.Cause == election.Expired,
 		Since:   t.Since, Detect: t.Detect, Elect: t.Elect,
-		Beat: t.Beat, Stopping: t.Stopping(), Deposed: t.Deposed,
+		Beat: func() { t.Beat(); m.vitals.leaderTurned() }, Stopping: t.Stopping(), Deposed: t.Deposed,
 	}
 }

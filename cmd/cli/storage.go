@@ -19,7 +19,7 @@ import (
 
 // storage is where a cluster keeps things, opened.
 type storage interface {
-	store() *store.Store
+	store(options ...store.Option) *store.Store
 	// lease opens the record that workers race for and sets what it needs of cfg,
 	// which has its Duration. It fails where storage is not ready for a worker.
 	lease(ctx context.Context, cfg *election.Config) (election.Lease, error)
@@ -54,8 +54,8 @@ type jetStreamStorage struct {
 	log      *slog.Logger
 }
 
-func (s jetStreamStorage) store() *store.Store {
-	return store.New(s.driver, s.driver, store.WithLogger(s.log))
+func (s jetStreamStorage) store(options ...store.Option) *store.Store {
+	return store.New(s.driver, s.driver, append(options, store.WithLogger(s.log))...)
 }
 
 // lease opens the lease in a bucket of its own. Clusters' names have no

@@ -55,8 +55,9 @@ take longer than --drain-timeout are cancelled, and run again elsewhere. Whateve
 would kill it then should wait 10 seconds more. A second signal ends it at once,
 which costs the others a moment of work.
 
-With --http, GET /healthz answers 200 while the process works, and GET /readyz
-200 while it is in contact with a leader; both say what is the matter.`,
+With --http, GET /healthz answers 200 while the process turns, and GET /readyz 200
+while it is in contact with a leader, which may be itself; both say what is the
+matter. GET /metrics has figures for Prometheus.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
@@ -73,7 +74,7 @@ With --http, GET /healthz answers 200 while the process works, and GET /readyz
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
-	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz and /readyz on, such as :8080")
+	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz, /readyz and /metrics on, such as :9464")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+storageAzure+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions have to end when the worker is told to stop")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
@@ -140,18 +141,16 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 	}
 	defer nc.Close()
 
-	var health *healthServer
+	v := newVitals(worker.Status{ID: id, Slots: flags.slots}, nc, readBuild(a.name))
 	if flags.http != "" {
-		health, err = serveHealth(flags.http, func() worker.Status {
-			return worker.Status{ID: id, Slots: flags.slots, Connected: nc.IsConnected()}
-		}, log)
+		server, err := serveVitals(flags.http, v, log)
 		if err != nil {
 			return err
 		}
-		defer health.close()
+		defer server.close()
 	}
 	opened, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*workerStorage, error) {
-		return openWorkerStorage(ctx, nc, at, election.Config{Duration: flags.lease}, log)
+		return openWorkerStorage(ctx, nc, at, election.Config{Duration: flags.lease}, v.metrics.storageCall, log)
 	})
 	if err != nil || opened == nil {
 		return err
@@ -159,7 +158,7 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 	defer opened.storage.close()
 	m := member{
 		id: id, subjects: subjects, slots: flags.slots, drain: flags.drain, lease: opened.lease, election: opened.election,
-		since: time.Now(), jobs: a.jobs, nc: nc, store: opened.storage.store(), health: health, log: log,
+		since: time.Now(), jobs: a.jobs, nc: nc, store: opened.store, vitals: v, log: log,
 	}
 	return m.run(ctx)
 }
@@ -167,11 +166,12 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 // workerStorage is what a worker opens of storage.
 type workerStorage struct {
 	storage  storage
+	store    *store.Store
 	lease    election.Lease
 	election election.Config
 }
 
-func openWorkerStorage(ctx context.Context, nc *nats.Conn, at place, cfg election.Config, log *slog.Logger) (*workerStorage, error) {
+func openWorkerStorage(ctx context.Context, nc *nats.Conn, at place, cfg election.Config, observe func(store.Call), log *slog.Logger) (*workerStorage, error) {
 	s, err := openStorage(ctx, nc, at, 0, log)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func openWorkerStorage(ctx context.Context, nc *nats.Conn, at place, cfg electio
 		s.close()
 		return nil, err
 	}
-	return &workerStorage{s, lease, cfg}, nil
+	return &workerStorage{s, s.store(store.WithObserver(observe)), observeLease(lease, observe), cfg}, nil
 }
 
 // keepToSlots lets Go's scheduler use one core more than there are slots, where

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -20,6 +21,7 @@ func (r *Reign) checkpoint(c ledger.Checkpoint) {
 		inBlob[i] = list[i].blob != ""
 	}
 	j.spares.asked()
+	j.saving = r.world.Now()
 	r.unload(j, list, inManifest, func(err error) {
 		for i, p := range list {
 			if p.blob != "" && !inBlob[i] {
@@ -34,6 +36,8 @@ func (r *Reign) checkpoint(c ledger.Checkpoint) {
 				m.Nodes = storedNodes(c.State.Nodes, list)
 				describe(m, c.State)
 			}, func() {
+				r.cfg.Observe(CheckpointDone{r.since(j.saving)})
+				j.saving = time.Time{}
 				r.drop(j, j.spares.durable())
 				r.step(ledger.Checkpointed{Job: c.Job})
 			})
@@ -85,6 +89,7 @@ func (r *Reign) write(j *activeJob, change func(*store.Manifest), then func()) {
 					r.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err))
 					return
 				}
+				r.observeProgress(j, j.manifest, next)
 				j.manifest, j.version = next, version
 				j.writing.leave()
 				then()

@@ -47,6 +47,10 @@ type Config struct {
 	// StopWithin bounds the last checkpoints of a leader that was told to stop.
 	// Default 5 s.
 	StopWithin time.Duration
+
+	// Observe is told what there is to measure, on the loop: it must not wait. Nil:
+	// nobody measures.
+	Observe func(Observation)
 }
 
 // Term is one leadership, as the election grants it.
@@ -82,6 +86,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxMerging == 0 {
 		c.MaxMerging = 1
+	}
+	if c.Observe == nil {
+		c.Observe = func(Observation) {}
 	}
 	switch {
 	case !wire.ValidWorker(c.Worker):

@@ -49,6 +49,7 @@ func (r *Reign) recordTerm() {
 	if record == t.recorded {
 		return
 	}
+	r.observePhases(t.recorded, record)
 	t.recorded, t.recording = record, true
 	r.spawn(func() func() {
 		err := r.persist("record term", func(ctx context.Context) error { return r.cfg.Store.PutTerm(ctx, record) })

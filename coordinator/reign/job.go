@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -21,7 +22,8 @@ type activeJob struct {
 
 	manifest store.Manifest // as it was written last
 	version  store.Version
-	writing  room // for one write of the manifest at a time
+	writing  room      // for one write of the manifest at a time
+	saving   time.Time // since when a checkpoint is under way; zero without one
 
 	blobs     bool        // some partial is in a blob, or on its way
 	unloading int         // how many tasks write blobs

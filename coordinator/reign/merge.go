@@ -1,6 +1,10 @@
 package reign
 
-import "github.com/bellwether-compute/bellwether/coordinator/ledger"
+import (
+	"time"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+)
 
 // merge performs one merge. Its place is taken until the result is small, or in a
 // blob, or of no use.
@@ -16,10 +20,11 @@ func (r *Reign) merge(m ledger.Merge) {
 			return
 		}
 		r.spawn(func() func() {
-			data, err := r.mergeTwo(j, left, right)
+			data, took, err := r.mergeTwo(j, left, right)
 			list := []placed{{m.Node, partial{data: data, job: m.Job}}}
 			done := func(err error) {
 				r.merging.leave()
+				r.cfg.Observe(MergeDone{took})
 				for _, p := range []partial{left, right} {
 					j.spares.release(p.blob)
 				}
@@ -38,14 +43,16 @@ func (r *Reign) merge(m ledger.Merge) {
 }
 
 // mergeTwo is called from tasks.
-func (r *Reign) mergeTwo(j *activeJob, left, right partial) ([]byte, error) {
+func (r *Reign) mergeTwo(j *activeJob, left, right partial) (data []byte, took time.Duration, err error) {
 	a, err := r.load(j.spec.ID, left)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	b, err := r.load(j.spec.ID, right)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return j.job.Merge(a, b)
+	began := r.world.Now()
+	data, err = j.job.Merge(a, b)
+	return data, r.since(began), err
 }

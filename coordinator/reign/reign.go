@@ -93,6 +93,7 @@ func (r *Reign) TickEvery() time.Duration {
 func (r *Reign) Tick() {
 	if r.since(r.beaconed) >= r.cfg.BeaconEvery {
 		r.sendBeacon()
+		r.observeFigures()
 	}
 	r.step(ledger.Tick{})
 	r.extend()

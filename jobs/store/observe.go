@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Call is one call of a driver, as it was.
+type Call struct {
+	Name  string // put, get, delete, list, delete_prefix, send, receive, extend, acknowledge
+	Kind  string // of what was stored or read, the first segment of its key; empty for the queue's
+	Bytes int    // of the value or message, where there is one
+	Err   error
+}
+
+// Outcome says in a word how a call went: ok, absent, conflict, cancelled by its
+// caller, or error, which includes that storage is out of reach.
+func (c Call) Outcome() string {
+	switch {
+	case c.Err == nil:
+		return "ok"
+	case errors.Is(c.Err, ErrNotFound):
+		return "absent"
+	case errors.Is(c.Err, ErrConflict):
+		return "conflict"
+	case errors.Is(c.Err, context.Canceled):
+		return "cancelled"
+	}
+	return "error"
+}
+
+// CallNames and CallOutcomes are all that there are.
+var (
+	CallNames    = []string{"get", "put", "delete", "list", "delete_prefix", "send", "receive", "extend", "acknowledge"}
+	CallOutcomes = []string{"ok", "absent", "conflict", "cancelled", "error"}
+)
+
+// WithObserver has a function told of each call of the drivers, when it has
+// returned. It is called from several goroutines and must not wait.
+func WithObserver(observe func(Call)) Option {
+	return func(s *Store) {
+		blobs := observedBlobs{s.blobs, observe}
+		s.blobs = blobs
+		if d, ok := blobs.Blobs.(PrefixDeleter); ok {
+			s.blobs = observedPrefixDeleter{blobs, d}
+		}
+		s.queue = observedQueue{s.queue, observe}
+	}
+}
+
+type observedBlobs struct {
+	Blobs
+	observe func(Call)
+}
+
+func kindOf(key string) string {
+	kind, _, _ := strings.Cut(key, "/")
+	return kind
+}
+
+func (b observedBlobs) Get(ctx context.Context, key string) ([]byte, Version, error) {
+	value, version, err := b.Blobs.Get(ctx, key)
+	b.observe(Call{"get", kindOf(key), len(value), err})
+	return value, version, err
+}
+
+func (b observedBlobs) Put(ctx context.Context, key string, value []byte, cond Condition) (Version, error) {
+	version, err := b.Blobs.Put(ctx, key, value, cond)
+	b.observe(Call{"put", kindOf(key), len(value), err})
+	return version, err
+}
+
+func (b observedBlobs) Delete(ctx context.Context, key string) error {
+	err := b.Blobs.Delete(ctx, key)
+	b.observe(Call{"delete", kindOf(key), 0, err})
+	return err
+}
+
+func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := b.Blobs.List(ctx, prefix)
+	b.observe(Call{"list", kindOf(prefix), 0, err})
+	return keys, err
+}
+
+// observedPrefixDeleter is of its own, so that drivers that are none do not seem
+// to be one.
+type observedPrefixDeleter struct {
+	observedBlobs
+	deleter PrefixDeleter
+}
+
+func (d observedPrefixDeleter) DeletePrefix(ctx context.Context, prefix string) error {
+	err := d.deleter.DeletePrefix(ctx, prefix)
+	d.observe(Call{"delete_prefix", kindOf(prefix), 0, err})
+	return err
+}
+
+type observedQueue struct {
+	Queue
+	observe func(Call)
+}
+
+func (q observedQueue) Send(ctx context.Context, body []byte) error {
+	err := q.Queue.Send(ctx, body)
+	q.observe(Call{"send", "", len(body), err})
+	return err
+}
+
+func (q observedQueue) Receive(ctx context.Context) (Message, error) {
+	m, err := q.Queue.Receive(ctx)
+	if err != nil {
+		q.observe(Call{"receive", "", 0, err})
+		return nil, err
+	}
+	q.observe(Call{"receive", "", len(m.Body()), nil})
+	return observedMessage{m, q.observe}, nil
+}
+
+type observedMessage struct {
+	Message
+	observe func(Call)
+}
+
+func (m observedMessage) Extend(ctx context.Context) error {
+	err := m.Message.Extend(ctx)
+	m.observe(Call{"extend", "", 0, err})
+	return err
+}
+
+func (m observedMessage) Delete(ctx context.Context) error {
+	err := m.Message.Delete(ctx)
+	m.observe(Call{"acknowledge", "", 0, err})
+	return err
+}
