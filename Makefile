@@ -71,8 +71,8 @@ deploy-check: ## what is in deploy, as far as it can be tried without a cluster 
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
-bench: ## speed against a plain loop, of empty partitions, and of failover
-	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./bench/...
+bench: build ## renew bench/RESULTS.md, in an hour and a half on an idle machine (SECTIONS="overhead scale")
+	$(GO) run ./bench/results $(SECTIONS)
 
 PEERS = all
 

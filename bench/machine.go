@@ -1,6 +1,44 @@
 package bench
 
-import "runtime"
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
 
 // cores is how many of the machine's cores this process may use.
 func cores() int { return runtime.GOMAXPROCS(0) }
+
+// Machine describes this machine to people who compare figures, as far as it tells.
+func Machine() string {
+	parts := []string{
+		fmt.Sprintf("%d cores", runtime.NumCPU()),
+		cmp.Or(procField("/proc/cpuinfo", "model name"), runtime.GOARCH),
+	}
+	if memory := procField("/proc/meminfo", "MemTotal"); memory != "" {
+		parts = append(parts, memory+" of memory")
+	}
+	system := runtime.GOOS
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		system += " " + strings.TrimSpace(string(release))
+	}
+	return strings.Join(append(parts, system), ", ")
+}
+
+// procField is the value of the first line of that name, or empty.
+func procField(file, name string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // nothing was written to it
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -68,6 +68,8 @@ func plotWriter(name string) func(io.Writer, plot.Figure) error {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".svg":
 		return plot.WriteSVG
+	case ".png":
+		return plot.WritePNG
 	}
 	return nil
 }
