@@ -27,7 +27,7 @@ func asynqQueue(name, appendfsync, durability string) System {
 		Durability: durability,
 		Tuning:     fmt.Sprintf("%d goroutines insert; TaskCheckInterval %v", inserters, lookAgain),
 		Settings:   settings(10, 50, 200),
-	}, asynqKind, func(ctx context.Context, p Place) (broker, error) {
+	}, asynqKind, func(ctx context.Context, p Place, _ Setting) (broker, error) {
 		redis, err := servers.StartRedis(ctx, p.Dir, appendfsync)
 		if err != nil {
 			return nil, err

@@ -7,7 +7,7 @@
 //
 // All that is distributed has as many worker processes, with as many slots. The
 // worker processes of queues are this program again; each adds up what it did, and
-// says so a hundred times a second. Time runs from the first insertion until the
+// says so within a millisecond of the last task. Time runs from the first insertion until the
 // last task was done, and does not include telling the queue so, nor bringing
 // results together, which a user of a queue has to do besides. That of Bellwether
 // runs from submission until the merged result is durable.

@@ -2,31 +2,37 @@ package throughput
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // jetStream is a work queue on a stream: each task is acknowledged by the server
 // when it is inserted, and by the worker when it is done, which removes it.
-// Insertions are asynchronous, and workers pull many tasks at a time.
+// Insertions are asynchronous, or in atomic batches, which the server syncs as one;
+// workers pull many tasks at a time.
 // https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
+// https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 func jetStream(name, durability string, storage jetstream.StorageType, syncAlways bool) System {
 	return queue(System{
 		Name:       name,
 		Versions:   natsVersions,
 		Durability: durability,
-		Tuning:     fmt.Sprintf("asynchronous insertion, %d under way; continuous pull", underWay),
-		Settings:   settings(4, 100, 1000),
-	}, jetStreamKind, func(ctx context.Context, p Place) (broker, error) {
+		Tuning:     fmt.Sprintf("insertion in atomic batches, or asynchronous with %d under way; continuous pull", underWay),
+		Settings:   withBatches(settings(10, 1000)),
+	}, jetStreamKind, func(ctx context.Context, p Place, s Setting) (broker, error) {
 		b, err := startNATS(p, syncAlways)
 		if err != nil {
 			return nil, err
 		}
-		q := &jetStreamBroker{natsBroker: b, failed: make(chan error, 1)}
+		q := &jetStreamBroker{natsBroker: b, failed: make(chan error, 1), batch: s.Batch}
 		if err := q.prepare(ctx, storage); err != nil {
 			_ = b.stop() // never fails
 			return nil, err
@@ -44,12 +50,25 @@ const (
 	maxUnacknowledged = 100_000
 	// acknowledgeAfter is longer than tasks wait in a worker's hand.
 	acknowledgeAfter = 2 * time.Minute
+	// largestBatch is as many messages as a server takes in one.
+	largestBatch = 1000
 )
 
 type jetStreamBroker struct {
 	*natsBroker
 	js     jetstream.JetStream
 	failed chan error // the first insertion that was refused
+	batch  int        // tasks inserted at a time; 0: one by one
+}
+
+// withBatches adds each setting with insertion in the largest batches that a server
+// takes.
+func withBatches(all []Setting) []Setting {
+	for _, s := range all {
+		s.Batch = largestBatch
+		all = append(all, s)
+	}
+	return all
 }
 
 func (b *jetStreamBroker) prepare(ctx context.Context, storage jetstream.StorageType) (err error) {
@@ -60,6 +79,7 @@ func (b *jetStreamBroker) prepare(ctx context.Context, storage jetstream.Storage
 	}
 	stream, err := b.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: streamName, Subjects: []string{subject}, Retention: jetstream.WorkQueuePolicy, Storage: storage,
+		AllowAtomicPublish: b.batch > 0,
 	})
 	if err != nil {
 		return fmt.Errorf("create stream: %w", err)
@@ -75,6 +95,55 @@ func (b *jetStreamBroker) prepare(ctx context.Context, storage jetstream.Storage
 }
 
 func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
+	if b.batch == 0 {
+		return b.insertEach(ctx, lo, hi)
+	}
+	for lo < hi {
+		next := min(hi, lo+uint64(b.batch))
+		if err := b.insertBatch(ctx, lo, next); err != nil {
+			return err
+		}
+		lo = next
+	}
+	return nil
+}
+
+// insertBatch inserts all of the tasks or none.
+func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, stallAfter)
+	defer cancel()
+	id := nuid.Next()
+	for task := lo; task < hi; task++ {
+		m := &nats.Msg{Subject: subject, Data: encodeTask(task), Header: nats.Header{
+			server.JSBatchId:  {id},
+			server.JSBatchSeq: {strconv.FormatUint(task-lo+1, 10)},
+		}}
+		if task < hi-1 {
+			if err := b.conn.PublishMsg(m); err != nil {
+				return err
+			}
+			continue
+		}
+		m.Header.Set(server.JSBatchCommit, "1")
+		answer, err := b.conn.RequestMsgWithContext(ctx, m)
+		if err != nil {
+			return err
+		}
+		var stored server.JSPubAckResponse
+		if err := json.Unmarshal(answer.Data, &stored); err != nil {
+			return fmt.Errorf("read answer to batch: %w", err)
+		}
+		if err := stored.ToError(); err != nil {
+			return err
+		}
+		if stored.PubAck == nil || stored.BatchSize != hi-lo {
+			return fmt.Errorf("a batch of %d tasks was answered %s", hi-lo, answer.Data)
+		}
+	}
+	return nil
+}
+
+func (b *jetStreamBroker) insertEach(ctx context.Context, lo, hi uint64) error {
 	for task := lo; task < hi; task++ {
 		if task%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()

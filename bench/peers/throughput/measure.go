@@ -32,8 +32,8 @@ type Config struct {
 	Progress func(format string, args ...any)
 }
 
-// tryFor is how long a setting is tried, at least: a run that is shorter is repeated
-// with more tasks.
+// tryFor is how long a setting is tried, and a system measured, at least: a shorter run
+// is repeated.
 const tryFor = 400 * time.Millisecond
 
 // firstTasks is how many tasks a run that only warms up has.
@@ -96,26 +96,39 @@ func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64
 	return took, sum.Check(want)
 }
 
+// mostRuns is how often a short run is repeated, at most.
+const mostRuns = 10
+
+// timed is how long a run of so many tasks takes: the mean of several where they are
+// short.
+func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
+	var total time.Duration
+	for runs := time.Duration(1); ; runs++ {
+		took, err := b.run(ctx, open, w, tasks)
+		if err != nil {
+			return 0, err
+		}
+		if total += took; total >= tryFor || runs == mostRuns {
+			return total / runs, nil
+		}
+	}
+}
+
 // try finds a system's fastest setting, and its tasks per second with it. No run has
 // more than most tasks.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
-			tasks := min(firstTasks, most)
-			for {
-				took, err := b.run(ctx, open, w, tasks)
-				if err != nil {
-					return err
-				}
-				if took >= tryFor || tasks == most {
-					b.Progress("  %s, %v: %.0f tasks/s (%d in %v)", s.Name, setting, float64(tasks)/took.Seconds(), tasks, took.Round(time.Millisecond))
-					if r := float64(tasks) / took.Seconds(); r > rate {
-						best, rate = setting, r
-					}
-					return nil
-				}
-				tasks = min(most, tasks*growth(took))
+			took, tasks, err := b.speed(ctx, open, w, most)
+			if err != nil {
+				return err
 			}
+			r := float64(tasks) / took.Seconds()
+			b.Progress("  %s, %v: %.0f tasks/s", s.Name, setting, r)
+			if r > rate {
+				best, rate = setting, r
+			}
+			return nil
 		})
 		if err != nil {
 			return best, 0, fmt.Errorf("try %s with %v: %w", s.Name, setting, err)
@@ -124,7 +137,21 @@ func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (be
 	return best, rate, nil
 }
 
-// growth is by what factor a run that was too short has more tasks next.
+// speed measures with more and more tasks until a run is long enough or has the most
+// tasks.
+func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint64) (took time.Duration, tasks uint64, err error) {
+	for tasks = min(firstTasks, most); tasks < most; tasks = min(most, tasks*growth(took)) {
+		took, err = b.run(ctx, open, w, tasks)
+		if err != nil || took >= tryFor {
+			return took, tasks, err
+		}
+	}
+	took, err = b.timed(ctx, open, w, most)
+	return took, most, err
+}
+
+// growth is by what factor a run that was too short has more tasks next: it should
+// take a quarter longer than it must.
 func growth(took time.Duration) uint64 {
 	return uint64(min(16, max(2, 5*tryFor/4/max(took, time.Millisecond))))
 }

@@ -26,7 +26,7 @@ func natsQueueGroup() System {
 		Durability: "none: a message is lost with the process that has it, or the server",
 		Tuning:     "no limit to pending messages",
 		Settings:   settings(0),
-	}, natsKind, func(_ context.Context, p Place) (broker, error) {
+	}, natsKind, func(_ context.Context, p Place, _ Setting) (broker, error) {
 		b, err := startNATS(p, false)
 		if err != nil {
 			return nil, err

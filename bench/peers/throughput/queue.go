@@ -38,9 +38,9 @@ type consume func(ctx context.Context, c consumption, do func(context.Context, u
 
 // queue makes a system of a queue. Its worker processes find their part by the name
 // of the queue's kind.
-func queue(s System, kind string, serve func(context.Context, Place) (broker, error)) System {
+func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
-		b, err := serve(ctx, p)
+		b, err := serve(ctx, p, setting)
 		if err != nil {
 			return nil, err
 		}
@@ -158,9 +158,12 @@ type told struct {
 	Sum   work.Sum `json:"sum"`
 }
 
-// tellEvery is how often a worker process tells what it did. It bounds by how much
-// the time taken may be too long.
-const tellEvery = 10 * time.Millisecond
+// A worker process tells what it did when it has done nothing more for a moment, which
+// bounds by how much the time taken may be too long, and now and then while it goes on.
+const (
+	moment    = time.Millisecond
+	tellEvery = 20 * time.Millisecond
+)
 
 func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
 	var c consumption
@@ -182,9 +185,10 @@ func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
 	case err := <-ended:
 		return err
 	}
-	said := told{Ready: true}
+	said, when := told{Ready: true}, time.Now()
 	tell(said)
-	for tick := time.Tick(tellEvery); ; {
+	last := said.Sum
+	for tick := time.Tick(moment); ; {
 		select {
 		case err := <-ended:
 			return err
@@ -194,8 +198,10 @@ func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
 		if err != nil {
 			return err
 		}
-		if sum != said.Sum {
-			said.Sum = sum
+		rests := sum == last
+		last = sum
+		if sum != said.Sum && (rests || time.Since(when) >= tellEvery) {
+			said.Sum, when = sum, time.Now()
 			tell(said)
 		}
 	}

@@ -32,7 +32,7 @@ func riverQueue(name string, synchronousCommit bool, durability string) System {
 		Tuning: fmt.Sprintf("InsertManyFast, %d at a time; FetchCooldown %v, FetchPollInterval %v; %s",
 			riverBatch, riverCooldown, riverPoll, servers.PostgresTuning()),
 		Settings: settings(10, 100, 1000),
-	}, riverKind, func(ctx context.Context, p Place) (broker, error) {
+	}, riverKind, func(ctx context.Context, p Place, _ Setting) (broker, error) {
 		postgres, err := servers.StartPostgres(ctx, p.Dir, synchronousCommit)
 		if err != nil {
 			return nil, err

@@ -171,7 +171,7 @@ func roundTo2(x float64) uint64 {
 // measure is one run in a round.
 func (b *bench) measure(ctx context.Context, s System, l load, runs *Runs) error {
 	return b.with(ctx, s, l.work, runs.Setting, func(open session) error {
-		took, err := b.run(ctx, open, l.work, runs.Tasks)
+		took, err := b.timed(ctx, open, l.work, runs.Tasks)
 		runs.Seconds = append(runs.Seconds, took.Seconds())
 		return err
 	})

@@ -33,6 +33,7 @@ func (p Place) cores() int { return p.Processes * p.Slots }
 type Setting struct {
 	Procs int `json:"gomaxprocs"` // of each worker process; 0: the machine's cores
 	Hand  int `json:"in_hand"`    // tasks that a worker process may have taken and not done; 0: not a setting of this system
+	Batch int `json:"batch"`      // tasks inserted at a time; 0: not a setting of this system, or one by one
 }
 
 func (s Setting) String() string {
@@ -42,6 +43,9 @@ func (s Setting) String() string {
 	}
 	if s.Hand > 0 {
 		words = append(words, fmt.Sprintf("%d in hand", s.Hand))
+	}
+	if s.Batch > 0 {
+		words = append(words, fmt.Sprintf("%d inserted at a time", s.Batch))
 	}
 	if len(words) == 0 {
 		return "default"

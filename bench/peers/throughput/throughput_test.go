@@ -44,8 +44,8 @@ func place(t *testing.T) string {
 func small(t *testing.T, systems ...System) Config {
 	t.Helper()
 	for i := range systems {
-		if s := systems[i].Settings; len(s) > 2 {
-			systems[i].Settings = s[len(s)-2:] // so many in hand, with all cores and with one
+		if s := systems[i].Settings; len(s) > 3 {
+			systems[i].Settings = []Setting{s[0], s[len(s)-1]} // the extremes
 		}
 	}
 	return Config{
@@ -212,7 +212,7 @@ func TestInsertionThatFailsIsAnError(t *testing.T) {
 	s := queue(System{
 		Name: "lossy", Settings: settings(0),
 		Versions: func(context.Context, Place) (string, error) { return "", nil },
-	}, natsKind, func(_ context.Context, p Place) (broker, error) {
+	}, natsKind, func(_ context.Context, p Place, _ Setting) (broker, error) {
 		b, err := startNATS(p, false)
 		return lostBroker{b}, err
 	})
@@ -226,7 +226,7 @@ func TestConsumerThatFailsIsAnError(t *testing.T) {
 	s := queue(System{
 		Name: "unheard of", Settings: settings(0),
 		Versions: func(context.Context, Place) (string, error) { return "", nil },
-	}, "no such kind", func(_ context.Context, p Place) (broker, error) {
+	}, "no such kind", func(_ context.Context, p Place, _ Setting) (broker, error) {
 		b, err := startNATS(p, false)
 		return b, err
 	})
@@ -267,7 +267,7 @@ func TestRoundTo2(t *testing.T) {
 }
 
 func TestSettingIsTold(t *testing.T) {
-	for want, s := range map[string]Setting{"default": {}, "GOMAXPROCS=1": {Procs: 1}, "GOMAXPROCS=1, 8 in hand": {1, 8}} {
+	for want, s := range map[string]Setting{"default": {}, "GOMAXPROCS=1": {Procs: 1}, "GOMAXPROCS=1, 8 in hand": {Procs: 1, Hand: 8}, "100 inserted at a time": {Batch: 100}} {
 		if got := fmt.Sprint(s); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
