@@ -241,23 +241,32 @@ func TestUnknownJobs(t *testing.T) {
 	}
 }
 
-// TestFailuresWithoutEnd: partitions that fail are kept account of one by one, so
-// the job fails where they are many.
+// TestFailuresWithoutEnd: partitions that fail are kept account of one by one, and
+// so are those skipped, however many the submitter allows. The job fails where they
+// are many.
 func TestFailuresWithoutEnd(t *testing.T) {
-	h := newHostile(t, Config{MaxFailing: 100})
-	h.addJob("j", 1<<40)
-	r := wire.Report{Worker: "w", Jobs: []wire.JobReport{{Job: "j", First: 1}}}
-	for i := range uint64(1000) {
-		r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: i << 20, Error: "bad"}})
-	}
-	ended := false
-	for _, a := range h.report(r) {
-		if end, ok := a.(End); ok {
-			ended = end.As == store.Failed
-		}
-	}
-	if !ended || len(h.jobs[0].attempts.list) > 101 {
-		t.Errorf("ended %v, with %d failing partitions", ended, len(h.jobs[0].attempts.list))
+	for name, spec := range map[string]store.Spec{
+		"tried again": {MaxAttempts: 3},
+		"skipped":     {MaxAttempts: 1, MaxSkipped: 1 << 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHostile(t, Config{MaxFailing: 100, MaxSkipped: 100})
+			spec.ID, spec.Job, spec.Version = "j", "k", "1"
+			h.step(JobAdded{Spec: spec, Partitions: 1 << 40})
+			r := wire.Report{Worker: "w", Jobs: []wire.JobReport{{Job: "j", First: 1}}}
+			for i := range uint64(1000) {
+				r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: i << 20, Error: "bad"}})
+			}
+			ended := false
+			for _, a := range h.report(r) {
+				if end, ok := a.(End); ok {
+					ended = end.As == store.Failed
+				}
+			}
+			if j := h.jobs[0]; !ended || len(j.attempts.list) > 101 || len(j.skipped) > 100 {
+				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, len(j.attempts.list), len(j.skipped))
+			}
+		})
 	}
 }
 

@@ -65,6 +65,11 @@ type Config struct {
 	// finished, before the job fails: so many failures have one cause. It bounds
 	// memory. Default 10,000.
 	MaxFailing int
+
+	// MaxSkipped bounds how many partitions of a job may be skipped, whatever its
+	// submitter allows. It bounds memory, and checkpoints, which list them. Default
+	// 1,000,000.
+	MaxSkipped int
 }
 
 func orDefault[T comparable](field *T, value T) {
@@ -89,6 +94,7 @@ func (c *Config) validate() error {
 	orDefault(&c.MaxWorkers, 10_000)
 	orDefault(&c.MaxPlaces, 4_000_000)
 	orDefault(&c.MaxFailing, 10_000)
+	orDefault(&c.MaxSkipped, 1_000_000)
 	switch {
 	case c.Epoch == 0:
 		return errors.New("epoch must be at least 1")
@@ -102,7 +108,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("settle-at-least %v must not be longer than settle-for %v", c.SettleAtLeast, c.SettleFor)
 	case c.RetryAfter > c.RetryAtMost:
 		return fmt.Errorf("retry-after %v must not be longer than retry-at-most %v", c.RetryAfter, c.RetryAtMost)
-	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxPlaces, c.MaxFailing) < 1:
+	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxPlaces, c.MaxFailing, c.MaxSkipped) < 1:
 		return errors.New("reports-per-second and what bounds memory must be at least 1")
 	}
 	return nil

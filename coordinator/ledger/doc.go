@@ -72,8 +72,9 @@
 //     of itself and of what it holds. One that falls silent makes room.
 //   - The numbers of the items of about 10,000 workers that are gone, each for ten
 //     minutes.
-//   - For each job, Config.MaxPlaces places in the tree above finished nodes, and
-//     Config.MaxFailing failing partitions. A job that needs more fails.
+//   - For each job, Config.MaxPlaces places in the tree above finished nodes,
+//     Config.MaxFailing failing partitions and Config.MaxSkipped skipped ones. A job
+//     that needs more fails.
 //   - Of jobs that are not here: inquiries about 100 at a time, and the last 4,096
 //     that are known to have ended. Those that are parked, and how many jobs are
 //     active, is up to the shell.

@@ -68,7 +68,7 @@ func (l *Ledger) partitionFailed(j *job, w *worker, f *wire.Failure) {
 
 // giveUp skips a partition where the submitter allows it, or fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, why string) {
-	if uint64(len(j.skipped)) >= j.spec.MaxSkipped {
+	if uint64(len(j.skipped)) >= min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped)) {
 		l.fail(j, why)
 		return
 	}
