@@ -21,6 +21,7 @@ type book struct {
 	pids       []int            // of all processes
 	deaths     []time.Time      // of processes that were killed or that a job ended
 	exits      int              // of those, that a job ended to order
+	crash      time.Time        // the last of the NATS server
 	jobs       map[string]order // by ID, those whose submission was confirmed
 	begun      map[string]time.Time
 	half       []order            // the others that were submitted
@@ -89,6 +90,12 @@ func (b *book) died() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deaths = append(b.deaths, time.Now())
+}
+
+func (b *book) crashed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.crash = time.Now()
 }
 
 func (b *book) endedToOrder() {

@@ -31,8 +31,14 @@
 //
 // # Known exceptions
 //
-// A partial above 256 KiB stays in storage where its worker died after writing it
-// and before hearing of the job's end. As many such are let pass as processes died.
+// A large partial stays in storage where its worker died after writing it and before
+// hearing of the job's end. As many are let pass as processes died while the job ran.
+//
+// What a NATS server has deleted may be there again after it was killed: its files
+// tell of deletions later than of what is stored (seen with 2.15.2). A job that is in
+// the index again is taken out again, and a submission that is delivered again finds
+// its job ended; but partials stay. Those of jobs that began before the last kill are
+// let pass.
 //
 // A submission that is not confirmed may have been made: its job then runs like any
 // other, or is listed as queued and never begun. Customers submit again.

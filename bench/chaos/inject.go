@@ -83,6 +83,7 @@ func leave(c *cluster, m *machine) func() {
 
 func killNATS(c *cluster, _ *machine) func() {
 	c.nats.end(syscall.SIGKILL)
+	c.book.crashed()
 	return c.nats.start
 }
 

@@ -46,8 +46,8 @@ var menu = []func(*rand.Rand) order{
 		return o
 	},
 	func(r *rand.Rand) order {
-		o := trial("partials of 300 kB", 20+r.IntN(20), "sleep=50ms")
-		o.params = append(o.params, "partial-size=300000")
+		o := trial("partials of 700 kB", 20+r.IntN(20), "sleep=50ms")
+		o.params = append(o.params, "partial-size=700000")
 		o.large = true
 		return o
 	},
