@@ -115,6 +115,42 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+// TestDecodeRefusesTricks: what CBOR allows and no program here writes.
+func TestDecodeRefusesTricks(t *testing.T) {
+	nested := func(levels int) []byte { return append(bytes.Repeat([]byte{0x81}, levels), 0) }
+	pairs := []byte{0xb8, 65}
+	for i := range byte(65) {
+		pairs = append(pairs, 0x18, 100+i, 0)
+	}
+	for name, body := range map[string][]byte{
+		"a key twice":                  {0xa2, 1, 7, 1, 8},
+		"a map without a length":       {0xbf, 1, 7, 0xff},
+		"a text without a length":      {0xa2, 1, 7, 2, 0x7f, 0x61, 'w', 0xff},
+		"a list without a length":      {0xa2, 1, 7, 0x18, 99, 0x9f, 0xff},
+		"a tag":                        {0xa1, 1, 0xc2, 0x41, 7},
+		"too deep":                     append([]byte{0xa2, 1, 7, 0x18, 99}, nested(16)...),
+		"a map of too many":            pairs,
+		"a list of too many":           append([]byte{0xa2, 1, 7, 0x18, 99}, list(maxElements+1, 0)...),
+		"a negative number":            {0xa1, 1, 0x20},
+		"a fraction":                   {0xa1, 1, 0xf9, 0x3e, 0},
+		"a text that is none":          {0xa2, 1, 7, 2, 0x61, 0xff},
+		"a list in place of a message": {0x82, 7, 0x61, 'w'},
+		"a length beyond the end":      {0xa2, 1, 7, 2, 0x7b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+	} {
+		if m, err := Decode[Pong](append([]byte{formatVersion}, body...)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: got %+v, %v, want ErrMalformed", name, m, err)
+		}
+	}
+	for name, body := range map[string][]byte{
+		"as deep as may be": append([]byte{0xa2, 1, 7, 0x18, 99}, nested(15)...),
+		"as long as may be": append([]byte{0xa2, 1, 7, 0x18, 99}, list(maxElements, 0)...),
+	} {
+		if m, err := Decode[Pong](append([]byte{formatVersion}, body...)); err != nil || m.Epoch != 7 {
+			t.Errorf("%s: got %+v, %v", name, m, err)
+		}
+	}
+}
+
 func TestDecodeIgnoresFieldsOfLaterPrograms(t *testing.T) {
 	// {1: 7, 99: "new"}
 	got, err := Decode[Ping]([]byte{formatVersion, 0xa2, 0x01, 0x07, 0x18, 99, 0x63, 'n', 'e', 'w'})
