@@ -124,6 +124,9 @@ func (h *herd) hear(m *nats.Msg) {
 	}
 }
 
+// patience bounds how long an election may take.
+const patience = time.Minute
+
 // nextWork waits for an assignment by the leader of a later epoch, and says when it
 // passed.
 func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {

@@ -66,6 +66,33 @@ func TestUnaskedEndIsReported(t *testing.T) {
 	}
 }
 
+func TestWatch(t *testing.T) {
+	w, n := processes.NewWatch(), 0
+	go func() {
+		for range 100 {
+			w.Change(func() { n++ })
+		}
+	}()
+	if err := w.Await(t.Context(), "all are counted", func() bool { return n == 100 }); err != nil {
+		t.Error(err)
+	}
+	never := func() bool { return false }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Await(ctx, "never", never); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that is done: got %v", err)
+	}
+	alas := errors.New("alas")
+	go w.Fail(alas)
+	if err := w.Await(t.Context(), "never", never); err != alas {
+		t.Errorf("got %v, want %v", err, alas)
+	}
+	w.Fail(errors.New("another"))
+	if err := w.Await(t.Context(), "never", never); err != alas {
+		t.Errorf("got %v, want the first error", err)
+	}
+}
+
 func sleeper(script string, ready func(context.Context) error) processes.Program {
 	return processes.Program{Path: "/bin/sh", Args: []string{"-c", script}, End: syscall.SIGTERM, Ready: ready}
 }

@@ -110,7 +110,7 @@ func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
 
 // insertBatch inserts all of the tasks or none.
 func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, stallAfter)
+	ctx, cancel := context.WithTimeout(ctx, insertWithin)
 	defer cancel()
 	id := nuid.Next()
 	for task := lo; task < hi; task++ {
@@ -148,7 +148,7 @@ func (b *jetStreamBroker) insertEach(ctx context.Context, lo, hi uint64) error {
 		if task%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if _, err := b.js.PublishAsync(subject, encodeTask(task), jetstream.WithStallWait(time.Minute)); err != nil {
+		if _, err := b.js.PublishAsync(subject, encodeTask(task), jetstream.WithStallWait(insertWithin)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package throughput
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -62,6 +63,9 @@ func startNATS(p Place, syncAlways bool) (*natsBroker, error) {
 
 func (b *natsBroker) address() string { return b.server.URL() }
 
+// insertWithin bounds how long a server may take to answer an insertion.
+const insertWithin = time.Minute
+
 // checkEvery is after how many insertions it is looked whether to go on.
 const checkEvery = 1024
 
@@ -74,7 +78,7 @@ func (b *natsBroker) insert(ctx context.Context, lo, hi uint64) error {
 			return err
 		}
 	}
-	return b.conn.FlushTimeout(stallAfter)
+	return b.conn.FlushTimeout(insertWithin)
 }
 
 // left is nothing: NATS does not know what became of a message.

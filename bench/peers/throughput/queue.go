@@ -50,7 +50,7 @@ func queue(s System, kind string, serve func(context.Context, Place, Setting) (b
 			Config: consumption{kind, b.address(), w, p.Slots, setting.Hand},
 			Env:    setting.env(),
 			Heard:  c.heard,
-			Ended:  c.failed,
+			Ended:  c.Fail,
 		}, p.Processes)
 		if err != nil {
 			return nil, errors.Join(err, b.stop())
@@ -67,37 +67,37 @@ func queue(s System, kind string, serve func(context.Context, Place, Setting) (b
 type queueSession struct {
 	broker broker
 	crew   *crew
+	before work.Sum // that was done in earlier runs
 }
 
 func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.Sum, error) {
-	before := q.crew.sum()
-	inserted := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	inserted := make(chan error, 1)
 	began := time.Now()
 	go func() {
 		err := q.broker.insert(ctx, 0, n)
 		if err != nil {
-			q.crew.failed(fmt.Errorf("insert tasks: %w", err))
+			err = fmt.Errorf("insert tasks: %w", err)
+			q.crew.Fail(err)
 		}
 		inserted <- err
 	}()
-	at, err := q.crew.awaitTasks(ctx, before.Tasks+n)
-	cancelled := err != nil
-	if cancelled {
+	done, at, err := q.crew.awaitTasks(ctx, q.before.Tasks+n)
+	if err != nil {
 		cancel()
-	}
-	insertErr := <-inserted
-	if cancelled {
+		<-inserted
 		return 0, work.Sum{}, err
 	}
-	if insertErr != nil {
-		return 0, work.Sum{}, fmt.Errorf("insert tasks: %w", insertErr)
+	if err := <-inserted; err != nil {
+		return 0, work.Sum{}, err
 	}
 	if err := q.awaitEmpty(ctx); err != nil {
 		return 0, work.Sum{}, err
 	}
-	return at.Sub(began), q.crew.sum().Minus(before), nil
+	sum := done.Minus(q.before)
+	q.before = done
+	return at.Sub(began), sum, nil
 }
 
 // acknowledgeWithin is how long a queue has to hear that the last tasks are done.
@@ -152,10 +152,9 @@ func Roles() map[string]processes.Role {
 	return map[string]processes.Role{Consumer: beConsumer}
 }
 
-// told is what a worker process tells.
+// told is what a worker process tells, for the first time when it is ready.
 type told struct {
-	Ready bool     `json:"ready"`
-	Sum   work.Sum `json:"sum"`
+	Sum work.Sum `json:"sum"`
 }
 
 // A worker process tells what it did when it has done nothing more for a moment, which
@@ -185,7 +184,7 @@ func beConsumer(ctx context.Context, config []byte, tell func(any)) error {
 	case err := <-ended:
 		return err
 	}
-	said, when := told{Ready: true}, time.Now()
+	said, when := told{}, time.Now()
 	tell(said)
 	last := said.Sum
 	for tick := time.Tick(moment); ; {
