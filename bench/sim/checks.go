@@ -366,6 +366,13 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 	if string(got) != string(want) || m.SHA256 != digest {
 		c.sim.fail("the result of job %s is %s with digest %s, one process makes %s with %s", j.spec.ID, got, m.SHA256, want, digest)
 	}
+	orderly := c.sim.scenario.calm && !c.sim.killed
+	if orderly {
+		c.sim.hit("seen: job of an orderly cluster")
+	}
+	if orderly && m.Executed+uint64(len(m.Skipped)) != j.partitions {
+		c.sim.fail("job %s of %d partitions says that it executed %d, though no process was killed", j.spec.ID, j.partitions, m.Executed)
+	}
 	if m.Executed+uint64(len(m.Skipped)) < j.partitions {
 		c.sim.fail("job %s of %d partitions says that it executed %d", j.spec.ID, j.partitions, m.Executed)
 	}

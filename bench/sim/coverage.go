@@ -91,6 +91,7 @@ log: Worker left
 log: Workers did not answer the new leader in #.#s
 seen: cancel confirmed
 seen: cancel refused
+seen: job of an orderly cluster
 seen: new leader told of partials
 seen: new leader told of spans
 seen: partial too large for a report

@@ -46,6 +46,7 @@
 //     it is. A cancel that was confirmed holds.
 //   - In calm simulations, where processes die and nothing else goes wrong, nobody
 //     computes what a living worker had finished before its leader began.
+//     Where none is killed but told to stop, no partition is executed twice.
 //   - Within three minutes of the last fault every job has come to the right end,
 //     and queue, index and partials are tidied up.
 //

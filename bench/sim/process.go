@@ -103,6 +103,7 @@ func (p *process) happen(life uint64, do func()) {
 
 // crash ends the process here and now.
 func (p *process) crash() {
+	p.sim.killed = true
 	p.sim.checks.died(p)
 	p.end()
 	for _, t := range p.tasks {

@@ -33,6 +33,7 @@ type Sim struct {
 	joined    int
 	running   *task // whose code runs
 	healed    bool  // faults have stopped
+	killed    bool  // a process was
 	failure   error
 }
 
