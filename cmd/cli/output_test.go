@@ -32,6 +32,13 @@ func (o *testOutput) Write(data []byte) (int, error) {
 	return o.text.Write(data)
 }
 
+// String is all that was written by now.
+func (o *testOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 func (o *testOutput) print() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

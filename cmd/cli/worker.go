@@ -12,12 +12,14 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/cmd/cli/imds"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -38,6 +40,8 @@ type workerFlags struct {
 	lease      time.Duration
 	drain      time.Duration
 	withParent bool
+	evictions  bool
+	metadata   string // URL of Azure's metadata service
 	log        logFlags
 }
 
@@ -57,7 +61,13 @@ which costs the others a moment of work.
 
 With --http, GET /healthz answers 200 while the process turns, and GET /readyz 200
 while it is in contact with a leader, which may be itself; both say what is the
-matter. GET /metrics has figures for Prometheus.`,
+matter. GET /metrics has figures for Prometheus.
+
+With --watch-evictions, the worker asks Azure's metadata service every second
+whether its virtual machine is about to be taken away, moved or started anew, and
+then stops in order as above and tells Azure that it need not wait. Give it to one
+worker of a machine only, with a --drain-timeout below the 30 seconds that spot
+machines have. A machine that is to stand still for some seconds works on.`,
 		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
@@ -77,9 +87,13 @@ matter. GET /metrics has figures for Prometheus.`,
 	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz, /readyz and /metrics on, such as :9464")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+storageAzure+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions have to end when the worker is told to stop")
+	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop in order when Azure is about to take the machine away")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
-	if err := cmd.Flags().MarkHidden("with-parent"); err != nil {
-		panic(err) // the flag was registered above
+	cmd.Flags().StringVar(&flags.metadata, "metadata-url", imds.URL, "Azure's metadata service")
+	for _, hidden := range []string{"with-parent", "metadata-url"} {
+		if err := cmd.Flags().MarkHidden(hidden); err != nil {
+			panic(err) // the flag was registered above
+		}
 	}
 	flags.log.register(cmd)
 	return cmd
@@ -109,12 +123,35 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 			close(orphaned)
 		}()
 	}
+	service := imds.New(flags.metadata)
+	defer service.Close()
+	evictions := make(chan imds.Event, 1)
+	if flags.evictions {
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer stop()
+		watching.Go(func() {
+			if event, evicted := awaitEviction(ctx, service, log); evicted {
+				evictions <- event
+			}
+		})
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- a.work(ctx, id, flags, log) }()
+	var eviction *imds.Event // that ends this worker
 	for stopping := false; ; {
 		select {
 		case err := <-ended:
+			if eviction != nil {
+				approveEviction(service, *eviction, log)
+			}
 			return err
+		case event := <-evictions:
+			if !stopping {
+				log.Info("Azure is about to take the machine away, stopping in order", "cause", event.Type, "until", event.NotBefore)
+				stopping, eviction = true, &event
+				stop()
+			}
 		case <-orphaned:
 			return errors.New("the process that started this worker is gone")
 		case s := <-signals:
