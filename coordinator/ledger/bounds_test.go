@@ -2,11 +2,11 @@ package ledger
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -76,15 +76,6 @@ func refusal(t *testing.T, actions []Action) string {
 	return ""
 }
 
-// allocated is how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // TestEverNewWorkers: names without end, each of which takes part in a job. Those
 // that are silent make room for others.
 func TestEverNewWorkers(t *testing.T) {
@@ -144,7 +135,7 @@ func TestScatteredNodes(t *testing.T) {
 	h.addJob("j", jobs.MaxPartitions)
 	ended := false
 	for i := uint64(0); i < 100 && !ended; i++ {
-		used := allocated(func() {
+		used := fuzztest.Allocated(func() {
 			for _, a := range h.report(wire.Report{Worker: "w" + fmt.Sprint(i), Jobs: []wire.JobReport{scattered("j", i<<40, wire.MaxItems)}}) {
 				if end, ok := a.(End); ok {
 					ended = end.As == store.Failed
@@ -192,7 +183,7 @@ func TestOverlappingClaims(t *testing.T) {
 		})
 	}
 	h.lastSpan = wire.MaxSpans // so that all of them may have been given
-	if used, limit := allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
+	if used, limit := fuzztest.Allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
 		t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 	}
 	if len(h.byID["j"].held) == 0 {
@@ -215,7 +206,7 @@ func TestUnknownJobs(t *testing.T) {
 		}
 		var actions []Action
 		// The report itself, and what tells it from another one.
-		if used, limit := allocated(func() { actions = h.report(r) }), uint64(48<<20); used > limit {
+		if used, limit := fuzztest.Allocated(func() { actions = h.report(r) }), uint64(48<<20); used > limit {
 			t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 		}
 		asked := 0

@@ -2,8 +2,9 @@ package store
 
 import (
 	"bytes"
-	"runtime"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 // TestDecodeAllocatesInProportion: a record makes its reader allocate no more than
@@ -27,12 +28,10 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 	} {
 		data := append([]byte{formatVersion}, body...)
 		for _, f := range formats {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := f.decode(data)
-			runtime.ReadMemStats(&after)
+			var err error
+			used := fuzztest.Allocated(func() { _, err = f.decode(data) })
 			// Besides what is in proportion, the decoder needs a little for itself.
-			if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(80*len(data)+64<<10); used > limit {
+			if limit := uint64(80*len(data) + 64<<10); used > limit {
 				t.Errorf("%s read as %s: %d bytes made it allocate %d, limit %d", name, f.name, len(data), used, limit)
 			}
 			if name == "nodes" && f.name == "manifest" && err != nil {

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 // kind is one of the messages, with its type out of sight.
@@ -159,15 +159,6 @@ func TestDecodeIgnoresFieldsOfLaterPrograms(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // list is the head of a CBOR array and then the element n times.
 func list(n int, element ...byte) []byte {
 	head := []byte{0x9a, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
@@ -202,7 +193,7 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 			t.Fatalf("%s: the test's message is too long: %d bytes", c.name, len(c.data))
 		}
 		var err error
-		got := allocated(func() { err = c.decode(c.data) })
+		got := fuzztest.Allocated(func() { err = c.decode(c.data) })
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
