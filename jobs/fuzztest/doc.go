@@ -5,5 +5,6 @@
 // [Watch] counts what becomes of the seeds whenever they are run as tests: some
 // must be taken, and some refused.
 //
-// [Recode] is the target of anything that decodes and encodes.
+// [Recode] is the target of anything that decodes and encodes, and [Allocated]
+// measures what input costs.
 package fuzztest
