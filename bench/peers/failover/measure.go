@@ -60,9 +60,9 @@ func Roles() map[string]processes.Role {
 func Run(ctx context.Context, cfg Config) (result Result, err error) {
 	place := Place{Program: cfg.Program, Kills: cfg.Kills}
 	if slices.ContainsFunc(cfg.Systems, func(s System) bool { return s.azurite }) {
-		server, err := azurite.Start(ctx, azurite.Config{})
-		if err != nil {
-			return result, err
+		server, startErr := azurite.Start(ctx, azurite.Config{})
+		if startErr != nil {
+			return result, startErr
 		}
 		defer func() { err = errors.Join(err, server.Stop()) }()
 		place.Azure = server.ConnectionString()

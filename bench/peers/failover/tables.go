@@ -10,8 +10,8 @@ import (
 func (r Result) Tables() []report.Table {
 	t := report.Table{
 		Title: "from SIGKILL of the leader until the next one acted",
-		Head:  []string{"system", "kills", "median ms", "p95 ms", "worst ms", "Bellwether is faster by", "versions", "settings"},
-		Notes: []string{fmt.Sprintf("%d candidates each, all idle. Bellwether's lead is the ratio of the medians, with its storage on %s.", r.Candidates, onJetStream)},
+		Head:  []string{"system", "kills", "median ms", "p95 ms", "worst ms", "its median / Bellwether's", "versions", "settings"},
+		Notes: []string{fmt.Sprintf("%d candidates each, all idle. Bellwether's median is the one with its storage on %s.", r.Candidates, onJetStream)},
 	}
 	own := report.Figures{}
 	for _, s := range r.Systems {

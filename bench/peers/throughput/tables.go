@@ -12,12 +12,12 @@ func (r Result) Tables() []report.Table {
 	for _, l := range r.Loads {
 		t := report.Table{
 			Title: l.Name,
-			Head:  []string{"system", "tasks", "seconds", "tasks/s", "least – most", "Bellwether is faster by", "setting"},
+			Head:  []string{"system", "tasks", "seconds", "tasks/s", "least – most", "Bellwether's rate / its", "setting"},
 		}
 		own := r.own(l)
 		for _, runs := range l.Runs {
 			rates := runs.Rates()
-			t.Add(runs.System, report.Count(int64(runs.Tasks)), fmt.Sprintf("%.3f", runs.Seconds.Median()),
+			t.Add(runs.System, report.Count(int64(runs.Tasks)), report.Number(runs.Seconds.Median()),
 				report.Number(rates.Median()), report.Number(rates.Least())+" – "+report.Number(rates.Most()),
 				report.Number(report.Ratios(own, rates).Median()), runs.Setting.String())
 		}
@@ -27,8 +27,8 @@ func (r Result) Tables() []report.Table {
 	for _, s := range r.Systems {
 		about.Add(s.Name, s.Versions, s.Durability, s.Tuning)
 	}
-	about.Notes = []string{fmt.Sprintf("%d worker processes of %d slots each, %d rounds; medians. "+
-		"Bellwether's lead is the median of the rounds' ratios of tasks per second.", r.Processes, r.Slots, r.Rounds)}
+	about.Notes = []string{fmt.Sprintf("%s of %s each, %s; medians. "+
+		"A ratio is the median of the rounds' ratios.", plural(r.Processes, "worker process", "es"), plural(r.Slots, "slot", "s"), plural(r.Rounds, "round", "s"))}
 	return append(tables, about)
 }
 
@@ -40,4 +40,11 @@ func (r Result) own(l Loaded) report.Figures {
 		}
 	}
 	return nil
+}
+
+func plural(n int, one, ending string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s%s", n, one, ending)
 }
