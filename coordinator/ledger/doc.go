@@ -65,8 +65,8 @@
 //
 // # Bounds
 //
-// Workers may be told apart from one another, but not trusted to be few, or to
-// tell what is true. What they can make the ledger keep is bounded:
+// A worker may come under ever new names, and say what is not true. What that can
+// make the ledger keep is bounded:
 //
 //   - Config.MaxWorkers workers, each with what [wire.Report]'s Validate lets it say
 //     of itself and of what it holds. One that falls silent makes room.

@@ -54,9 +54,9 @@
 //
 // What one message can make its receiver allocate is bounded by the message's
 // length, which is at most [MaxMessage]: see [Decode]. Beyond that, Validate
-// bounds what a report makes the leader look at and keep: at most [MaxSpans]
-// spans, [MaxJobs] jobs and [MaxItems] items in all, and of each worker, for as long
-// as it is there, [MaxKinds] definitions with names of [MaxName] bytes. Honest workers
+// bounds what a report makes the leader look at and keep: [MaxSpans] spans,
+// [MaxJobs] jobs and [MaxItems] items in all, and of each worker, for as long as it
+// is there, [MaxKinds] definitions with names of [MaxName] bytes. Honest workers
 // stay well below all of them. How many workers there may be, and what is kept of
 // those that are gone, is the ledger's to bound.
 package wire
