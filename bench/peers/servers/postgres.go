@@ -146,7 +146,11 @@ func initPostgres(ctx context.Context, bin, data string, owner *syscall.Credenti
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	cmd.Dir = data
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setpgid: true}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("make a PostgreSQL database: %w", ctx.Err())
+	case err != nil:
 		return fmt.Errorf("make a PostgreSQL database: %w\n%s", err, bytes.TrimSpace(out))
 	}
 	return nil
