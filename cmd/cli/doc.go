@@ -28,22 +28,47 @@
 // # Logs
 //
 // Processes that go on for long (worker, dev) log to standard error: lines of
-// key=value, or JSON with -o json. A cluster where nothing changes logs nothing.
-// In every package a key means the same thing:
+// key=value on a terminal, JSON elsewhere. A cluster where nothing changes logs
+// nothing. In every package a key means the same thing:
 //
-//	self        the worker whose process writes the line
-//	worker      the worker that the line is about
-//	leader      the worker that leads
-//	over        the worker that led before
-//	successor   the worker that is to lead next
+//	address     where this process serves health and metrics
+//	attempt     which try at planning a job it was, from 1
+//	blob        name of a partial that is kept beside its manifest
+//	bytes       length of a message
+//	cause       of a change of leader, as in history; of an eviction, Azure's word for it
+//	detect      from the last sign of life of the leader before to the decision to replace it
+//	dir         a folder
+//	doing       what is tried again, or was when it failed
+//	elect       from that decision to the lease held
 //	epoch       of the leader that the line is about
-//	cause       of a change of leader, as in history
-//	job, kind   a job's ID, and what kind of job it is
+//	error       what went wrong
+//	items       finished nodes and failures that a worker keeps until they are durable
+//	job         a job's ID
+//	key         of a record in storage
+//	kind        the name of a job's definition
+//	leader      the worker that leads
+//	machine     the virtual machine's name, as Azure calls it
+//	name        of an entry of the poison list, or of a stored value
+//	nodes       finished nodes that a job was resumed with
+//	over        the worker that led before
 //	partition   of the job
-//	error       what went wrong; reason: why something is as it is
-//	doing       what is tried again, and pause: when
+//	partitions  how many the job has
+//	pause       until the next try
+//	pid         of a process
+//	process     one that dev has started, by its name
+//	queue       the name of Azure's queue of submissions
+//	reason      why something is as it is
+//	running     partitions that run when a worker drains
+//	self        the worker whose process writes the line
+//	signal      that this process was sent
+//	stack       where a job's code panicked
+//	state       that a job has ended in
+//	subject     of a NATS message
+//	successor   the worker that is to lead next
 //	unlogged    how many lines of the kind were left out before this one
-//	process     a process that dev has started, by its name, and pid
+//	until       when an eviction may happen
+//	url         of the NATS server
+//	worker      the worker that the line is about
 //
 // # Errors
 //

@@ -29,6 +29,7 @@ type testFlock struct {
 	cluster string   // its name
 	flags   []string // by which commands find storage
 	trace   string   // a folder: what every process executed
+	output  *testOutput
 	*flock.Flock
 }
 
@@ -53,10 +54,10 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 		t.Fatal(err)
 	}
 	output := newTestOutput(t)
-	f := &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir()}
+	f := &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir(), output: output}
 	f.Flock = flock.New(flock.Config{
 		Program: program,
-		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1"}, at.flags, flags),
+		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, at.flags, flags),
 		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
 		Output:  output,
 		Log:     slog.New(slog.NewTextHandler(output, nil)),

@@ -64,9 +64,15 @@ func getHealth(t *testing.T, address, path string) (status int, h healthAnswer) 
 	return answer.StatusCode, h
 }
 
+// startWorker starts a worker that logs text and serves its health.
 func startWorker(t *testing.T, output io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
-	args = append([]string{"worker", "--cluster", "test", "--slots", "1", "--http", "127.0.0.1:0"}, args...)
+	return startWorkerWith(t, output, append([]string{"--log-format", "text", "--http", "127.0.0.1:0"}, args...)...)
+}
+
+func startWorkerWith(t *testing.T, output io.Writer, args ...string) *exec.Cmd {
+	t.Helper()
+	args = append([]string{"worker", "--cluster", "test", "--slots", "1"}, args...)
 	cmd := exec.Command("bellwether", args...)
 	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {

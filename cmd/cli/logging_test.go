@@ -1,0 +1,182 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestIdleClusterLogsNothing looks at the log while several leases' time passes.
+func TestIdleClusterLogsNothing(t *testing.T) {
+	t.Parallel()
+	const lease = 2 * time.Second
+	f := newTestFlock(t, onJetStream, 3, "--lease", lease.String())
+	f.finish(f.submit("n=100"), "n=100")
+	time.Sleep(2 * lease) // until what the beginning led to is over
+	before := f.output.String()
+	time.Sleep(3 * lease) // what is tested
+	if after := f.output.String(); after != before {
+		t.Errorf("an idle cluster logs\n%s", strings.TrimPrefix(after, before))
+	}
+}
+
+// TestLogTellsOfChanges reads what a cluster logs of a job whose leader is killed,
+// and of one that fails.
+func TestLogTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	f := newTestFlock(t, onJetStream, 2)
+	id := f.submit(jobParams...)
+	f.awaitDone(id, partitions/10)
+	f.kill(f.process(f.leader().PID))
+	f.finish(id, jobParams...)
+	bad := f.submit("n=10", "width=10", "fail=no such luck")
+	f.until("the job has failed", func() bool {
+		var s statusAnswer
+		f.do(&s, "status", bad)
+		return s.State == "failed"
+	})
+	for _, line := range []string{
+		`level=INFO msg=Leading .*epoch=1 cause=first`,
+		`msg="Worker joined" .*epoch=1 worker=\S+`,
+		`msg="Job started" .*epoch=1 job=` + id + ` kind=squares partitions=400`,
+		`msg="The leader seems gone" .*epoch=1 leader=\S+ cause=died detect=\S+`,
+		`msg=Leading .*epoch=2 cause=died over=\S+ detect=\S+ elect=\S+`,
+		`msg="Job resumed" .*epoch=2 job=` + id + ` kind=squares partitions=400`,
+		`msg="Job ended" .*epoch=2 job=` + id + ` state=completed`,
+		`msg="Partition 0 failed.*no such luck.*job=` + bad,
+		`msg="Job ended" .*job=` + bad + ` state=failed error=".*no such luck`,
+	} {
+		if !regexp.MustCompile(line).MatchString(f.output.String()) {
+			t.Errorf("nothing in the log is like %s", line)
+		}
+	}
+}
+
+// TestLogIsJSON: what is no terminal gets JSON, unless it is told otherwise.
+func TestLogIsJSON(t *testing.T) {
+	t.Parallel()
+	output := newTestOutput(t)
+	worker := startWorkerWith(t, output, "--nats", "nats://127.0.0.1:1", "--http", "127.0.0.1:0")
+	output.await(regexp.MustCompile(`("Serving health and metrics")`))
+	stopWorker(t, worker)
+	lines := bufio.NewScanner(strings.NewReader(output.String()))
+	n := 0
+	for ; lines.Scan(); n++ {
+		var line struct{ Msg, Self string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Msg == "" || line.Self == "" {
+			t.Errorf("%v in %s", err, lines.Text())
+		}
+	}
+	if n == 0 {
+		t.Error("a worker logs nothing")
+	}
+}
+
+// TestLogKeysAreDocumented compares the keys of all log lines in the source with
+// the table of them in this package's documentation.
+func TestLogKeysAreDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, logs, _ := strings.Cut(string(doc), "// # Logs")
+	logs, _, _ = strings.Cut(logs, "// # Errors")
+	var documented []string
+	for _, row := range regexp.MustCompile(`(?m)^//\t(\w+) `).FindAllStringSubmatch(logs, -1) {
+		documented = append(documented, row[1])
+	}
+	if !slices.IsSorted(documented) {
+		t.Error("the table is not in alphabetical order")
+	}
+	used := logKeys(t, filepath.Join("..", ".."))
+	for key, where := range used {
+		if !slices.Contains(documented, key) {
+			t.Errorf("%v: key %q is not documented", where, key)
+		}
+	}
+	for _, key := range documented {
+		if _, ok := used[key]; !ok {
+			t.Errorf("key %q is documented and nothing logs it", key)
+		}
+	}
+}
+
+// logKeys finds the keys of log lines in the program's source, and where each is.
+func logKeys(t *testing.T, root string) map[string]token.Position {
+	t.Helper()
+	files := token.NewFileSet()
+	keys := make(map[string]token.Position)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != root || entry.Name() == "bench"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			for i := firstKey(call); i >= 0 && i < len(call.Args); i += 2 {
+				if key, ok := call.Args[i].(*ast.BasicLit); ok && key.Kind == token.STRING {
+					text, err := strconv.Unquote(key.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					keys[text] = files.Position(key.Pos())
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) < 20 {
+		t.Fatalf("found %d keys only", len(keys))
+	}
+	return keys
+}
+
+// firstKey is the place of the first key among a call's arguments, or -1 where the
+// call logs nothing.
+func firstKey(call *ast.CallExpr) int {
+	name := ""
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		name = f.Sel.Name
+	case *ast.Ident:
+		name = f.Name
+	}
+	first := map[string]int{"Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "log": 1, "With": 0, "complain": 2, "append": 1}
+	i, ok := first[name]
+	if !ok || name == "append" && (len(call.Args) == 0 || !isNamed(call.Args[0], "attrs")) {
+		return -1
+	}
+	return i
+}
+
+func isNamed(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
