@@ -180,12 +180,14 @@ func (c Cluster) finish(ctx context.Context, id string, tell func(done, all uint
 
 // cancel gives up a job that is of no more use. If that fails, the job goes on.
 func (c Cluster) cancel(ctx context.Context, id string) error {
-	answer, err := ask[wire.Done](ctx, c, wire.AskCancel, wire.Encode(wire.Cancel{Job: id}))
-	if err == nil && answer.Error != "" {
-		err = errors.New(answer.Error)
+	var refused string
+	err := until(ctx, "job "+id+" is cancelled", look, func(ctx context.Context) (bool, error) {
+		answer, err := ask[wire.Done](ctx, c, wire.AskCancel, wire.Encode(wire.Cancel{Job: id}))
+		refused = answer.Error
+		return err == nil, err
+	})
+	if err == nil && refused != "" {
+		err = fmt.Errorf("cancel job %s: %s", id, refused)
 	}
-	if err != nil {
-		return fmt.Errorf("cancel job %s: %w", id, err)
-	}
-	return nil
+	return err
 }

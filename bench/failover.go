@@ -132,8 +132,8 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 		return FailoverReport{}, err
 	}
 	report, err := f.measure(ctx)
-	if err != nil || !f.Verify {
-		// Nobody needs the job any more. Where it cannot be cancelled it goes on.
+	if f.Flock == nil && (err != nil || !f.Verify) {
+		// Nobody needs the job any more; a flock's ends with it.
 		err = errors.Join(err, f.Cluster.cancel(context.WithoutCancel(ctx), f.id))
 	}
 	return report, err

@@ -157,8 +157,12 @@ func TestPlace(t *testing.T) {
 		scale   scale
 		v, want float64
 	}{
-		{linear, 0, 100}, {linear, 5, 50}, {linear, 12, 0}, {linear, -1, 100},
-		{logarithmic, 10, 50}, {logarithmic, 1000, 100},
+		{linear, 0, 100},
+		{linear, 5, 50},
+		{linear, 12, 0},
+		{linear, -1, 100},
+		{logarithmic, 10, 50},
+		{logarithmic, 1000, 100},
 	} {
 		if got := c.scale.place(c.v); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%v on %+v: got %v, want %v", c.v, c.scale.axis, got, c.want)
