@@ -8,6 +8,7 @@ require (
 	github.com/moby/buildkit v0.34.2
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.1
+	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.315.0
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.1
@@ -77,7 +78,6 @@ require (
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/prometheus/client_golang v1.24.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.71.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect

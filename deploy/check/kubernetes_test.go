@@ -188,8 +188,7 @@ func checkProbes(t *testing.T, worker corev1.Container) {
 			t.Errorf("probe of %s: got %v", path, get)
 		}
 	}
-	listen := slices.Contains(worker.Args, fmt.Sprintf("--listen=:%d", worker.Ports[0].ContainerPort))
-	if !listen {
+	if !slices.Contains(worker.Args, fmt.Sprintf("--http=:%d", worker.Ports[0].ContainerPort)) {
 		t.Errorf("the worker does not listen on port %d: %v", worker.Ports[0].ContainerPort, worker.Args)
 	}
 }

@@ -2,36 +2,27 @@ package check
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// golden is the list of metrics that the program's own tests hold it to: a line has
-// a metric's name, its type, and what it means.
-const golden = root + "/cmd/cli/testdata/metrics.txt"
-
-// metrics are the names of those that exist, and their types.
+// metrics are the names of those that exist, and their types, from the list that the
+// program's own tests hold it to: a line has a name, a type, and what it means.
 func metrics(t *testing.T) map[string]string {
 	t.Helper()
-	data, err := os.ReadFile(golden)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = os.ReadFile("testdata/metrics.txt")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		if fields := strings.Fields(line); len(fields) >= 2 && !strings.HasPrefix(line, "#") {
+	for line := range strings.Lines(read(t, root+"/cmd/cli/testdata/metrics.txt")) {
+		if fields := strings.Fields(line); len(fields) >= 2 {
 			all[fields[0]] = fields[1]
 		}
 	}
@@ -41,49 +32,82 @@ func metrics(t *testing.T) map[string]string {
 	return all
 }
 
-// checkQuery parses a query and finds each metric in it among those that exist. It
-// returns their names.
-func checkQuery(t *testing.T, where, query string) []string {
+// query is something that is asked of Prometheus.
+type query struct{ where, text string }
+
+// queries are all that the chart brings.
+func queries(t *testing.T) []query {
 	t.Helper()
-	expression, err := parser.NewParser(parser.Options{}).ParseExpr(query)
-	if err != nil {
-		t.Errorf("%s: %v in %s", where, err, query)
-		return nil
-	}
-	known := metrics(t)
-	var names []string
-	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
-		if selector, ok := node.(*parser.VectorSelector); ok {
-			name := selector.Name
-			if base, cut := strings.CutSuffix(name, "_bucket"); cut && known[base] == "histogram" {
-				name = base
-			} else if known[name] == "histogram" {
-				t.Errorf("%s: %s is a histogram, which has no series of that name", where, name)
-			}
-			if known[name] == "" {
-				t.Errorf("%s: there is no metric %q", where, name)
-			}
-			names = append(names, name)
+	all := objects(t, valueSets(t)["identity"])
+	list := readDashboard(t, all).queries()
+	for _, group := range one[*monitoringv1.PrometheusRule](t, all).Spec.Groups {
+		for _, alert := range group.Rules {
+			list = append(list, query{"alert " + alert.Alert, alert.Expr.String()})
 		}
-		call, ok := node.(*parser.Call)
-		if ok && slices.Contains([]string{"rate", "increase"}, call.Func.Name) {
-			checkCounter(t, where, call, known)
+	}
+	for _, trigger := range one[*scaledObject](t, all).Spec.Triggers {
+		if trigger.Type == "prometheus" {
+			list = append(list, query{"KEDA", trigger.Metadata["query"]})
+		}
+	}
+	return list
+}
+
+func (q query) parse(t *testing.T) parser.Expr {
+	t.Helper()
+	expression, err := parser.NewParser(parser.Options{}).ParseExpr(q.text)
+	if err != nil {
+		t.Fatalf("%s: %v in %s", q.where, err, q.text)
+	}
+	return expression
+}
+
+// selectors are those of an expression.
+func selectors(expression parser.Node) []*parser.VectorSelector {
+	var found []*parser.VectorSelector
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		if s, ok := node.(*parser.VectorSelector); ok {
+			found = append(found, s)
 		}
 		return nil
 	})
-	return names
+	return found
 }
 
-// checkCounter finds rates of what is no counter.
-func checkCounter(t *testing.T, where string, call *parser.Call, known map[string]string) {
-	t.Helper()
-	matrix, ok := call.Args[0].(*parser.MatrixSelector)
-	if !ok {
-		return // a subquery
+// TestQueries finds every metric of every query among those that exist, and every
+// metric in the dashboard.
+func TestQueries(t *testing.T) {
+	known := metrics(t)
+	shown := map[string]bool{}
+	for _, q := range queries(t) {
+		expression := q.parse(t)
+		for _, s := range selectors(expression) {
+			base, cut := strings.CutSuffix(s.Name, "_bucket")
+			switch histogram := known[base] == "histogram"; {
+			case known[base] == "" || cut && !histogram:
+				t.Errorf("%s: there is no metric %q", q.where, s.Name)
+			case histogram && !cut:
+				t.Errorf("%s: %s is a histogram, which has no series of that name", q.where, s.Name)
+			}
+			if strings.HasPrefix(q.where, "panel") {
+				shown[base] = true
+			}
+		}
+		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+			if call, ok := node.(*parser.Call); ok && slices.Contains([]string{"rate", "increase"}, call.Func.Name) {
+				for _, s := range selectors(call) {
+					if known[s.Name] != "counter" && !strings.HasSuffix(s.Name, "_bucket") {
+						t.Errorf("%s: %s of %s, which is a %s", q.where, call.Func.Name, s.Name, known[s.Name])
+					}
+				}
+			}
+			return nil
+		})
 	}
-	name := matrix.VectorSelector.(*parser.VectorSelector).Name
-	if known[name] != "counter" && !strings.HasSuffix(name, "_bucket") {
-		t.Errorf("%s: %s of %s, which is a %s", where, call.Func.Name, name, known[name])
+	for name := range known {
+		if !shown[name] {
+			t.Errorf("no panel shows %s", name)
+		}
 	}
 }
 
@@ -111,26 +135,35 @@ type dashboard struct {
 	} `json:"annotations"`
 }
 
-func TestDashboard(t *testing.T) {
-	set := valueSets(t)["identity"]
-	text := one[*corev1.ConfigMap](t, objects(t, set)).Data["bellwether.json"]
-	var d dashboard
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		t.Fatal(err)
+// queries are the dashboard's, with a duration put in and a choice made as Grafana
+// does it.
+func (d dashboard) queries() []query {
+	var list []query
+	add := func(where, text string) {
+		text = strings.NewReplacer("$__rate_interval", "5m", "$namespace", "batch", "$job", "fleet").Replace(text)
+		list = append(list, query{where, text})
 	}
-	// Grafana puts in a duration, and what was chosen at the top.
-	resolve := func(query string) string {
-		return strings.NewReplacer("$__rate_interval", "5m", "$namespace", "batch", "$job", "fleet").Replace(query)
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			add("panel "+panel.Title, target.Expr)
+		}
 	}
-	shown := map[string]bool{}
+	for _, annotation := range d.Annotations.List {
+		add("annotation", annotation.Expr)
+	}
+	for _, choice := range d.Templating.List {
+		if match := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(choice.Definition); match != nil {
+			add("choice of "+choice.Name, match[1])
+		}
+	}
+	return list
+}
+
+func TestDashboardPanels(t *testing.T) {
+	d := readDashboard(t, objects(t, valueSets(t)["identity"]))
 	for i, panel := range d.Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {
 			t.Errorf("panel %q shows nothing", panel.Title)
-		}
-		for _, target := range panel.Targets {
-			for _, name := range checkQuery(t, "panel "+panel.Title, resolve(target.Expr)) {
-				shown[name] = true
-			}
 		}
 		for _, other := range d.Panels[:i] {
 			a, b := panel.GridPos, other.GridPos
@@ -139,28 +172,13 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	for _, annotation := range d.Annotations.List {
-		checkQuery(t, "annotation", resolve(annotation.Expr))
-	}
-	for _, choice := range d.Templating.List {
-		if match := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(choice.Definition); match != nil {
-			checkQuery(t, "choice of "+choice.Name, resolve(match[1]))
-		}
-	}
-	for name := range metrics(t) {
-		if strings.HasPrefix(name, "bellwether_") && !shown[name] {
-			t.Errorf("no panel shows %s", name)
-		}
-	}
 }
 
-func TestAlerts(t *testing.T) {
-	set := valueSets(t)["identity"]
-	rule := one[*monitoringv1.PrometheusRule](t, objects(t, set))
+func TestAlertsAreExplained(t *testing.T) {
 	guide := read(t, "../operations.md")
-	for _, group := range rule.Spec.Groups {
+	rules := one[*monitoringv1.PrometheusRule](t, objects(t, valueSets(t)["identity"]))
+	for _, group := range rules.Spec.Groups {
 		for _, alert := range group.Rules {
-			checkQuery(t, alert.Alert, alert.Expr.String())
 			if !strings.Contains(guide, "\n### "+alert.Alert+"\n") {
 				t.Errorf("operations.md does not say what to do about %s", alert.Alert)
 			}
@@ -171,13 +189,79 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAutoscalingQuery parses the query that KEDA asks Prometheus.
-func TestAutoscalingQuery(t *testing.T) {
-	for _, trigger := range one[*scaledObject](t, objects(t, valueSets(t)["identity"])).Spec.Triggers {
-		if trigger.Type == "prometheus" {
-			checkQuery(t, "KEDA", trigger.Metadata["query"])
-			return
+// series are what a worker shows: the labels of each, by name.
+func series(t *testing.T, address string) map[string][]map[string]string {
+	t.Helper()
+	answer, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := text.TextToMetricFamilies(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]map[string]string{}
+	for name, family := range families {
+		for _, metric := range family.Metric {
+			set := map[string]string{}
+			for _, label := range metric.Label {
+				set[label.GetName()] = label.GetValue()
+			}
+			if metric.Histogram != nil {
+				set["le"] = ""
+				all[name+"_bucket"] = append(all[name+"_bucket"], set)
+			} else {
+				all[name] = append(all[name], set)
+			}
 		}
 	}
-	t.Error("KEDA does not ask Prometheus")
+	return all
+}
+
+// checkSeries finds what each selector of each query asks for among the series of a
+// leader: names, labels and their values.
+func checkSeries(t *testing.T, there map[string][]map[string]string) {
+	t.Helper()
+	scraped := []string{"namespace", "job", "pod"} // Prometheus adds them
+	for _, q := range queries(t) {
+		expression := q.parse(t)
+		for _, s := range selectors(expression) {
+			fits := func(set map[string]string) bool {
+				for _, m := range s.LabelMatchers {
+					if m.Name != model.MetricNameLabel && !slices.Contains(scraped, m.Name) && !m.Matches(set[m.Name]) {
+						return false
+					}
+				}
+				return true
+			}
+			if !slices.ContainsFunc(there[s.Name], fits) {
+				t.Errorf("%s: a leader shows nothing that fits %s", q.where, s)
+			}
+		}
+		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+			sum, ok := node.(*parser.AggregateExpr)
+			if !ok {
+				return nil
+			}
+			for _, label := range sum.Grouping {
+				labelled := func(set map[string]string) bool { _, has := set[label]; return has }
+				name := selectors(sum)[0].Name
+				if !slices.Contains(scraped, label) && !slices.ContainsFunc(there[name], labelled) {
+					t.Errorf("%s: %s has no label %s", q.where, name, label)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func readDashboard(t *testing.T, all []runtime.Object) dashboard {
+	t.Helper()
+	var d dashboard
+	if err := json.Unmarshal([]byte(one[*corev1.ConfigMap](t, all).Data["bellwether.json"]), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }

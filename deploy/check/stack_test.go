@@ -89,17 +89,7 @@ func (s *stack) startNATS() {
 		nats.WaitForShutdown()
 	})
 	test := service.HealthCheck.Test
-	s.until("NATS is healthy", func() error {
-		answer, err := http.Get(s.there.Replace(test[len(test)-1]))
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return errors.New(answer.Status)
-		}
-		return nil
-	})
+	s.until("NATS is healthy", func() error { return get(s.there.Replace(test[len(test)-1])) })
 }
 
 // startAzurite runs the version that is tested elsewhere, which must be that of the
@@ -145,25 +135,46 @@ func (s *stack) startAzurite(data string, blob, queue int) {
 	s.until("Azurite is healthy", func() error { return run(test[1], test[2], probe) })
 }
 
-// scale starts workers, as 'docker compose up --scale worker=N' would.
-func (s *stack) scale(n int) []*exec.Cmd {
+// scale starts workers, as 'docker compose up --scale worker=N' would, each at a port
+// of its own, and waits until they are healthy, and ready as Kubernetes sees it.
+func (s *stack) scale(n int) (workers []*exec.Cmd, addresses []string) {
 	s.t.Helper()
 	service := s.project.Services["worker"]
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(service.Environment)) {
 		env = append(env, name+"="+s.there.Replace(*service.Environment[name]))
 	}
-	args := slices.DeleteFunc(splitFlags(service.Command), func(arg string) bool { return strings.HasPrefix(arg, "--listen") })
-	var workers []*exec.Cmd
-	for range n {
+	for _, port := range freePorts(s.t, n) {
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		args := slices.Clone(service.Command)
+		args[len(args)-1] = strings.Replace(args[len(args)-1], ":9464", address, 1)
 		workers = append(workers, s.start(program, args, env))
+		addresses = append(addresses, address)
 	}
 	s.until("the workers are healthy", func() error {
 		cmd := exec.Command(program, service.HealthCheck.Test[2:]...)
 		cmd.Env = env
 		return cmd.Run()
 	})
-	return workers
+	for _, address := range addresses {
+		for _, path := range []string{"/healthz", "/readyz"} {
+			s.until("a worker says so at "+path, func() error { return get("http://" + address + path) })
+		}
+	}
+	return workers, addresses
+}
+
+// get fails unless the answer is OK.
+func get(url string) error {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	return nil
 }
 
 // start runs a program until the test ends.
@@ -218,12 +229,12 @@ func (s *stack) command(args ...string) string {
 }
 
 // TestStack puts the fleet up on each storage, gives it a job from the host, takes
-// it down in order, and up again.
+// it down in order, and up again; and looks whether it shows what is asked for.
 func TestStack(t *testing.T) {
 	for _, storage := range []string{"azure", "jetstream"} {
 		t.Run(storage, func(t *testing.T) {
 			s := newStack(t, storage)
-			workers := s.scale(3)
+			workers, _ := s.scale(3)
 			job := []string{"primes", "-p", "limit=2e9"}
 			digest := regexp.MustCompile(`[0-9a-f]{64}`)
 			want := digest.FindString(s.command(append([]string{"run", "-o", "json"}, job...)...))
@@ -241,7 +252,16 @@ func TestStack(t *testing.T) {
 					t.Errorf("a worker that was asked to stop ended with %v", err)
 				}
 			}
-			s.scale(1)
+			_, leader := s.scale(1)
+			s.command("submit", "--wait", "primes", "-p", "limit=1e8")
+			var shown map[string][]map[string]string
+			s.until("the leader shows its figures", func() error {
+				if shown = series(t, leader[0]); len(shown["bellwether_jobs"]) == 0 {
+					return errors.New("it shows no jobs")
+				}
+				return nil
+			})
+			checkSeries(t, shown)
 			if !strings.Contains(s.command("history", "-o", "json"), `"epoch":1,`) {
 				t.Error("the history does not go back to before the fleet was taken down")
 			}
