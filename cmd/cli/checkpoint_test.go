@@ -1,0 +1,110 @@
+package cli_test
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
+)
+
+var recordCheckpoint = flag.Bool("record-checkpoint", false, "replace what an earlier version has left in storage")
+
+// oldCheckpoint is what version 1 of the formats had in storage of a job that was
+// half done: a file per key.
+const oldCheckpoint = "testdata/checkpoint.v1"
+
+var oldParams = []string{"n=4000", "width=10", "sleep=10ms"}
+
+// TestOldCheckpointIsResumed puts what an earlier version has left into storage.
+// This version goes on with it.
+func TestOldCheckpointIsResumed(t *testing.T) {
+	t.Parallel()
+	f := newTestFlock(t, onJetStream, 1)
+	driver := f.openStorage()
+	if *recordCheckpoint {
+		f.recordCheckpoint(driver)
+		return
+	}
+	f.scale(0) // the next leader's epoch is above that of the checkpoint, which is 1
+	id := ""
+	err := filepath.WalkDir(oldCheckpoint, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		value, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		kind := filepath.Base(filepath.Dir(path))
+		id = filepath.Base(path)
+		_, err = driver.Put(t.Context(), kind+"/"+id, value, store.Always)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before statusAnswer
+	f.do(&before, "status", id)
+	if before.State != "running" || before.Done == 0 || before.Done >= partitions {
+		t.Fatalf("the old checkpoint is of a job that is %s, with %d partitions done", before.State, before.Done)
+	}
+	f.add(2)
+	got := f.finish(id, oldParams...)
+	if got.Executed != got.Partitions {
+		t.Errorf("executed %d of %d partitions, %d of them before", got.Executed, got.Partitions, before.Done)
+	}
+	if len(got.Epochs) != 2 {
+		t.Errorf("epochs: got %v, want two", got.Epochs)
+	}
+}
+
+// openStorage opens the flock's storage beneath the store.
+func (f *testFlock) openStorage() *jetstream.Driver {
+	f.t.Helper()
+	nc, err := nats.Connect(f.url)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(nc.Close)
+	driver, err := jetstream.Open(f.t.Context(), nc, jetstream.Config{Cluster: f.cluster})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return driver
+}
+
+// recordCheckpoint stops a job half-way and keeps what is in storage of it.
+func (f *testFlock) recordCheckpoint(driver *jetstream.Driver) {
+	f.t.Helper()
+	var submitted struct {
+		ID string `json:"id"`
+	}
+	args := []string{"submit", "squares"}
+	for _, p := range oldParams {
+		args = append(args, "-p", p)
+	}
+	f.do(&submitted, args...)
+	f.awaitDone(submitted.ID, partitions/2)
+	f.scale(0)
+	if err := os.RemoveAll(oldCheckpoint); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, kind := range []string{"spec", "plan", "manifest", "active"} {
+		value, _, err := driver.Get(f.t.Context(), kind+"/"+submitted.ID)
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(oldCheckpoint, kind), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(oldCheckpoint, kind, submitted.ID), value, 0o644)
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
