@@ -107,14 +107,10 @@ func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args
 		return bench.FailoverReport{}, err
 	}
 	defer g.close()
-	traces, err := g.traces()
-	if err == nil {
-		err = g.startWorkers(flags.size, flags.slots, "--traces", traces)
-	}
-	if err != nil {
+	if err := g.startWorkers(flags.size, flags.slots, "--traces", g.traces); err != nil {
 		return bench.FailoverReport{}, err
 	}
-	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, traces, flags.size
+	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, g.traces, flags.size
 	return bench.Failover(ctx, cfg)
 }
 

@@ -18,6 +18,7 @@ import (
 type benchGround struct {
 	*ground
 	dir     string
+	traces  string // a folder for workers that leave some
 	cluster *cluster
 	workers *flock.Flock
 	log     *slog.Logger
@@ -40,17 +41,38 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the benchmark: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	traces := filepath.Join(dir, "traces")
+	if err := os.Mkdir(traces, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for traces: %w", err)
+	}
 	base, err := a.startGround(ctx, place{cluster: defaultCluster, storage: at.storage}, dir, 0, at.storage == storageAzure, log)
 	if err != nil {
-		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g = &benchGround{ground: base, dir: dir, log: log, args: b.log.args(), output: a.Err}
+	g = &benchGround{ground: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
 	if b.log.level == "error" {
 		g.output = io.Discard // processes that are killed complain
 	}
 	a.nats, a.at = natsFlags{url: base.nats.URL(), local: true}, base.at
 	if g.cluster, err = a.open(ctx); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// startBenchFlock starts workers of some slots each, and what they need.
+func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (*benchGround, error) {
+	g, err := a.startBench(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.startWorkers(n, slots); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -91,15 +113,6 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 		return nil, err
 	}
 	return func() { leader.Stop(farewell, nil) }, nil
-}
-
-// traces makes a folder for workers to leave traces in.
-func (g *benchGround) traces() (string, error) {
-	dir := filepath.Join(g.dir, "traces")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a folder for traces: %w", err)
-	}
-	return dir, nil
 }
 
 // close ends all of it and leaves nothing behind.

@@ -41,14 +41,11 @@ seconds are those of each process; with storage on NATS they are within NATS'.`,
 			}
 			_, err := measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.OverheadReport, err error) {
 				tell("starting the workers", 0, 0)
-				g, err := a.startBench(ctx, &b)
+				g, err := a.startBenchFlock(ctx, &b, workers, 1)
 				if err != nil {
 					return r, err
 				}
 				defer g.close()
-				if err := g.startWorkers(workers, 1); err != nil {
-					return r, err
-				}
 				cfg := bench.OverheadConfig{
 					Cluster: g.cluster.measured(), Flock: g.workers, Workers: workers,
 					Partitions: partitions.list, Work: work, Rounds: rounds, Progress: tell,

@@ -43,14 +43,11 @@ jobs, of which some number is kept under way: submitted, run and durably finishe
 			}
 			_, err := measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ThroughputReport, err error) {
 				tell("starting the workers", 0, 0)
-				g, err := a.startBench(ctx, &b)
+				g, err := a.startBenchFlock(ctx, &b, workers, 1)
 				if err != nil {
 					return r, err
 				}
 				defer g.close()
-				if err := g.startWorkers(workers, 1); err != nil {
-					return r, err
-				}
 				cfg.Cluster, cfg.Progress = g.cluster.measured(), tell
 				return bench.Throughput(ctx, cfg)
 			})
