@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	processes.Main(Roles())
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+	goleak.VerifyTestMain(m)
 }
 
 // check kills leaders of one system and looks whether the times make sense.
