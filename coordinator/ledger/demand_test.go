@@ -1,0 +1,57 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+func TestDemand(t *testing.T) {
+	l, err := New(Config{Epoch: 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(what string, workers int) {
+		t.Helper()
+		if got := l.Demand(time.Minute); got != workers {
+			t.Errorf("%s: %d workers are desired, want %d", what, got, workers)
+		}
+	}
+	want("without a job", 0)
+
+	add := func(id string, partitions uint64, nodes ...jobs.Node) *job {
+		spec := store.Spec{ID: id, Job: "kind", Version: "1", MaxAttempts: 1}
+		e := JobAdded{Spec: spec, Partitions: partitions}
+		for i, n := range nodes {
+			e.Nodes = append(e.Nodes, Finished{n, Ref(i + 1)})
+		}
+		l.Step(0, e)
+		return l.byID[id]
+	}
+	a := add("a", 6000)
+	want("a job of unknown speed", 1)
+	a.pace.add(10, 1) // 10 a second: 600 slot-seconds
+	want("a job of 10 slot-minutes", 10)
+
+	for _, id := range []string{"w1", "w2"} {
+		hello := &wire.Hello{Slots: 4}
+		l.Step(0, Reported{Report: wire.Report{Epoch: 1, Worker: id, Sequence: 1, Hello: hello}})
+	}
+	want("the same with 4 slots per worker", 3)
+
+	b := add("b", 1200)
+	b.pace.add(1, 1) // 20 slot-minutes
+	want("another job besides", 8)
+	l.Step(0, JobEnded{Job: "a"})
+	want("the other alone", 5)
+	l.Step(0, JobEnded{Job: "b"})
+	c := add("c", 1024, jobs.Node{Level: 9, Index: 0}, jobs.Node{Level: 8, Index: 2}, jobs.Node{Level: 7, Index: 6}, jobs.Node{Level: 6, Index: 14}, jobs.Node{Level: 5, Index: 30}, jobs.Node{Level: 4, Index: 62}, jobs.Node{Level: 3, Index: 126})
+	c.pace.add(1, 60) // 1,024 slot-minutes, of which 8 are left
+	want("8 partitions left", 2)
+	c.pace = pace{1, 1e9}
+	l.cfg.MaxWorkers = 1
+	want("more than the leader takes", 1)
+}
