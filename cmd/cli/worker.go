@@ -285,7 +285,7 @@ func patiently[T any](ctx context.Context, log *slog.Logger, what string, open f
 			return opened, nil
 		case ctx.Err() != nil:
 			return nil, nil
-		case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+		case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, election.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 			return nil, err
 		}
 		if text := err.Error(); text != last {

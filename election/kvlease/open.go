@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +29,8 @@ type Config struct {
 }
 
 // Open returns the lease, and creates its bucket where it is missing. Several
-// processes may do so at once.
+// processes may do so at once. It fails with election.ErrUnavailable where it is
+// worth trying again.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, error) {
 	if cfg.Key == "" {
 		cfg.Key = "leader"
@@ -43,6 +45,9 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, erro
 		return nil, fmt.Errorf("open lease: Duration %v and CallTimeout %v: want more than 0", cfg.Duration, cfg.CallTimeout)
 	}
 	bucket, err := openBucket(ctx, js, cfg)
+	if isPassing(err) {
+		err = unavailable(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open lease in bucket %s: %w", cfg.Bucket, err)
 	}
@@ -73,4 +78,12 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 		return nil, fmt.Errorf("it forgets values after %v, and with them the epoch: it must keep them for ever", ttl)
 	}
 	return bucket, nil
+}
+
+// isPassing reports whether an error may soon be over. Of several servers, not all
+// know at once of a bucket that was just created.
+func isPassing(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.As(err, &api) && api.Code >= http.StatusInternalServerError
 }
