@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +28,20 @@ func newResults() results {
 	return results{
 		Began:   time.Now().UTC().Truncate(time.Second),
 		Machine: machine(),
-		Command: strings.Join(append([]string{"peers"}, os.Args[1:]...), " "),
+		Command: commandLine(),
 	}
+}
+
+// commandLine is this program's, as one would type it.
+func commandLine() string {
+	line := "peers"
+	for _, arg := range os.Args[1:] {
+		if strings.ContainsAny(arg, " ,;'\"$*") {
+			arg = strconv.Quote(arg)
+		}
+		line += " " + arg
+	}
+	return line
 }
 
 // machine describes this machine as far as it says what it is.
