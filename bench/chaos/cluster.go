@@ -253,7 +253,7 @@ func (c *cluster) members() []*machine {
 // leading is the machine whose process leads, or nil.
 func (c *cluster) leading() *machine {
 	var leader struct{ PID int }
-	if c.ask(&leader, "leader", "--timeout", "1s") != nil {
+	if c.ask(&leader, "leader") != nil {
 		return nil
 	}
 	for _, m := range c.members() {

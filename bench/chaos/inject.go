@@ -28,16 +28,15 @@ func kill(_ *cluster, m *machine) func() {
 }
 
 func killAll(c *cluster, _ *machine) func() {
-	members := c.members()
-	for _, m := range members {
-		m.tell(syscall.SIGKILL)
+	var ends []func()
+	for _, m := range c.members() {
+		if end := kill(c, m); end != nil {
+			ends = append(ends, end)
+		}
 	}
 	return func() {
-		for _, m := range members {
-			if l := m.running(); l != nil {
-				<-l.Ended()
-			}
-			m.start()
+		for _, end := range ends {
+			end()
 		}
 	}
 }
@@ -94,6 +93,9 @@ func stopNATS(c *cluster, _ *machine) func() {
 
 func freezeNATS(c *cluster, _ *machine) func() {
 	p := c.nats.running()
+	if p == nil {
+		return nil
+	}
 	p.Signal(syscall.SIGSTOP)
 	return func() { p.Signal(syscall.SIGCONT) }
 }

@@ -29,10 +29,11 @@ type machine struct {
 	flock   *flock.Flock
 	log     *os.File
 	book    *book
+	hurry   <-chan struct{} // closed where nobody waits for an end in order
 
 	watches sync.WaitGroup
 	mu      sync.Mutex
-	process *life // nil: none runs
+	process *life // the last; nil: none was started
 	closed  bool  // none is to run any more
 }
 
@@ -55,7 +56,7 @@ const (
 
 // newMachine makes a machine whose process is not started.
 func (c *cluster) newMachine(number int) (m *machine, err error) {
-	m = &machine{number: number, book: c.book}
+	m = &machine{number: number, book: c.book, hurry: c.ctx.Done()}
 	defer func() {
 		if err != nil {
 			m.close()
@@ -132,7 +133,7 @@ func (m *machine) storageLinks() []*faults.Link {
 func (m *machine) start() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.process != nil || m.closed {
+	if m.alive() != nil || m.closed {
 		return
 	}
 	var (
@@ -154,7 +155,6 @@ func (m *machine) start() {
 func (m *machine) watch(l *life) {
 	<-l.Ended()
 	m.mu.Lock()
-	m.process = nil
 	told, closed := l.told, m.closed
 	m.mu.Unlock()
 	err := l.Err()
@@ -193,16 +193,29 @@ func (l *life) unprepared() bool {
 func (m *machine) running() *life {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.process
+	return m.alive()
+}
+
+// alive is running for those that hold the lock.
+func (m *machine) alive() *life {
+	if m.process == nil {
+		return nil
+	}
+	select {
+	case <-m.process.Ended():
+		return nil
+	default:
+		return m.process
+	}
 }
 
 // tell sends the running process a signal that ends it, and returns the process; nil
-// if there is none.
+// if there is none, or if it was told before and is to end in order.
 func (m *machine) tell(s syscall.Signal) *life {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.process
-	if l == nil || l.told != 0 {
+	l := m.alive()
+	if l == nil || l.told != 0 && s != syscall.SIGKILL {
 		return nil
 	}
 	l.told = s
@@ -217,9 +230,10 @@ func (m *machine) awaitEnd(l *life) {
 	select {
 	case <-l.Ended():
 		return
+	case <-m.hurry:
 	case <-time.After(endsWithin):
+		m.book.complain("%v: process %d did not end within %v of SIGTERM", m, l.PID(), endsWithin)
 	}
-	m.book.complain("%v: process %d did not end within %v of SIGTERM", m, l.PID(), endsWithin)
 	m.mu.Lock()
 	l.told = syscall.SIGKILL
 	m.mu.Unlock()
@@ -231,7 +245,7 @@ func (m *machine) awaitEnd(l *life) {
 func (m *machine) retire(s syscall.Signal) {
 	m.mu.Lock()
 	m.closed = true
-	l := m.process
+	l := m.alive()
 	m.mu.Unlock()
 	if l != nil {
 		m.tell(s)
@@ -242,6 +256,9 @@ func (m *machine) retire(s syscall.Signal) {
 
 // close closes what the machine has, once its process has ended.
 func (m *machine) close() {
+	if m.flock != nil {
+		m.flock.Stop(endsWithin, nil)
+	}
 	for _, l := range []*faults.Link{m.nats, m.blobs, m.queues} {
 		if l != nil {
 			_ = l.Close() // a listener is closed whatever it says

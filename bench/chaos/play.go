@@ -34,10 +34,13 @@ func (c *cluster) play(duration time.Duration) {
 		happening.Go(func() { c.happen(e, f) })
 	}
 	happening.Wait()
+	for _, m := range c.members() {
+		m.start()
+	}
 	c.pause(time.Until(calm))
 	c.book.note("no more faults")
 	buying.Wait()
-	c.book.note("all jobs have ended")
+	c.book.note("all customers have gone")
 }
 
 // happen begins a fault and ends it when its time is over. It is left out where

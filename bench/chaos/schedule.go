@@ -12,8 +12,8 @@ const (
 	fewest, most = 3, 6 // machines, those included whose process is down
 	initially    = 4
 
-	// pause is the mean time from one fault to the next. Most last longer than that.
-	pause = 1200 * time.Millisecond
+	// gap is the mean time from one fault to the next. Most last longer than that.
+	gap = 1200 * time.Millisecond
 )
 
 // event is one fault of a schedule.
@@ -33,7 +33,7 @@ func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 		members = machines(initially)
 		joined  = initially
 		events  []event
-		at      = drawn(chance, 0, pause)
+		at      = drawn(chance, 0, gap)
 	)
 	for {
 		for _, i := range chance.Perm(len(faults)) {
@@ -42,7 +42,7 @@ func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 			if at >= duration {
 				return events
 			}
-			at += drawn(chance, pause/4, 2*pause-pause/4)
+			at += drawn(chance, gap/4, 2*gap-gap/4)
 			if e.at+e.lasts > duration {
 				continue
 			}
