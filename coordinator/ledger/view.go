@@ -30,6 +30,12 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 	return list
 }
 
+// Knows reports whether a worker is here and has the definition of a kind.
+func (l *Ledger) Knows(worker string, kind wire.JobKind) bool {
+	w := l.worker(worker)
+	return w != nil && slices.Contains(w.hello.Knows, kind)
+}
+
 // Jobs describes the active jobs for a person, in the order in which they are
 // served.
 func (l *Ledger) Jobs() []wire.JobProgress {
@@ -51,7 +57,7 @@ func (l *Ledger) progress(j *job) wire.JobProgress {
 	}
 	p.Workers = len(holders)
 	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knows(j) }) {
-		p.Trouble = fmt.Sprintf("no worker knows %s version %s", j.spec.Job, j.spec.Version)
+		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start some of a program that does", j.spec.Job, j.spec.Version)
 	}
 	return p
 }

@@ -66,7 +66,7 @@ func (r *Reign) withdrawn(id string, err error) {
 			r.accept(id, r.newPending(id, &pending{submission: p.submission}))
 		}
 	}
-	if err == nil && r.parked[id] != "" {
+	if _, parked := r.parked[id]; err == nil && parked {
 		delete(r.parked, id)
 		r.step(ledger.JobEnded{Job: id})
 	}

@@ -55,6 +55,7 @@ type hand struct {
 	stage  *stage
 	id     string
 	leader *leader
+	knows  []wire.JobKind
 
 	sequence uint64
 	unheard  *wire.Report // that there is no receipt for
@@ -68,7 +69,7 @@ type hand struct {
 
 func (s *stage) hire(id string) *hand {
 	h := &hand{
-		stage: s, id: id, openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
+		stage: s, id: id, knows: []wire.JobKind{{Name: "letters", Version: "1"}}, openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
 		ended: map[string]bool{}, ran: map[string]int{},
 	}
 	s.hands = append(s.hands, h)
@@ -85,7 +86,7 @@ func (h *hand) report() {
 		h.sequence++
 		r := wire.Report{Epoch: h.leader.epoch, Worker: h.id, Sequence: h.sequence, Spans: slices.Clone(h.held)}
 		if h.sequence == 1 {
-			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: []wire.JobKind{{Name: "letters", Version: "1"}}}
+			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: h.knows}
 		}
 		for _, id := range slices.Sorted(maps.Keys(h.items)) {
 			if items := h.items[id]; !h.ended[id] {

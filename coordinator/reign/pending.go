@@ -30,6 +30,7 @@ func (r *Reign) newPending(id string, p *pending) *pending {
 // received: a submission was taken from the queue, and room for its job.
 func (r *Reign) received(s *store.Submission) {
 	j, p := r.jobs[s.ID], r.pending[s.ID]
+	_, parked := r.parked[s.ID]
 	switch {
 	case j != nil: // it was delivered again
 		j.submission = s
@@ -39,7 +40,7 @@ func (r *Reign) received(s *store.Submission) {
 			r.active.leave()
 		}
 		p.submission = s
-	case r.parked[s.ID] != "":
+	case parked:
 		r.active.leave() // it comes again, maybe to a leader who can do it
 	default:
 		r.accept(s.ID, r.newPending(s.ID, &pending{submission: s}))

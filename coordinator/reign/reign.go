@@ -26,7 +26,7 @@ type Reign struct {
 	early    early          // what came before
 	jobs     map[string]*activeJob
 	pending  map[string]*pending
-	parked   map[string]string // jobs that cannot be worked on in this term, and why
+	parked   map[string]parkedJob
 	partials map[ledger.Ref]partial
 	lastRef  ledger.Ref
 
@@ -55,7 +55,7 @@ func New(ctx context.Context, cfg Config, term Term, world World, link Link) (*R
 		log:       cfg.Logger.With("epoch", term.Epoch),
 		jobs:      map[string]*activeJob{},
 		pending:   map[string]*pending{},
-		parked:    map[string]string{},
+		parked:    map[string]parkedJob{},
 		partials:  map[ledger.Ref]partial{},
 		active:    room{most: cfg.MaxActive},
 		merging:   room{most: cfg.MaxMerging},
@@ -94,6 +94,7 @@ func (r *Reign) Tick() {
 	if r.since(r.beaconed) >= r.cfg.BeaconEvery {
 		r.sendBeacon()
 		r.observeFigures()
+		r.yield()
 	}
 	r.step(ledger.Tick{})
 	r.extend()
@@ -117,20 +118,6 @@ func (r *Reign) Left() (successor string, left bool) {
 		return "", false
 	}
 	return r.successor(), true
-}
-
-// successor chooses the worker that should lead next: one that speaks, and will
-// stay.
-func (r *Reign) successor() string {
-	if r.ledger == nil {
-		return ""
-	}
-	for _, w := range r.ledger.Workers() {
-		if w.ID != r.cfg.Worker && (w.State == "idle" || w.State == "busy") {
-			return w.ID
-		}
-	}
-	return ""
 }
 
 // step feeds the ledger and performs what it answers.

@@ -93,8 +93,8 @@ type readied struct {
 	id     string
 	active *activeJob
 	plan   jobs.Plan
-	ended  bool   // there is nothing to do for it
-	parked string // why it must wait
+	ended  bool // there is nothing to do for it
+	parked parkedJob
 }
 
 // ready makes a job this leader's. It is called from tasks. It plans the job if no leader has, and
@@ -154,16 +154,16 @@ func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {
 
 // park sets a job aside that this leader does not know. Another may.
 func (r *Reign) park(spec store.Spec) readied {
-	why := fmt.Sprintf("the leader %s does not know %s version %s", r.cfg.Worker, spec.Job, spec.Version)
+	why := fmt.Sprintf("the leader %s does not know %s version %s: start workers of a program that does", r.cfg.Worker, spec.Job, spec.Version)
 	r.log.Warn("Job waits", "job", spec.ID, "reason", why)
-	return readied{id: spec.ID, parked: why}
+	return readied{id: spec.ID, parked: parkedJob{wire.JobKind{Name: spec.Job, Version: spec.Version}, why}}
 }
 
 // setAside parks a job of which something is damaged, so that it keeps nobody
 // from leading the others.
 func (r *Reign) setAside(id string, err error) readied {
 	r.log.Error("Active job cannot be read, it is left alone", "job", id, "error", err)
-	return readied{id: id, parked: err.Error()}
+	return readied{id: id, parked: parkedJob{why: err.Error()}}
 }
 
 // fence writes this leader's epoch into the job's manifest, and so learns its
@@ -219,7 +219,7 @@ const inReceipt = 8 << 10
 // takeOn tells the ledger of a readied job.
 func (r *Reign) takeOn(ready readied) {
 	switch {
-	case ready.parked != "":
+	case ready.parked.why != "":
 		r.parked[ready.id] = ready.parked
 		r.step(ledger.JobParked{Job: ready.id})
 		return

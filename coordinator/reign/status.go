@@ -29,8 +29,8 @@ func (r *Reign) Jobs(query wire.JobQuery) wire.Jobs {
 		answer.Workers = len(r.ledger.Workers())
 		answer.Jobs = r.ledger.Jobs()
 	}
-	for id, why := range r.parked {
-		answer.Jobs = append(answer.Jobs, wire.JobProgress{Job: id, State: string(store.Queued), Trouble: why})
+	for id, p := range r.parked {
+		answer.Jobs = append(answer.Jobs, wire.JobProgress{Job: id, State: string(store.Queued), Trouble: p.why})
 	}
 	answer.Jobs = slices.DeleteFunc(answer.Jobs, func(p wire.JobProgress) bool {
 		return query.Job != "" && p.Job != query.Job
