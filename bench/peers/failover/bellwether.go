@@ -20,7 +20,7 @@ import (
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
-		Settings: "default",
+		Settings: "default: lease of 15 s, the followers' pings about 40 a second together",
 		Period:   3 * time.Second,
 		azurite:  storage == onAzurite,
 		Versions: func(ctx context.Context, p Place) (string, error) {
