@@ -297,20 +297,14 @@ func (f *failover) count(ctx context.Context, report *FailoverReport) error {
 			return err
 		}
 	}
-	for i, o := range f.outages {
-		completed := f.samples.between
-		if f.Flock != nil {
-			completed = countOf(executions)
-		}
-		report.Failovers = append(report.Failovers, newOutage(o, completed, f.Watch, f.steady()))
-		if f.Flock != nil {
-			until := o.at.Add(f.Watch + f.steady())
-			if i+1 < len(f.outages) {
-				until = f.outages[i+1].at
-			}
-			report.Failovers[i].countAgain(executions, o, until, f.slots)
-		}
+	completed := f.samples.between
+	if f.Flock != nil {
+		completed = countOf(executions)
 	}
+	for _, o := range f.outages {
+		report.Failovers = append(report.Failovers, newOutage(o, completed, f.Watch, f.steady()))
+	}
+	countAgain(report.Failovers, f.outages, executions, f.Watch+f.steady(), f.slots)
 	report.summarize()
 	return nil
 }

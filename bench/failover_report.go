@@ -77,7 +77,7 @@ func (r FailoverReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "STEP\tMEDIAN\tP95\tWORST\n")
 	for _, s := range steps {
 		v := r.Steps[s.name]
-		fmt.Fprintf(w, "%s\t%.1f ms\t%.1f ms\t%.1f ms\n", s.is, v.Median, v.P95, v.Worst)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.is, stepTook(v.Median), stepTook(v.P95), stepTook(v.Worst))
 	}
 	fmt.Fprintf(w, "\nTHROUGHPUT, AS A SHARE OF THE SURVIVORS'\tMEDIAN\tP95\tWORST\n")
 	for _, s := range shares {
@@ -93,4 +93,12 @@ func (r FailoverReport) Table(w io.Writer) {
 	if r.Same != nil {
 		fmt.Fprintf(w, "bytes\t%s\n", map[bool]string{true: "the same as in one process", false: "DIFFER from those of one process"}[*r.Same])
 	}
+}
+
+// stepTook writes how long a step took. One of no time did not take place.
+func stepTook(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms", ms)
 }

@@ -1,6 +1,9 @@
 package bench
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// window is the width of the windows that throughput is told in, and fine that of
@@ -89,25 +92,45 @@ func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
-// countAgain counts what was executed more than once between an outage and until.
-func (r *Outage) countAgain(executions []execution, o outage, until time.Time, slots int) {
-	first := make(map[uint64]int, len(executions)) // by partition, the process
-	for _, e := range executions {
-		if !e.at.Before(until) {
-			break
-		}
-		pid, again := first[e.partition]
-		switch {
-		case !again:
-			first[e.partition] = e.pid
-		case e.at.Before(o.at):
-		case pid == o.victim || e.pid == o.victim:
-			r.Again++
-		default:
-			r.Repeated++
+// countAgain counts what was executed more than once. What the process that was hit
+// had a part in counts for its outage, whenever that came out; the rest counts for the
+// outage before it, until it was over: at a job's end workers that are idle run what
+// others are slow with.
+func countAgain(reports []Outage, outages []outage, executions []execution, over time.Duration, slots int) {
+	hit := make(map[int]int) // by process, the outage
+	for i, o := range outages {
+		if o.victim != 0 {
+			hit[o.victim] = i
 		}
 	}
-	if before := len(between(executions, o.at.Add(-steadyBefore), o.at)); before > 0 {
-		r.Lost = float64(r.Again+r.Repeated) * float64(slots) * steadyBefore.Seconds() / float64(before)
+	first := make(map[uint64]int, len(executions)) // by partition, the process
+	for _, e := range executions {
+		pid, again := first[e.partition]
+		if !again {
+			first[e.partition] = e.pid
+			continue
+		}
+		i, own := hit[pid]
+		if !own {
+			i, own = hit[e.pid]
+		}
+		if own && !e.at.Before(outages[i].at) {
+			reports[i].Again++
+			continue
+		}
+		for i, o := range slices.Backward(outages) {
+			if !e.at.Before(o.at) {
+				if e.at.Before(o.at.Add(over)) {
+					reports[i].Repeated++
+				}
+				break
+			}
+		}
+	}
+	for i, o := range outages {
+		if before := len(between(executions, o.at.Add(-steadyBefore), o.at)); before > 0 {
+			each := float64(slots) * steadyBefore.Seconds() / float64(before)
+			reports[i].Lost = float64(reports[i].Again+reports[i].Repeated) * each
+		}
 	}
 }

@@ -76,15 +76,29 @@ func TestCountAgain(t *testing.T) {
 		run(0, 1, 9.2), run(1, 2, 9.4), run(2, 1, 9.6), run(3, 2, 9.8), // four in the second before
 		run(2, 2, 10.5), // the dead process had it
 		run(3, 3, 10.6), // another had it
-		run(1, 3, 12.5), // after the next outage
+		run(1, 3, 13.5), // after the next outage, the process had died in that
+		run(0, 3, 13.6), // the first one's, late
+		run(3, 4, 13.7), // another's
+		run(3, 4, 19),   // at the job's end
 	}
-	var got Outage
-	got.countAgain(executions, outage{at: at(10), victim: 1}, at(12), 2)
-	if got.Again != 1 || got.Repeated != 1 {
-		t.Errorf("got %d of the victim's and %d others executed again, want 1 and 1", got.Again, got.Repeated)
+	got := make([]Outage, 2)
+	countAgain(got, []outage{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
+	for i, want := range []struct{ again, repeated uint64 }{{2, 1}, {3, 0}} {
+		if got[i].Again != want.again || got[i].Repeated != want.repeated {
+			t.Errorf("outage %d: got %d of the victim's and %d others executed again, want %d and %d", i, got[i].Again, got[i].Repeated, want.again, want.repeated)
+		}
 	}
-	if want := 2 * 2 / 4.0; got.Lost != want { // two partitions of half a second each
-		t.Errorf("lost: got %v worker-seconds, want %v", got.Lost, want)
+	if want := 3 * 2 / 4.0; got[0].Lost != want { // three partitions of half a second each
+		t.Errorf("lost: got %v worker-seconds, want %v", got[0].Lost, want)
+	}
+}
+
+func TestCountWhatNoVictimHad(t *testing.T) {
+	executions := []execution{{7, 3, at(10)}, {8, 3, at(10.1)}, {7, 4, at(10.2)}, {8, 4, at(13)}, {7, 5, at(9)}}
+	got := make([]Outage, 1)
+	countAgain(got, []outage{{at: at(10)}}, executions, 2*time.Second, 1)
+	if got[0].Again != 0 || got[0].Repeated != 1 {
+		t.Errorf("got %d and %d, want none of a victim's and 1 other", got[0].Again, got[0].Repeated)
 	}
 }
 
