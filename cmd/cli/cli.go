@@ -16,7 +16,8 @@ import (
 )
 
 // Main runs the command line that the process was called with, knowing these
-// jobs, and exits.
+// jobs, and exits. Of a job in several versions it submits and runs the first;
+// workers know all of them.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -42,7 +43,7 @@ const defaultName = "bellwether"
 // contain.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
-	slices.SortFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
+	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"bellwether": func() {
 			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
 		},
+		"bellwether-next": func() { cli.Main(jobs.MustNew(squares), nextSquares) },
 	})
 }
 
