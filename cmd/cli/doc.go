@@ -16,7 +16,7 @@
 //	leader
 //	history, requeue    storage
 //	worker              everything: election, worker and, where elected, coordinator
-//	dev, demo           a NATS server in this process and worker processes
+//	dev, demo, bench    a NATS server in this process and worker processes
 //
 // # Exit status
 //
