@@ -39,11 +39,7 @@ func serveVitals(address string, v *vitals, log *slog.Logger) (*vitalsServer, er
 	// it anew would mend nothing. One whose loops stand still is beyond help.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		stuck := v.stuck(r.Context())
-		reasons := v.troubles()
-		for _, err := range stuck {
-			reasons = append(reasons, err.Error())
-		}
-		answerHealth(w, v, len(stuck) == 0, reasons)
+		answerHealth(w, v, len(stuck) == 0, append(stuck, v.troubles()...))
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := v.troubles()

@@ -55,6 +55,7 @@ func (m member) run(ctx context.Context) error {
 	m.vitals.work(w)
 	group.Go(func() error {
 		defer leave()
+		defer m.vitals.leave()
 		return w.Run(soft)
 	})
 	group.Go(func() error { return m.takePart(drained) })

@@ -40,9 +40,9 @@ const whileLeading = " Counted by leaders, so the sum over all workers is the cl
 // Buckets, in seconds.
 var (
 	// Reports and merges take a millisecond or so, and at worst a few seconds.
-	shortTimes = prometheus.ExponentialBucketsRange(0.0005, 30, 17)
+	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
 	// Checkpoints wait for storage, and takeovers for a lease of up to a minute.
-	longTimes = prometheus.ExponentialBucketsRange(0.001, 120, 18)
+	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
 func newMetrics(v *vitals, b build) *metrics {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ type vitals struct {
 	metrics *metrics
 
 	worker atomic.Pointer[worker.Worker] // nil until storage is open
+	left   atomic.Bool                   // the worker has ended, and the process is about to
 	epoch  atomic.Uint64                 // that this process leads, or 0
 	turned chan struct{}                 // offered at each turn of the leader's loop
 }
@@ -33,6 +33,9 @@ func newVitals(idle worker.Status, nc *nats.Conn, b build) *vitals {
 
 // work says which worker there is from now on.
 func (v *vitals) work(w *worker.Worker) { v.worker.Store(w) }
+
+// leave says that the worker has ended, in order or not.
+func (v *vitals) leave() { v.left.Store(true) }
 
 // lead says that this process leads, until what it returns is called.
 func (v *vitals) lead(t *election.Term) (end func()) {
@@ -68,13 +71,13 @@ const turnsWithin = 2 * time.Second
 
 // stuck says what of the process stands still: a worker's loop, or a leader's. It
 // asks for a turn of each and so takes a moment.
-func (v *vitals) stuck(ctx context.Context) []error {
+func (v *vitals) stuck(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnsWithin)
 	defer cancel()
-	var errs []error
-	if w := v.worker.Load(); w != nil {
+	stuck := []string{}
+	if w := v.worker.Load(); w != nil && !v.left.Load() {
 		if err := w.Turns(ctx); err != nil {
-			errs = append(errs, err)
+			stuck = append(stuck, err.Error())
 		}
 	}
 	if epoch := v.epoch.Load(); epoch > 0 {
@@ -82,11 +85,11 @@ func (v *vitals) stuck(ctx context.Context) []error {
 		case <-v.turned:
 		case <-ctx.Done():
 			if v.epoch.Load() == epoch { // or it has ended meanwhile, as it should
-				errs = append(errs, errors.New("the leader's loop stands still"))
+				stuck = append(stuck, "the leader's loop stands still")
 			}
 		}
 	}
-	return errs
+	return stuck
 }
 
 // troubles says what keeps the process from being of use.

@@ -54,7 +54,8 @@
 //   - over: the final manifest is durable. Once no partial is on its way to a blob,
 //     all of them are removed, then the index entry, then the submission: whoever
 //     dies in between leaves what brings the next leader back.
-//   - parked: left for the next leader.
+//   - parked: left for the next leader. One that knows its kind, and those of all
+//     active jobs, is given way to: see succession.go.
 //
 // # What can fail, step by step
 //
