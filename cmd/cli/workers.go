@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -32,6 +33,9 @@ func (a *app) workersCommand() *cobra.Command {
 						leads = "leads"
 					}
 					row(w, k.ID, k.Host, k.PID, k.Slots, leads, k.State, duration(time.Since(k.Since).Round(time.Second)))
+				}
+				if answer.More > 0 {
+					row(w, fmt.Sprintf("and %d more", answer.More))
 				}
 			})
 		}),

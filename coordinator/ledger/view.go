@@ -9,6 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
+// Size is how many workers there are.
+func (l *Ledger) Size() int { return len(l.workers) }
+
 // Workers describes the workers for a person, in order of their IDs.
 func (l *Ledger) Workers() []wire.WorkerInfo {
 	list := make([]wire.WorkerInfo, 0, len(l.workers))

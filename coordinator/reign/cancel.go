@@ -9,21 +9,40 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
+// Whoever may submit may ask for cancellations, of jobs that there are and of
+// others. What is beyond these bounds is not answered, and asked again.
+const (
+	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
+	maxWaiting     = 100 // who waits for the end of one job
+)
+
 // Cancel cancels a job. The answer comes once that is durable, so an old leader
 // cannot give it.
 func (r *Reign) Cancel(job string, answer func(error)) {
+	if !store.ValidID(job) {
+		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))
+		return
+	}
 	if r.ledger == nil {
 		r.early.keepCancel(cancelling{job, answer}) // the job may be one that is being resumed
 		return
 	}
 	if j := r.jobs[job]; j != nil {
+		if len(j.waiting) >= maxWaiting {
+			return
+		}
 		j.waiting = append(j.waiting, answer)
 		r.step(ledger.JobCancelled{Job: job})
 		return
 	}
 	p := r.pending[job]
-	if p == nil {
+	switch {
+	case p == nil && r.withdrawing >= maxWithdrawing:
+		return
+	case p == nil:
 		r.withdraw(job, []func(error){answer})
+		return
+	case len(p.waiting) >= maxWaiting:
 		return
 	}
 	p.waiting = append(p.waiting, answer)
@@ -35,6 +54,7 @@ func (r *Reign) Cancel(job string, answer func(error)) {
 
 // withdraw cancels a job that is neither active nor being begun.
 func (r *Reign) withdraw(id string, waiting []func(error)) {
+	r.withdrawing++
 	r.newPending(id, &pending{withdrawn: true, waiting: waiting})
 	r.writeCancelled(id, true)
 }
@@ -60,6 +80,7 @@ func (r *Reign) withdrawn(id string, err error) {
 	waiting := p.waiting
 	p.waiting = nil
 	if p.withdrawn {
+		r.withdrawing--
 		p.cancel()
 		delete(r.pending, id)
 		if p.submission != nil {

@@ -22,13 +22,14 @@ type Reign struct {
 	link  Link
 	log   *slog.Logger
 
-	ledger   *ledger.Ledger // nil until the active jobs are loaded
-	early    early          // what came before
-	jobs     map[string]*activeJob
-	pending  map[string]*pending
-	parked   map[string]parkedJob
-	partials map[ledger.Ref]partial
-	lastRef  ledger.Ref
+	ledger      *ledger.Ledger // nil until the active jobs are loaded
+	early       early          // what came before
+	jobs        map[string]*activeJob
+	pending     map[string]*pending
+	withdrawing int // jobs that are pending because they are withdrawn
+	parked      map[string]parkedJob
+	partials    map[ledger.Ref]partial
+	lastRef     ledger.Ref
 
 	active    room // for jobs that are worked on or were taken from the queue
 	merging   room // for the jobs' own code
@@ -175,7 +176,7 @@ func (r *Reign) sendBeacon() {
 	r.beaconed = r.world.Now()
 	workers := 0
 	if r.ledger != nil {
-		workers = len(r.ledger.Workers())
+		workers = r.ledger.Size()
 	}
 	r.link.Beacon(wire.Beacon{
 		Epoch: r.term.Epoch, Worker: r.cfg.Worker, LeaseID: r.term.LeaseID, Workers: workers, Next: r.cfg.BeaconEvery,

@@ -216,11 +216,17 @@ func (r *Reign) readManifest(id string) (manifest store.Manifest, version store.
 // read more from the store.
 const inReceipt = 8 << 10
 
+// maxParked bounds what is remembered of jobs that cannot be worked on. Others are
+// looked at again whenever their submission comes back.
+const maxParked = 10_000
+
 // takeOn tells the ledger of a readied job.
 func (r *Reign) takeOn(ready readied) {
 	switch {
 	case ready.parked.why != "":
-		r.parked[ready.id] = ready.parked
+		if len(r.parked) < maxParked {
+			r.parked[ready.id] = ready.parked
+		}
 		r.step(ledger.JobParked{Job: ready.id})
 		return
 	case ready.ended:

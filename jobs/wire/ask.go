@@ -25,8 +25,13 @@ type WorkerInfo struct {
 // Workers answers AskWorkers.
 type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
-	Workers []WorkerInfo `cbor:"2,keyasint"`
+	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed of them
+	More    int          `cbor:"3,keyasint,omitempty"` // that are left out
 }
+
+// MaxListed is how many workers, or jobs that wait, an answer names: so many fit
+// in a message.
+const MaxListed = 2000
 
 // JobQuery asks AskJobs for active jobs: one, or all where Job is empty.
 type JobQuery struct {
@@ -53,8 +58,9 @@ const MaxSkipped = 1000
 // Jobs answers AskJobs.
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
-	Workers int           `cbor:"2,keyasint"` // in the cluster
-	Jobs    []JobProgress `cbor:"3,keyasint"`
+	Workers int           `cbor:"2,keyasint"`           // in the cluster
+	Jobs    []JobProgress `cbor:"3,keyasint"`           // of those that wait, the first MaxListed
+	More    int           `cbor:"4,keyasint,omitempty"` // that are left out
 }
 
 // Cancel asks AskCancel to cancel a job. The answer comes once that is durable.
