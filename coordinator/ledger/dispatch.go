@@ -16,6 +16,9 @@ const (
 	// one worker, which takes no more than 2,048.
 	maxSpansPerSlot = 16
 	maxSpans        = 2000
+	// atFirst is the most partitions of a piece while nobody knows how long they take.
+	// Where they take next to nothing that costs a few reports.
+	atFirst = 32
 	// shortest is the least work that is worth a message.
 	shortest = 20 * time.Millisecond
 )
@@ -153,12 +156,13 @@ func (l *Ledger) retryFor(w *worker, j *job) *attempt {
 // size is how many partitions a piece should have. It is guided self-scheduling
 // (Polychronopoulos and Kuck, 1987): a share of what waits, so that pieces shrink
 // towards the end, between the shortest that is worth a message and half a
-// horizon. Before the speed is known pieces are smaller, so that it soon is.
+// horizon. Before the speed is known pieces are small, so that it soon is, and no
+// worker holds work for hours.
 func (l *Ledger) size(w *worker, j *job) uint64 {
 	share := j.waiting()/uint64(2*max(1, l.slots)) + 1
 	speed := speedOf(w.part(j))
 	if speed == 0 {
-		return max(1, share/4)
+		return max(1, min(share/4, atFirst))
 	}
 	least, most := speed*shortest.Seconds(), speed*l.horizon().Seconds()/2
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
