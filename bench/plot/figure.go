@@ -75,12 +75,11 @@ const (
 	Grey
 	black
 	pale // of a grid
-	paler
 )
 
 var palette = [...]string{
 	Blue: "#0072b2", Orange: "#e69f00", Green: "#009e73", Vermilion: "#d55e00", Purple: "#cc79a7", Sky: "#56b4e9", Grey: "#888888",
-	black: "#222222", pale: "#dddddd", paler: "#f4f4f4",
+	black: "#222222", pale: "#dddddd",
 }
 
 // scale places the values of an axis between two pixels.
