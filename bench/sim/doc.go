@@ -60,6 +60,6 @@
 // # What it leaves out
 //
 // The shells: goroutines, sockets, the drivers of storage and their SDKs, which
-// the packages' own tests and bench/chaos try with real processes. Workers that
-// know different definitions. Jobs of more than some dozens of partitions.
+// the packages' own tests and bench/chaos try with real processes. Jobs of more
+// than some dozens of partitions.
 package sim

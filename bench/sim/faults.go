@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 )
 
@@ -64,9 +65,16 @@ func (s *Sim) heal() {
 			p.goOn()
 		}
 	}
-	if len(s.workers()) == 0 {
+	s.scenario.old = 0
+	if !s.complete() {
 		s.join()
 	}
+}
+
+// complete reports whether some worker process knows every version of the
+// definition.
+func (s *Sim) complete() bool {
+	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
 }
 
 // workers are the worker processes that are there and not about to end.
@@ -113,7 +121,7 @@ func (s *Sim) kill(p *process) {
 }
 
 func (s *Sim) replace() {
-	if s.chance.is(0.8) || len(s.workers()) == 0 {
+	if s.chance.is(0.8) || len(s.workers()) == 0 || s.healed && !s.complete() {
 		s.after(s.chance.spread(20*time.Millisecond, 3*time.Second), func() { s.join() })
 	}
 }

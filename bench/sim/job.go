@@ -50,6 +50,7 @@ type jobBehaviour struct {
 	planFails  int    // times that Plan fails
 	cancelAt   time.Duration
 	submitAt   time.Duration
+	version    int // of its definition, less one
 }
 
 const noPartition = math.MaxUint64
@@ -108,10 +109,9 @@ type result struct {
 	Sum  float64     `json:"sum"`
 }
 
-const (
-	kind        = "simulated"
-	kindVersion = "1"
-)
+// kind is the name of every simulated job's definition. There are two versions,
+// which do the same.
+const kind = "simulated"
 
 var (
 	errOpen   = errors.New("the job does not open this time")
@@ -120,10 +120,10 @@ var (
 	errPlan   = errors.New("the plan fails this time")
 )
 
-// define makes the definition that all simulated jobs have.
-func (s *Sim) define() jobs.Job {
+// define makes a version of the definition.
+func (s *Sim) define(version string) jobs.Job {
 	return jobs.MustNew(jobs.Definition[params, leaf, result]{
-		Name: kind, Version: kindVersion, Summary: "counts its partitions",
+		Name: kind, Version: version, Summary: "counts its partitions",
 		Plan: func(_ context.Context, p params) (jobs.Plan, error) {
 			j := s.jobs[p.Job]
 			if j.planFails > 0 {
@@ -214,7 +214,7 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	if err != nil {
 		return nil, "", err
 	}
-	data, err = j.sim.definition.Finish(context.Background(), j.spec.Params, root)
+	data, err = j.sim.versions[0].Finish(context.Background(), j.spec.Params, root)
 	sum := sha256.Sum256(data)
 	return data, hex.EncodeToString(sum[:]), err
 }
@@ -255,7 +255,7 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	case r == nil:
 		return l, nil
 	}
-	return j.sim.definition.Merge(l, r)
+	return j.sim.versions[0].Merge(l, r)
 }
 
 // countsEachOnce reports what is wrong with the partitions a result has.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -30,6 +31,7 @@ type process struct {
 	cutFromStorage bool
 	tasks          []*task
 
+	knows     []jobs.Job // the versions of the definition that it has
 	store     *store.Store
 	candidate *candidate // nil for a client
 	worker    *worker
@@ -56,6 +58,11 @@ func (s *Sim) join() *process {
 	s.joined++
 	p := s.newProcess(fmt.Sprintf("w%d", s.joined))
 	p.linked = s.network.up
+	p.knows = s.versions
+	if s.chance.is(s.scenario.old) {
+		s.hit("seen: process that knows the old version alone")
+		p.knows = s.versions[:1]
+	}
 	p.worker = newWorker(p, s.chance.from(1, s.scenario.maxSlots))
 	p.candidate = newCandidate(p)
 	s.trace.printf(p, "starts with %d slots", p.worker.slotCount)

@@ -23,7 +23,8 @@ type scenario struct {
 	until          time.Duration // faults stop then
 	faultEvery     time.Duration // the mean
 
-	encodes   bool // reports and receipts are encoded and decoded on their way
+	old       float64 // share of processes that know the older version of the definition alone
+	encodes   bool    // reports and receipts are encoded and decoded on their way
 	ledger    ledger.Config
 	maxActive int
 }
@@ -73,6 +74,9 @@ func (s *Sim) draw() (scenario, faults) {
 			openFails: sometimes(0.1),
 		}
 	}
+	if c.is(0.15) {
+		sc.old = 0.6
+	}
 	for range c.from(1, 3) {
 		sc.jobs = append(sc.jobs, s.drawJob(sc))
 	}
@@ -96,6 +100,9 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 		b.pad, b.partitions = 200<<10, uint64(c.from(8, 24))
 	case c.is(0.1): // the leader puts partials beside its manifests
 		b.pad = 5 << 10
+	}
+	if sc.old > 0 {
+		b.version = c.IntN(2)
 	}
 	if c.is(0.1) {
 		b.data = 9 << 10 // more than a receipt carries

@@ -23,10 +23,9 @@ type Sim struct {
 	trace    *trace
 	coverage Coverage
 
-	definition jobs.Job
-	kinds      []wire.JobKind
-	jobs       map[string]*job // by ID
-	list       []*job          // the same, in order
+	versions []jobs.Job      // of the definition, the older first
+	jobs     map[string]*job // by ID
+	list     []*job          // the same, in order
 
 	processes []*process
 	lives     uint64
@@ -51,8 +50,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s.network = &network{s, true, map[[2]*process]cut{}, map[[2]*process]time.Duration{}}
 	s.storage = newStorage(s)
 	s.checks = newChecks(s)
-	s.definition = s.define()
-	s.kinds = []wire.JobKind{{Name: kind, Version: kindVersion}}
+	s.versions = []jobs.Job{s.define("1"), s.define("2")}
 	s.scenario, s.faults = s.draw()
 	s.populate()
 	s.live()
@@ -64,7 +62,8 @@ func (s *Sim) populate() {
 	client := s.newProcess("cli")
 	for i, b := range s.scenario.jobs {
 		id := jobID(i)
-		data, err := s.definition.Params(nil, "job="+id)
+		definition := s.versions[b.version]
+		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
 			panic(err) // the definition is this package's
 		}
@@ -74,7 +73,7 @@ func (s *Sim) populate() {
 		}
 		j := &job{sim: s, jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
 		j.spec = store.Spec{
-			ID: id, Job: kind, Version: kindVersion, Params: data,
+			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.chance.IntN(3), MaxAttempts: s.chance.from(3, 5), MaxSkipped: uint64(s.chance.IntN(2)),
 		}
 		s.jobs[id], s.list = j, append(s.list, j)

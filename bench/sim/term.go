@@ -8,7 +8,6 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/reign"
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -39,7 +38,7 @@ func newTerm(c *candidate, lead election.Lead) *term {
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.trust)
 	r, err := reign.New(inner, reign.Config{
-		Worker: p.name, Host: "sim", PID: 1, Jobs: []jobs.Job{p.sim.definition}, Store: p.store, Logger: p.log,
+		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, reign.Term{
 		Epoch: t.epoch, LeaseID: lead.Record.LeaseID, Cause: string(lead.Cause),

@@ -58,8 +58,12 @@ func newWorker(p *process, slots int) *worker {
 	w := &worker{
 		process: p, slotCount: slots, tasks: map[string]*openJob{},
 		every: 200 * time.Millisecond, retry: retryFirst,
-		book: book.New(p.name, wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wall(), Knows: p.sim.kinds}),
 	}
+	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wall()}
+	for _, d := range p.knows {
+		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
+	}
+	w.book = book.New(p.name, hello)
 	for range slots {
 		w.slots = append(w.slots, &slot{worker: w})
 	}
@@ -290,7 +294,7 @@ func (w *worker) open(o wire.Opening) {
 		}
 		p.pause(opened.ctx, s.chance.between(0, 20*time.Millisecond))
 		if err == nil {
-			opened.task, err = s.definition.Open(opened.ctx, o.Params, plan)
+			opened.task, err = s.versions[opened.job.version].Open(opened.ctx, o.Params, plan)
 		}
 		if err == nil && s.chance.is(s.faults.openFails) {
 			err = errOpen
