@@ -30,6 +30,15 @@ func (f *logFlags) args() []string {
 	return []string{"--log-level", f.level, "--log-format", f.format}
 }
 
+// durationsWithUnit writes durations as text has them: in JSON they would be
+// numbers that do not say of what.
+func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.String())
+	}
+	return a
+}
+
 // logger logs to standard error. Where that decides about the form, args passes
 // on what it is.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
@@ -48,6 +57,7 @@ func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	case logText:
 		return slog.New(slog.NewTextHandler(a.Err, options)), nil
 	case logJSON:
+		options.ReplaceAttr = durationsWithUnit
 		return slog.New(slog.NewJSONHandler(a.Err, options)), nil
 	}
 	return nil, usagef("--log-format: want auto, text or json, got %q", f.format)

@@ -101,7 +101,7 @@ func (f *faultyFlock) join(n int) {
 		ended := make(chan int, 1)
 		go func() {
 			ended <- cli.Run(ctx, append([]string{
-				"worker", "--slots", "1", "--nats", "nats://" + m.nats.Address(), "--cluster", f.cluster,
+				"worker", "--slots", "1", "--log-format", "text", "--nats", "nats://" + m.nats.Address(), "--cluster", f.cluster,
 			}, f.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
 		}()
 		f.t.Cleanup(func() { // before links and proxies are closed
