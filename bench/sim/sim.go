@@ -148,10 +148,8 @@ func (s *Sim) unended() string {
 			return "a submission is in the queue"
 		}
 	}
-	for _, key := range s.storage.list("active/") {
-		if !s.storage.stray[key] {
-			return key + " is in storage"
-		}
+	if key := s.storage.leftover(); key != "" {
+		return key + " is in storage"
 	}
 	return ""
 }

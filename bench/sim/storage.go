@@ -172,6 +172,7 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 			return store.ErrConflict
 		}
 		version = s.storage.put(key, data)
+		s.trace.printf(b.process, "    writes %s, late: %v", key, s.storage.late)
 		s.storage.stray[key] = s.storage.late
 		s.storage.writers[key] = b.process
 		s.checks.written(b.process.name, key)
@@ -196,6 +197,7 @@ func (st *storage) put(key string, data []byte) store.Version {
 func (b *blobs) Delete(ctx context.Context, key string) error {
 	return b.process.call(ctx, func() error {
 		st := b.process.sim.storage
+		st.sim.trace.printf(b.process, "    removes %s", key)
 		delete(st.values, key)
 		if i, found := slices.BinarySearch(st.keys, key); found {
 			st.keys = slices.Delete(st.keys, i, i+1)
@@ -213,6 +215,24 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 		return nil, err
 	}
 	return keys, nil
+}
+
+// leftover is a key that should be gone once all jobs have ended, or "". What was
+// written late, when its writer had given up on it or was dead, may stay, and so may
+// a partial whose writer died before anybody heard of it. The index is tidied up by
+// the next leader.
+func (st *storage) leftover() string {
+	for _, key := range st.list("active/") {
+		if !st.stray[key] {
+			return key
+		}
+	}
+	for _, key := range st.list("partial/") {
+		if !st.stray[key] && st.writers[key].alive {
+			return key
+		}
+	}
+	return ""
 }
 
 func (st *storage) list(prefix string) []string {
@@ -300,6 +320,8 @@ func (d *delivery) Extend(ctx context.Context) error {
 
 func (d *delivery) Delete(ctx context.Context) error {
 	return d.process.call(ctx, func() error {
+		s := d.process.sim
+		s.trace.printf(d.process, "    removes a submission from the queue")
 		d.message.deleted = true
 		return nil
 	})
