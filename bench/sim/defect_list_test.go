@@ -15,7 +15,7 @@ var defects = []defect{
 		file:   "coordinator/reign/resume.go",
 		old:    "if err := r.fence(j); err != nil {",
 		new:    "if err := error(nil); err != nil {",
-		within: "1000",
+		within: "10000",
 	},
 	{
 		name:   "manifests are replaced without a condition",
