@@ -139,11 +139,12 @@ func (f *Flock) isStopped() bool {
 	return f.stopped
 }
 
-// Running is the processes that have not ended, in the order of their start.
+// Running is the processes that have not ended, in the order of their start. One
+// whose end somebody has heard of is not among them.
 func (f *Flock) Running() []*Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.running)
+	return slices.DeleteFunc(slices.Clone(f.running), (*Process).hasEnded)
 }
 
 // Find is the running process of that ID, or nil.

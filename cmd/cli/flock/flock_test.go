@@ -157,6 +157,17 @@ func TestDoesNotReplaceUnlessAsked(t *testing.T) {
 	}
 }
 
+func TestWhatIsKnownToHaveEndedIsNotRunning(t *testing.T) {
+	f, _ := newFlock(t, "mayfly", false)
+	for range 20 {
+		p := add(t, f)
+		<-p.Ended()
+		if n := len(f.Running()); n > 0 {
+			t.Fatalf("running: got %d processes after all have ended, want none", n)
+		}
+	}
+}
+
 func TestAddReportsAProgramThatCannotStart(t *testing.T) {
 	f := flock.New(flock.Config{Program: "/nonexistent/program"})
 	defer f.Stop(0, nil)

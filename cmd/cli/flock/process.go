@@ -55,6 +55,15 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Ended is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
+func (p *Process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Err is nil once the process has ended with status 0, and otherwise says how it
 // ended. It waits for that.
 func (p *Process) Err() error {
@@ -71,9 +80,7 @@ func (p *Process) Signal(s syscall.Signal) {
 }
 
 func (p *Process) killUnlessEnded() {
-	select {
-	case <-p.ended:
-	default:
+	if !p.hasEnded() {
 		p.Kill()
 	}
 }
