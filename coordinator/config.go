@@ -58,7 +58,6 @@ type Term struct {
 	Epoch   uint64
 	LeaseID string
 	Cause   string        // why it began
-	Over    string        // the worker that led before, where it is known
 	Crashed bool          // that worker did not stop of its own accord
 	Since   time.Time     // when the lease was acquired
 	Detect  time.Duration // from the last sign of life of the leader before to the decision to replace it

@@ -148,7 +148,7 @@ func (c *wholeCluster) member(ctx context.Context, id string) {
 	err = election.Run(drained, lease, peers, election.Config{ID: id, Duration: 5 * time.Second, Logger: log},
 		func(ctx context.Context, t *election.Term) (string, error) {
 			return lead.Lead(ctx, coordinator.Term{
-				Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause), Over: t.Over,
+				Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
 				Crashed: t.Cause == election.Died || t.Cause == election.Expired, Since: t.Since,
 				Beat: t.Beat, Stopping: t.Stopping(), Deposed: t.Deposed,
 			})

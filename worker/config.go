@@ -78,6 +78,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("no Logger")
 	case len(c.Jobs) == 0:
 		return c, errors.New("no Jobs")
+	case len(c.Jobs) > wire.MaxKinds:
+		return c, fmt.Errorf("%d Jobs, a worker can tell of at most %d", len(c.Jobs), wire.MaxKinds)
 	}
 	known := make(map[wire.JobKind]bool)
 	for _, job := range c.Jobs {

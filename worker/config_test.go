@@ -28,6 +28,7 @@ func TestConfig(t *testing.T) {
 		"got 10ms":             func(c *Config) { c.DrainTimeout = 10 * time.Millisecond },
 		"Logger":               func(c *Config) { c.Logger = nil },
 		"no Jobs":              func(c *Config) { c.Jobs = nil },
+		"at most 256":          func(c *Config) { c.Jobs = make([]jobs.Job, 257) },
 		"not made by jobs.New": func(c *Config) { c.Jobs = []jobs.Job{{}} },
 		"sum version 1 is":     func(c *Config) { c.Jobs = append(c.Jobs, sum("sum", nil)) },
 	} {

@@ -87,7 +87,7 @@ func (m member) takePart(drained context.Context) error {
 // coordinatorTerm tells the coordinator what it needs to know of a term.
 func (m member) coordinatorTerm(t *election.Term) coordinator.Term {
 	return coordinator.Term{
-		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause), Over: t.Over,
+		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
 		Crashed: t.Cause == election.Died || t.Cause == election.Expired,
 		Since:   t.Since, Detect: t.Detect, Elect: t.Elect,
 		Beat: func() { t.Beat(); m.vitals.leaderTurned() }, Stopping: t.Stopping(), Deposed: t.Deposed,
