@@ -18,7 +18,9 @@
 // by the millisecond, whoever led and whatever died; and what was done twice can be
 // told, and by whom. Steps are those of the cluster's own history. On a running
 // cluster there are no traces, and throughput is what the leader says, which is as
-// fine as the reports that it gets.
+// fine as the reports that it gets. Beside the slowest of the short windows after the
+// blow stands the slowest of as many in which nothing happens: where that is low too,
+// the machine was busy with something else, or the reports are too coarse.
 //
 // Overhead and Throughput take the time from the submission to the moment that the
 // durable result has in its manifest.

@@ -78,15 +78,24 @@ func (c FailoverConfig) validate() error {
 	return nil
 }
 
-// ramp is the time before each failover in which throughput becomes steady, and
-// steady the time after Watch in which it is taken as such.
-func (c FailoverConfig) ramp() time.Duration   { return max(steadyBefore, c.Watch*2/5) }
-func (c FailoverConfig) steady() time.Duration { return max(time.Second, c.Watch*3/5) }
+// settling is how long a cluster that is complete gets to work as such.
+const settling = 250 * time.Millisecond
+
+// calm is the time before each failover in which nothing happens, and steady the time
+// after Watch that throughput is set against. Both are whole windows, and together at
+// least as many as Watch has.
+func (c FailoverConfig) calm() time.Duration {
+	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
+}
+
+func (c FailoverConfig) steady() time.Duration {
+	return max(time.Second, (c.Watch * 3 / 5).Truncate(window))
+}
 
 // lasts is about how long all failovers take.
 func (c FailoverConfig) lasts() time.Duration {
 	const replacing = 1500 * time.Millisecond
-	return time.Duration(c.Failovers) * (c.ramp() + c.Watch + c.steady() + replacing)
+	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
 }
 
 // Failover measures what it costs when a leader dies or leaves: it has a cluster
@@ -208,7 +217,7 @@ func (f *failover) deal(ctx context.Context) error {
 	if _, err := f.Cluster.awaitWorkers(ctx, f.Workers); err != nil {
 		return err
 	}
-	if err := wait(ctx, f.ramp()); err != nil {
+	if err := wait(ctx, settling+f.calm()); err != nil {
 		return err
 	}
 	leader, err := f.Cluster.leader(ctx)
@@ -297,12 +306,12 @@ func (f *failover) count(ctx context.Context, report *FailoverReport) error {
 			return err
 		}
 	}
-	completed := f.samples.between
+	done := completed(f.samples.between)
 	if f.Flock != nil {
-		completed = countOf(executions)
+		done = countOf(executions)
 	}
 	for _, o := range f.outages {
-		report.Failovers = append(report.Failovers, newOutage(o, completed, f.Watch, f.steady()))
+		report.Failovers = append(report.Failovers, newOutage(o, done, f.calm(), f.Watch, f.steady()))
 	}
 	countAgain(report.Failovers, f.outages, executions, f.Watch+f.steady(), f.slots)
 	report.summarize()

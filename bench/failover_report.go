@@ -18,7 +18,7 @@ type FailoverReport struct {
 	Failovers []Outage    `json:"failovers"`
 
 	Steps      map[string]Spread `json:"steps"`      // by the names of the steps, of those that took place
-	Throughput map[string]Spread `json:"throughput"` // before, after and lowest
+	Throughput map[string]Spread `json:"throughput"` // before, after, lowest and lowest_undisturbed
 	Lost       Spread            `json:"lost_worker_seconds"`
 
 	// Of the whole job. They are left out where it was not run to its end.
@@ -51,6 +51,7 @@ var shares = []struct {
 	{"before", "in the second before", func(o Outage) float64 { return o.Before }},
 	{"after", "in all windows after", func(o Outage) float64 { return o.After }},
 	{"lowest", "in the slowest window of 250 ms", func(o Outage) float64 { return o.Lowest }},
+	{"lowest_undisturbed", "in the slowest of as many undisturbed", func(o Outage) float64 { return o.LowestUndisturbed }},
 }
 
 func (r *FailoverReport) summarize() {

@@ -42,6 +42,13 @@ type Outage struct {
 	Windows []float64 `json:"windows"` // shares in windows of 250 ms after it
 	Samples []float64 `json:"samples"` // shares in pieces of 50 ms, the first of them a second before
 
+	// The smallest of as many windows of 250 ms in which nothing happens: how low the
+	// machine's noise alone takes Lowest. They are some of the steady time and some of
+	// the time before. The process that was hit works in one of these and not in the
+	// other, so that each window is told as a share of its own time's mean: from 0 to 1.
+	// What drifts from one time to the next is left out: noise can take Lowest further.
+	LowestUndisturbed float64 `json:"lowest_undisturbed"`
+
 	// Partitions that the process which was hit had executed and that were executed
 	// again, or the other way round; those that others executed twice; and the time
 	// that workers spent on both. All are 0 where there are no traces.
@@ -53,8 +60,9 @@ type Outage struct {
 // completed counts the partitions that were completed from one moment to another.
 type completed func(from, to time.Time) float64
 
-// newOutage turns what was seen of an outage into figures.
-func newOutage(o outage, done completed, watch, steady time.Duration) Outage {
+// newOutage turns what was seen of an outage into figures. Nothing happens for the
+// time of calm before it, nor in the steady time after watch.
+func newOutage(o outage, done completed, calm, watch, steady time.Duration) Outage {
 	t := o.term
 	ready := t.At.Add(t.Fence + t.Resume)
 	r := Outage{
@@ -67,21 +75,40 @@ func newOutage(o outage, done completed, watch, steady time.Duration) Outage {
 		r.Assigned = millis(ready.Add(t.FirstAssignment).Sub(o.at))
 	}
 	settled := o.at.Add(watch)
-	rate := done(settled, settled.Add(steady)) / steady.Seconds()
+	rate := done.rate(settled, steady)
 	if rate == 0 {
 		return r // and no share means anything
 	}
-	share := func(from time.Time, d time.Duration) float64 { return done(from, from.Add(d)) / d.Seconds() / rate }
-	r.Before = share(o.at.Add(-steadyBefore), steadyBefore)
-	r.After = share(o.at, watch)
-	for from := time.Duration(0); from+window <= watch; from += window {
-		r.Windows = append(r.Windows, share(o.at.Add(from), window))
-	}
-	r.Lowest = spreadOfShares(r.Windows).Worst
-	for from := -steadyBefore; from+fine <= watch; from += fine {
-		r.Samples = append(r.Samples, share(o.at.Add(from), fine))
-	}
+	r.Before = done.rate(o.at.Add(-steadyBefore), steadyBefore) / rate
+	r.After = done.rate(o.at, watch) / rate
+	r.Windows = done.shares(o.at, watch, window, rate)
+	r.Lowest = slices.Min(r.Windows)
+	r.Samples = done.shares(o.at.Add(-steadyBefore), steadyBefore+watch, fine, rate)
+
+	before := o.at.Add(-calm)
+	undisturbed := slices.Concat(
+		done.shares(settled, steady, window, rate),
+		done.shares(before, calm, window, done.rate(before, calm)),
+	)
+	r.LowestUndisturbed = slices.Min(undisturbed[:min(len(undisturbed), len(r.Windows))])
 	return r
+}
+
+// rate is how many partitions were completed per second in a time.
+func (done completed) rate(from time.Time, d time.Duration) float64 {
+	return done(from, from.Add(d)) / d.Seconds()
+}
+
+// shares are the rates in the pieces of a time, as shares of another. All are 0 where
+// that is: nothing was completed.
+func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
+	shares := make([]float64, d/piece)
+	for i := range shares {
+		if of > 0 {
+			shares[i] = done.rate(from.Add(time.Duration(i)*piece), piece) / of
+		}
+	}
+	return shares
 }
 
 // millis is a duration in milliseconds, to the microsecond.

@@ -3,6 +3,7 @@ package bench
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,17 +24,22 @@ func evenly(pid int, perSecond, from, to float64) []execution {
 	return list
 }
 
+func inOrder(lists ...[]execution) []execution {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b execution) int { return a.at.Compare(b.at) })
+	return all
+}
+
 func near(got, want float64) bool { return math.Abs(got-want) < 0.011 }
 
 func TestSharesOfAnOutage(t *testing.T) {
 	// Two processes of 100 a second; one dies at 10 s, and the other pauses for 250 ms.
-	executions := slices.Concat(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10.5), evenly(2, 100, 10.75, 20))
-	slices.SortFunc(executions, func(a, b execution) int { return a.at.Compare(b.at) })
+	executions := inOrder(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10.5), evenly(2, 100, 10.75, 20))
 	o := outage{at: at(10), victim: 1, term: store.TermRecord{
 		Epoch: 2, Cause: "died", At: at(10.05), Detect: 40 * time.Millisecond, Elect: 20 * time.Millisecond,
 		Fence: 5 * time.Millisecond, Resume: 45 * time.Millisecond, FirstAssignment: 50 * time.Millisecond,
 	}}
-	got := newOutage(o, countOf(executions), 2*time.Second, time.Second)
+	got := newOutage(o, countOf(executions), time.Second, 2*time.Second, time.Second)
 	for _, c := range []struct {
 		what      string
 		got, want float64
@@ -41,6 +47,7 @@ func TestSharesOfAnOutage(t *testing.T) {
 		{"before", got.Before, 2},
 		{"after", got.After, 1.75 / 2},
 		{"lowest", got.Lowest, 0},
+		{"lowest undisturbed", got.LowestUndisturbed, 1},
 		{"until ready", got.Ready, 100},
 		{"until assigned", got.Assigned, 150},
 		{"detect", got.Detect, 40},
@@ -59,12 +66,85 @@ func TestSharesOfAnOutage(t *testing.T) {
 }
 
 func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
-	got := newOutage(outage{at: at(0)}, countOf(nil), time.Second, time.Second)
-	if got.Before != 0 || len(got.Windows) != 0 {
+	got := newOutage(outage{at: at(0)}, countOf(nil), time.Second, time.Second, time.Second)
+	if got.Before != 0 || got.LowestUndisturbed != 0 || len(got.Windows) != 0 {
 		t.Errorf("got %+v, want no shares", got)
 	}
 	if got.Assigned != 0 {
 		t.Errorf("assigned after %v ms, though it never was", got.Assigned)
+	}
+}
+
+func TestLowestUndisturbed(t *testing.T) {
+	// Process 1 is hit at 10 s, after which process 2 pauses for 250 ms. Nothing else
+	// happens from 9 s on, nor in the second after the watch.
+	both := slices.Concat(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10))
+	blow := slices.Concat(evenly(2, 100, 10, 10.5), evenly(2, 100, 10.75, 12))
+	even := evenly(2, 100, 12, 13)
+	for _, c := range []struct {
+		name         string
+		before, then []execution
+		watch        time.Duration
+		want         float64
+	}{
+		{"even", both, even, 2 * time.Second, 1},
+		{
+			"a dip before, to what the survivor alone does",
+			slices.Concat(evenly(1, 100, 0, 9.25), evenly(1, 100, 9.5, 10), evenly(2, 100, 0, 10)),
+			even, 2 * time.Second, 25 / (175 / 4.0),
+		},
+		{
+			"a dip in the steady time",
+			both, slices.Concat(evenly(2, 100, 12, 12.5), evenly(2, 40, 12.5, 12.75), evenly(2, 100, 12.75, 13)),
+			2 * time.Second, 10 / (85 / 4.0),
+		},
+		{"a dip too early to count", slices.Concat(evenly(2, 100, 0, 8.5), evenly(2, 100, 9, 10)), even, 2 * time.Second, 1},
+		{"a dip beyond as many windows", slices.Concat(evenly(2, 100, 0, 9.25), evenly(2, 100, 9.5, 10)), even, time.Second, 1},
+		{"nothing before", nil, even, 2 * time.Second, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			done := countOf(inOrder(c.before, blow, c.then))
+			got := newOutage(outage{at: at(10), victim: 1}, done, time.Second, c.watch, time.Second)
+			if !near(got.LowestUndisturbed, c.want) {
+				t.Errorf("got %v, want %v", got.LowestUndisturbed, c.want)
+			}
+			if got.Lowest != 0 {
+				t.Errorf("the pause after the blow is told as %v, want 0", got.Lowest)
+			}
+		})
+	}
+}
+
+// The worst failover is the one whose lowest window is the smallest, disturbed or not.
+func TestLowSharesAreTheWorst(t *testing.T) {
+	r := FailoverReport{}
+	for i := range 20 {
+		share := 1 - float64(i)/100
+		r.Failovers = append(r.Failovers, Outage{Lowest: share - 0.5, LowestUndisturbed: share})
+	}
+	r.summarize()
+	for name, want := range map[string]Spread{
+		"lowest":             {Median: 0.405, P95: 0.32, Worst: 0.31},
+		"lowest_undisturbed": {Median: 0.905, P95: 0.82, Worst: 0.81},
+	} {
+		got := r.Throughput[name]
+		if math.Abs(got.Median-want.Median) > 1e-9 || math.Abs(got.P95-want.P95) > 1e-9 || math.Abs(got.Worst-want.Worst) > 1e-9 {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	var table strings.Builder
+	r.Table(&table)
+	if want := "in the slowest of as many undisturbed\t0.91\t0.82\t0.81\n"; !strings.Contains(table.String(), want) {
+		t.Errorf("got the table\n%s\nwithout %q", table.String(), want)
+	}
+}
+
+func TestUndisturbedAreAsManyWindowsAsWatched(t *testing.T) {
+	for watch := time.Second; watch < 12*time.Second; watch += 10 * time.Millisecond {
+		c := FailoverConfig{Watch: watch}
+		if c.calm()%window != 0 || c.steady()%window != 0 || (c.calm()+c.steady())/window < watch/window {
+			t.Errorf("watched for %v: %v of calm and %v of steady time are not enough whole windows", watch, c.calm(), c.steady())
+		}
 	}
 }
 
