@@ -193,7 +193,7 @@ func (w *simulated) advance(s *busySlot, now time.Time) (ended bool, err error) 
 	if !ended && s.run.Left() > 0 {
 		return false, nil
 	}
-	err = s.deliver(w.book)
+	err = s.deliver(w.book, s.done.Hi)
 	w.book.Release(s.run)
 	return true, err
 }
@@ -201,20 +201,20 @@ func (w *simulated) advance(s *busySlot, now time.Time) (ended bool, err error) 
 // deliver hands over what all slots have done.
 func (w *simulated) deliver() error {
 	for _, s := range w.busy {
-		if err := s.deliver(w.book); err != nil {
+		if err := s.deliver(w.book, w.book.HandOver(s.run, s.done.Hi)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deliver hands over what was done, as the few nodes that it merges to.
-func (s *busySlot) deliver(b *book.Book) error {
+// deliver hands over what was done before hi, as the few nodes that it merges to.
+func (s *busySlot) deliver(b *book.Book, hi uint64) error {
 	if s.done.Empty() {
 		return nil
 	}
 	var items []wire.Item
-	for _, n := range s.tree.Cover(s.done) {
+	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())
 		if err != nil {
 			return err
@@ -222,9 +222,8 @@ func (s *busySlot) deliver(b *book.Book) error {
 		partial := wire.NewPartial(n, data)
 		items = append(items, wire.Item{Partial: &partial})
 	}
-	next := s.done.Hi
-	s.done = jobs.Span{}
-	return b.Deliver(s.run, next, items)
+	s.done.Lo = hi
+	return b.Deliver(s.run, hi, s.done.Hi, items)
 }
 
 func (w *simulated) hear(m *nats.Msg, now time.Time) error {

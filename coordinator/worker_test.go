@@ -162,7 +162,7 @@ func (w *testWorker) run(h *wire.HeldSpan, span jobs.Span) {
 	var never atomic.Bool
 	for !span.Empty() {
 		next, err := stack.Run(context.Background(), span, &never)
-		w.drain(h.Job, stack)
+		w.drain(h.Job, stack, next)
 		if err != nil {
 			w.items[h.Job] = append(w.items[h.Job], wire.Item{Failure: &wire.Failure{
 				Partition: next, Error: err.Error(), Permanent: jobs.IsPermanent(err),
@@ -173,9 +173,9 @@ func (w *testWorker) run(h *wire.HeldSpan, span jobs.Span) {
 	}
 }
 
-func (w *testWorker) drain(job string, stack jobs.Stack) {
+func (w *testWorker) drain(job string, stack jobs.Stack, hi uint64) {
 	w.t.Helper()
-	partials, err := stack.Drain()
+	partials, err := stack.Drain(hi)
 	if err != nil {
 		w.t.Fatal(err)
 	}

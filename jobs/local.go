@@ -131,7 +131,7 @@ func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.
 			return nil, errStopped
 		}
 	}
-	partials, err := s.Drain()
+	partials, err := s.Drain(span.Hi)
 	if err != nil {
 		return nil, err
 	}

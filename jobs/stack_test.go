@@ -93,14 +93,14 @@ func TestStackAnyCutting(t *testing.T) {
 		cuts := rapid.SliceOfNDistinct(rapid.Uint64Range(0, n-1), 0, int(min(n, 10)), rapid.ID).Draw(t, "cuts")
 		stacks := []Stack{task.NewStack(), task.NewStack()}
 		forest := make(map[Node][]byte)
-		drain := func(s Stack) {
-			partials, err := s.Drain()
+		drain := func(s Stack, hi uint64) {
+			partials, err := s.Drain(hi)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range partials {
-				if !tree.Contains(p.Node) || forest[p.Node] != nil {
-					t.Fatalf("drained %v, which is no node of %d partitions or came before", p.Node, n)
+				if !tree.Contains(p.Node) || forest[p.Node] != nil || tree.Span(p.Node).Hi > hi {
+					t.Fatalf("drained %v up to %d, which is no node of %d partitions, or came before, or lies behind", p.Node, hi, n)
 				}
 				forest[p.Node] = p.Data
 			}
@@ -116,12 +116,12 @@ func TestStackAnyCutting(t *testing.T) {
 				}
 				span.Lo = next
 				if rapid.Bool().Draw(t, "drain") {
-					drain(s)
+					drain(s, rapid.Uint64Range(0, n).Draw(t, "before"))
 				}
 			}
 		}
 		for _, s := range stacks {
-			drain(s)
+			drain(s, n)
 		}
 
 		root := tree.Root()
@@ -207,14 +207,14 @@ func TestStackStaysSmall(t *testing.T) {
 	if _, err := s.Run(context.Background(), Span{1, n - 1}, new(atomic.Bool)); err != nil {
 		t.Fatal(err)
 	}
-	partials, err := s.Drain()
+	partials, err := s.Drain(n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := len(mustTree(t, n).Cover(Span{1, n - 1})); len(partials) != want {
 		t.Errorf("drained %d nodes, the cover has %d", len(partials), want)
 	}
-	if partials, err := s.Drain(); len(partials) != 0 || err != nil {
+	if partials, err := s.Drain(n); len(partials) != 0 || err != nil {
 		t.Errorf("drained %d nodes of an empty stack: %v", len(partials), err)
 	}
 }
@@ -260,7 +260,7 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 	if next, err := s.Run(context.Background(), Span{2, 4}, new(atomic.Bool)); next != 4 || err != nil {
 		t.Fatalf("second run ended at %d: %v", next, err)
 	}
-	if partials, err := s.Drain(); err != nil || len(partials) != 1 {
+	if partials, err := s.Drain(4); err != nil || len(partials) != 1 {
 		t.Fatalf("drained %v: %v", partials, err)
 	}
 }
@@ -293,7 +293,7 @@ func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 			if next, err := s.Run(context.Background(), Span{0, 4}, new(atomic.Bool)); next != 3 || !IsPermanent(err) {
 				t.Errorf("run ended at %d: %v, want a permanent error", next, err)
 			}
-			if partials, err := s.Drain(); len(partials) != 0 || err != nil {
+			if partials, err := s.Drain(4); len(partials) != 0 || err != nil {
 				t.Errorf("drained %v: %v", partials, err)
 			}
 			if _, err := job.Merge(must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {

@@ -35,9 +35,9 @@ type Stack interface {
 	// failed. Where a merge failed, the error is permanent and the stack is empty.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
-	// Drain empties the stack into encoded partials, in the order in which they
-	// were run. Its error is permanent.
-	Drain() ([]Partial, error)
+	// Drain takes the nodes off the stack whose partitions are all before hi, encoded
+	// and in the order in which they were run. Its error is permanent.
+	Drain(hi uint64) ([]Partial, error)
 }
 
 // Partial is the encoded result of one node. What it holds must not be changed.
@@ -120,20 +120,27 @@ func (s *stack[T]) push(n Node, value T) error {
 	return nil
 }
 
-func (s *stack[T]) Drain() (partials []Partial, err error) {
+func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			partials, err = nil, Permanent(newPanicError(v))
 		}
 	}()
+	kept := 0
 	for i, n := range s.nodes {
+		if s.tree.Span(n).Hi > hi {
+			s.nodes[kept], s.values[kept] = n, s.values[i]
+			kept++
+			continue
+		}
 		data, err := s.codec.Encode(s.values[i])
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}
 		partials = append(partials, Partial{n, data})
 	}
-	s.clear()
+	clear(s.values[kept:])
+	s.nodes, s.values = s.nodes[:kept], s.values[:kept]
 	return partials, nil
 }
 

@@ -26,6 +26,14 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 // Contains reports whether every partition of o is in s.
 func (s Span) Contains(o Span) bool { return s.Lo <= o.Lo && o.Hi <= s.Hi }
 
+// Aligned is the span without what of it, an eighth at most, is past the last multiple
+// of a certain power of two. Where spans meet at such partitions, few nodes cover them.
+func (s Span) Aligned() Span {
+	step := uint64(1) << max(0, bits.Len64(s.Len())-4)
+	s.Hi &^= step - 1
+	return s
+}
+
 // String prints the span as [lo, hi).
 func (s Span) String() string { return fmt.Sprintf("[%d,%d)", s.Lo, s.Hi) }
 

@@ -98,16 +98,23 @@ func (s *slot) run(run *book.Run, t *task) {
 		now = time.Now()
 		want = nextClaim(want, now.Sub(before), w.pace.claim)
 		clean = false
-		if err != nil || s.stop.Load() {
-			if !s.deliver(run, t, next, err) {
-				return
-			}
-			clean = true
-			now = time.Now()
+		if err == nil && !s.stop.Load() {
+			continue
 		}
+		hi := next
+		if err == nil {
+			w.mu.Lock()
+			hi = w.book.HandOver(run, next)
+			w.mu.Unlock()
+		}
+		if !s.deliver(run, t, hi, next, err) {
+			return
+		}
+		clean = hi == next
+		now = time.Now()
 	}
 	if !clean {
-		s.deliver(run, t, next, nil)
+		s.deliver(run, t, next, next, nil)
 	}
 }
 
@@ -122,11 +129,11 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 	return max(1, uint64(min(ideal, 1<<30)))
 }
 
-// deliver hands over what is on the stack: the partitions before next, and the
-// failure of next itself, if failed is not nil. It reports whether the run may
-// go on.
-func (s *slot) deliver(run *book.Run, t *task, next uint64, failed error) bool {
-	items, err := s.drain(t)
+// deliver hands over what is on the stack of the partitions before hi. The slot has
+// run those before next, which is hi where failed is not nil: then its failure follows.
+// It reports whether the run may go on.
+func (s *slot) deliver(run *book.Run, t *task, hi, next uint64, failed error) bool {
+	items, err := s.drain(t, hi)
 	defer func() { t.dropUndelivered(items) }()
 	if t.ctx.Err() != nil {
 		// The job has ended, or the worker's time is up: what fails now is no failure.
@@ -158,8 +165,9 @@ func (s *slot) deliver(run *book.Run, t *task, next uint64, failed error) bool {
 		f := failure(next, failed)
 		items = append(items, wire.Item{Failure: &f})
 		next++
+		hi = next
 	}
-	if err := w.book.Deliver(run, next, items); err != nil {
+	if err := w.book.Deliver(run, hi, next, items); err != nil {
 		if failed == nil {
 			failed = err
 		}
@@ -170,16 +178,16 @@ func (s *slot) deliver(run *book.Run, t *task, next uint64, failed error) bool {
 	return true
 }
 
-// drain turns what is on the stack into items, or some of it before an error. It
-// waits for storage where a partial is too large for a report. After an error the
-// stack is not used again.
-func (s *slot) drain(t *task) (items []wire.Item, err error) {
+// drain turns what is on the stack of the partitions before hi into items, or some of
+// it before an error. It waits for storage where a partial is too large for a report.
+// After an error the stack is not used again.
+func (s *slot) drain(t *task, hi uint64) (items []wire.Item, err error) {
 	defer func() {
 		if err != nil {
 			t.stacks[s.number] = nil
 		}
 	}()
-	partials, err := t.stacks[s.number].Drain()
+	partials, err := t.stacks[s.number].Drain(hi)
 	if err != nil {
 		return nil, err
 	}

@@ -97,6 +97,7 @@ log: Making way for a worker that knows jobs which this leader does not
 seen: new leader told of partials
 seen: new leader told of spans
 seen: partial too large for a report
+seen: slot kept some of what it had done
 seen: plan read from storage
 seen: report refused
 seen: report split

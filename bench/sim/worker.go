@@ -355,7 +355,7 @@ func (s *slot) goOn() {
 	sim := p.sim
 	claim := w.book.Claim(s.run, uint64(sim.chance.from(1, 3)), p.local()-s.began > time.Second)
 	if claim.Empty() || s.open.ctx.Err() != nil {
-		s.deliver(nil, s.release)
+		s.deliver(s.next, nil, s.release)
 		return
 	}
 	sim.checks.computes(p, s.open.job, claim)
@@ -369,18 +369,21 @@ func (s *slot) goOn() {
 		var err error
 		s.next, err = s.stack.Run(s.open.ctx, claim, new(atomic.Bool))
 		s.clean = false
-		if err != nil || s.asked {
-			s.deliver(err, s.goOn)
-			return
+		switch {
+		case err != nil:
+			s.deliver(s.next, err, s.goOn)
+		case s.asked:
+			s.deliver(w.book.HandOver(s.run, s.next), nil, s.goOn)
+		default:
+			s.goOn()
 		}
-		s.goOn()
 	})
 }
 
-// deliver hands over what was done since the last time, with the failure of the
-// next partition if there is one. A partial that is too large for a report goes
+// deliver hands over what was done since the last time before hi, with the failure of
+// the next partition if there is one. A partial that is too large for a report goes
 // into storage first.
-func (s *slot) deliver(failed error, then func()) {
+func (s *slot) deliver(hi uint64, failed error, then func()) {
 	w := s.worker
 	p := w.process
 	if s.clean {
@@ -388,8 +391,10 @@ func (s *slot) deliver(failed error, then func()) {
 		then()
 		return
 	}
-	s.clean = true
-	partials, err := s.stack.Drain()
+	if s.clean = hi == s.next; !s.clean {
+		p.sim.hit("seen: slot kept some of what it had done")
+	}
+	partials, err := s.stack.Drain(hi)
 	if err != nil {
 		p.sim.fail("drain the stack of a slot: %v", err)
 		return
@@ -400,9 +405,10 @@ func (s *slot) deliver(failed error, then func()) {
 		if failed != nil {
 			items = append(items, wire.Item{Failure: &wire.Failure{Partition: next, Error: failed.Error(), Permanent: jobs.IsPermanent(failed)}})
 			next++
+			hi = next
 		}
 		before, _ := w.book.Kept()
-		if err := w.book.Deliver(s.run, next, items); err != nil {
+		if err := w.book.Deliver(s.run, hi, next, items); err != nil {
 			p.sim.fail("%s delivers: %v", p.name, err)
 		}
 		if after, _ := w.book.Kept(); after > before {

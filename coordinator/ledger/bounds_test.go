@@ -186,7 +186,7 @@ func TestOverlappingClaims(t *testing.T) {
 	if used, limit := fuzztest.Allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
 		t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 	}
-	if len(h.byID["j"].held) == 0 {
+	if h.byID["j"].held.len() == 0 {
 		t.Error("nothing that was claimed is held")
 	}
 }

@@ -81,7 +81,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	for _, x := range j.suspects.list {
 		suspected(x.span, x.deaths, 0)
 	}
-	for _, h := range j.held {
+	for h := range j.held.all() {
 		// What others hold is not lost with the leader. What its own process holds
 		// may be what kills it: to the next leader that is a death more.
 		if h.worker.id == l.cfg.Self && !l.stopping {

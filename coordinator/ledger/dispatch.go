@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"math/bits"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -19,8 +18,11 @@ const (
 	// atFirst is the most partitions of a piece while nobody knows how long they take.
 	// Where they take next to nothing that costs a few reports.
 	atFirst = 32
-	// shortest is the least work that is worth a message.
-	shortest = 20 * time.Millisecond
+	// worthwhile is the least work that is worth a message, and worthwhileShare the
+	// part of an interval of reports that it is at least: many workers together cannot
+	// send as many.
+	worthwhile      = 20 * time.Millisecond
+	worthwhileShare = 8
 )
 
 // fill gives a worker what it should have.
@@ -45,7 +47,7 @@ func (l *Ledger) fill(w *worker) {
 func (l *Ledger) giveNext(w *worker) bool {
 	var best *job
 	for _, j := range l.jobs {
-		if best != nil && (j.spec.Priority < best.spec.Priority || len(j.held) >= len(best.held)) {
+		if best != nil && (j.spec.Priority < best.spec.Priority || j.held.len() >= best.held.len()) {
 			continue
 		}
 		if !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
@@ -81,7 +83,7 @@ func (l *Ledger) wants(w *worker, j *job) bool {
 		}
 	}
 	enough := l.horizon()
-	if least := l.jobs[len(l.jobs)-1]; least.spec.Priority < priority && len(least.held) > 0 {
+	if least := l.jobs[len(l.jobs)-1]; least.spec.Priority < priority && least.held.len() > 0 {
 		if speed := speedOf(w.part(j)); speed > 0 {
 			enough = min(enough, duration(float64(j.waiting())/speed/float64(max(1, l.slots))))
 		}
@@ -126,7 +128,7 @@ func (l *Ledger) take(w *worker, j *job) held {
 	}
 	piece := j.fresh.spans[0]
 	if size := l.size(w, j); piece.Len() > size+size/4 { // leave no scrap
-		piece.Hi = align(piece.Lo, size)
+		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	j.fresh.remove(piece)
 	return held{span: piece}
@@ -164,20 +166,12 @@ func (l *Ledger) size(w *worker, j *job) uint64 {
 	if speed == 0 {
 		return max(1, min(share/4, atFirst))
 	}
-	least, most := speed*shortest.Seconds(), speed*l.horizon().Seconds()/2
+	least, most := speed*l.worthwhile().Seconds(), speed*l.horizon().Seconds()/2
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 
-// align returns an end for a piece of about that size, such that few nodes cover
-// it: a multiple of a power of two near an eighth of the size.
-func align(lo, size uint64) uint64 {
-	hi := lo + size
-	step := uint64(1) << max(0, bits.Len64(size)-4)
-	if aligned := hi &^ (step - 1); aligned > lo {
-		return aligned
-	}
-	return hi
-}
+// worthwhile is the least work of a slot that is worth a message.
+func (l *Ledger) worthwhile() time.Duration { return max(worthwhile, l.interval()/worthwhileShare) }
 
 // speedOf is the best guess of how many partitions per second a slot of the
 // worker finishes, or 0.

@@ -244,7 +244,7 @@ func BenchmarkReports(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
-	b.ReportMetric(float64(len(f.ledger.byID["job"].held)), "spans")
+	b.ReportMetric(float64(f.ledger.byID["job"].held.len()), "spans")
 	runtime.KeepAlive(f)
 }
 
@@ -314,7 +314,7 @@ func BenchmarkTakeover(b *testing.B) {
 			f.epoch = 2
 			f.report(w)
 		}
-		if held := len(f.ledger.byID["job"].held); held != 16_000 {
+		if held := f.ledger.byID["job"].held.len(); held != 16_000 {
 			b.Fatalf("%d spans were adopted", held)
 		}
 		for _, w := range f.workers[:500] {
@@ -333,7 +333,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	j := f.ledger.byID["job"]
 	j.fresh = spanSet{}
-	for _, h := range j.held {
+	for h := range j.held.all() {
 		h.part.pace, j.pace = pace{1e9, 1}, pace{1e9, 1}
 	}
 	idle := &fleetWorker{id: "w9999", slots: 8}
@@ -343,8 +343,8 @@ func BenchmarkIdle(b *testing.B) {
 	for range b.N {
 		f.report(idle)
 	}
-	if f.actions["cut"] > 0 || len(j.held) != 16_000 {
-		b.Fatalf("%d spans are held, %v", len(j.held), f.actions)
+	if f.actions["cut"] > 0 || j.held.len() != 16_000 {
+		b.Fatalf("%d spans are held, %v", j.held.len(), f.actions)
 	}
 }
 

@@ -166,7 +166,7 @@ func briefBooks(l *Ledger) string {
 		for _, s := range j.suspects.list {
 			fmt.Fprintf(&b, "  suspect %v deaths=%d piece=%d\n", s.span, s.deaths, s.piece)
 		}
-		list := slices.Clone(j.held)
+		list := slices.Collect(j.held.all())
 		slices.SortFunc(list, func(a, b *held) int { return cmp.Compare(a.span.Lo, b.span.Lo) })
 		for _, h := range list {
 			fmt.Fprintf(&b, "  held %v %v by %s", h.id, h.span, h.worker.id)

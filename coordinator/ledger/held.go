@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -27,6 +26,7 @@ type held struct {
 	twin   *held // the same partition, run by another worker as well; nil if there is none
 	cut    *cut  // it is to end early; nil if it is not
 	moot   bool  // it is to end because all of it is done elsewhere
+	struck bool  // it was released
 }
 
 // cut is an order to end a span early. What the worker then says is final: where
@@ -55,8 +55,7 @@ func (l *Ledger) give(w *worker, j *job, h held) {
 // hold enters an assignment into the books.
 func (l *Ledger) hold(h *held) {
 	h.worker.held = append(h.worker.held, h)
-	i, _ := h.job.findHeld(h.id)
-	h.job.held = slices.Insert(h.job.held, i, h)
+	h.job.held.add(h)
 	h.job.contributor(h.worker.id) // a new leader must wait for whoever holds something
 	h.job.dirty = true
 }
@@ -70,9 +69,7 @@ func (l *Ledger) release(h *held) {
 	}
 	i := slices.Index(h.worker.held, h)
 	h.worker.held = slices.Delete(h.worker.held, i, i+1)
-	if i, found := h.job.findHeld(h.id); found {
-		h.job.held = slices.Delete(h.job.held, i, i+1)
-	}
+	h.job.held.remove(h)
 	h.job.dirty = true
 }
 
@@ -120,11 +117,4 @@ func (h *held) endCut() {
 		h.cut.on.cuts--
 	}
 	h.cut = nil
-}
-
-// findHeld finds an assignment of the job by its ID, or where it belongs.
-func (j *job) findHeld(id wire.SpanID) (int, bool) {
-	return slices.BinarySearchFunc(j.held, id, func(h *held, id wire.SpanID) int {
-		return cmp.Or(cmp.Compare(h.id.Epoch, id.Epoch), cmp.Compare(h.id.Number, id.Number))
-	})
 }

@@ -17,7 +17,7 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/bellwether-compute/bellwether/"
 	allowed := map[string][]string{ // import, and what may be used of it; nil is anything
-		"cmp": nil, "errors": nil, "fmt": {"Append", "Sprint", "Sprintf", "Errorf"}, "maps": {"Keys", "Values"}, "math": nil, "math/bits": nil, "slices": nil,
+		"cmp": nil, "errors": nil, "fmt": {"Append", "Sprint", "Sprintf", "Errorf"}, "iter": nil, "maps": {"Keys", "Values"}, "math": nil, "math/bits": nil, "slices": nil,
 		"time":                {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		module + "jobs":       {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
 		module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "Suspect", "Running", "Completed", "Failed", "Cancelled"},

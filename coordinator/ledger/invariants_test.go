@@ -15,7 +15,7 @@ func (m *model) check() {
 			isolated++
 		}
 		for _, h := range w.held {
-			if !slices.Contains(h.job.held, h) {
+			if h.job.held.find(h.id) != h {
 				m.failf("span %v is in the books of %s and not of job %s", h.id, w.id, h.job.spec.ID)
 			}
 		}
@@ -64,7 +64,7 @@ func (m *model) checkPartitions(j *job) {
 	}
 	idle := slices.Clone(places)
 	seen := map[*held]bool{}
-	for _, h := range j.held {
+	for h := range j.held.all() {
 		if seen[h] = true; !seen[h.twin] {
 			put(h.span)
 		}
@@ -137,11 +137,10 @@ func (m *model) checkReceipt(a Reply) {
 		if j == nil {
 			continue // the answer to a report that came twice
 		}
-		i, found := j.findHeld(s.ID)
-		if !found {
+		h := j.held.find(s.ID)
+		if h == nil {
 			continue
 		}
-		h := j.held[i]
 		if m.assigned[s.ID] {
 			continue
 		}

@@ -22,7 +22,7 @@ type job struct {
 	fresh    spanSet
 	attempts attempts
 	suspects suspects
-	held     []*held  // by ID
+	held     assignments
 	skipped  []uint64 // sorted
 
 	contributors map[string]*contributor
@@ -119,8 +119,7 @@ func compareJobs(a, b *job) int {
 // that hold some of it at once, so that they stop.
 func (l *Ledger) removeJob(j *job) {
 	j.ending, j.over = true, true
-	for len(j.held) > 0 {
-		h := j.held[len(j.held)-1]
+	for _, h := range slices.Collect(j.held.backward()) {
 		l.release(h)
 		l.nudge(h.worker)
 	}

@@ -120,7 +120,7 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		return // it will be told once the end is durable
 	}
 	mine := j.claimable(s.Span)
-	if _, taken := j.findHeld(s.ID); taken || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastSpan {
+	if j.held.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastSpan {
 		mine.Hi = mine.Lo // no leader has given it that
 	}
 	if mine.Hi < s.Span.Hi {

@@ -54,7 +54,7 @@ func (l *Ledger) longest(w *worker, n int) []*held {
 		if !l.can(w, j) {
 			continue
 		}
-		for _, h := range slices.Backward(j.held) { // late ones are likely not begun
+		for h := range j.held.backward() { // late ones are likely not begun
 			switch {
 			case h.cut != nil || !h.seen || h.twin != nil || h.alone || h.moot:
 				continue
@@ -64,7 +64,7 @@ func (l *Ledger) longest(w *worker, n int) []*held {
 				continue // it has a slot for it
 			}
 			_, left := l.remaining(h)
-			if left <= shortest || len(found) == n && left <= found[n-1].left {
+			if left <= l.worthwhile() || len(found) == n && left <= found[n-1].left {
 				continue
 			}
 			c := candidate{h, left}
@@ -94,7 +94,7 @@ func (l *Ledger) straggler(w *worker) *held {
 			continue
 		}
 		late := max(speculateAfter, 3*duration(1/speed))
-		for _, h := range j.held {
+		for h := range j.held.all() {
 			switch {
 			case h.worker == w || !h.running || h.span.Len() != 1 || h.twin != nil || h.deaths > 0:
 			case l.now-h.moved > late && j.forest.anyMissing(h.span):

@@ -55,7 +55,7 @@ func (l *Ledger) progress(j *job) wire.JobProgress {
 		Executed: j.executed, Skipped: slices.Clone(j.skipped[:min(len(j.skipped), wire.MaxSkipped)]), Rate: j.rate, Trouble: j.trouble,
 	}
 	holders := map[*worker]bool{}
-	for _, h := range j.held {
+	for h := range j.held.all() {
 		holders[h.worker] = true
 	}
 	p.Workers = len(holders)

@@ -178,7 +178,7 @@ func (h *hand) work() {
 	if _, err := stack.Run(context.Background(), jobs.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + 1}, &never); err != nil {
 		h.stage.t.Fatal(err)
 	}
-	partials, err := stack.Drain()
+	partials, err := stack.Drain(s.Span.Lo + 1)
 	if err != nil {
 		h.stage.t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ type activeJob struct {
 	ending    atomic.Bool // no more blobs are written
 	over      bool        // its end is durable
 
+	pairs   []pair // to be merged
+	mergers int    // that merge some of them, or wait for their turn
+
 	spares   spares
 	dropping room // for spare blobs that are being removed
 

@@ -105,7 +105,7 @@ func wantClaim(t *testing.T, b *Book, r *Run, want uint64, lo, hi uint64) {
 
 func deliver(t *testing.T, b *Book, r *Run, next uint64, items ...wire.Item) {
 	t.Helper()
-	if err := b.Deliver(r, next, items); err != nil {
+	if err := b.Deliver(r, next, next, items); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -333,7 +333,7 @@ func TestDeliverRefusesWhatDoesNotCover(t *testing.T) {
 	big := wire.NewPartial(jobs.Leaf(10), make([]byte, MaxInline+1))
 	outside := wire.NewPartial(jobs.Node{Level: 9, Index: 7}, nil)
 	for name, c := range map[string]struct {
-		next  uint64
+		hi    uint64
 		items []wire.Item
 	}{
 		"a gap before":   {14, run(jobs.Span{Lo: 12, Hi: 14})},
@@ -346,14 +346,38 @@ func TestDeliverRefusesWhatDoesNotCover(t *testing.T) {
 		"no node":        {11, []wire.Item{{Partial: &outside}}},
 		"an empty item":  {10, []wire.Item{{}}},
 	} {
-		if err := b.Deliver(r, c.next, c.items); err == nil {
+		if err := b.Deliver(r, c.hi, c.hi, c.items); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+	}
+	if err := b.Deliver(r, 16, 14, run(jobs.Span{Lo: 10, Hi: 16})); err == nil {
+		t.Error("more than the slot has run was accepted")
 	}
 	if items, _ := b.Kept(); items != 0 {
 		t.Errorf("%d items were kept", items)
 	}
 	deliver(t, b, r, 16, run(jobs.Span{Lo: 10, Hi: 16})...)
+}
+
+// A slot that goes on hands over what few nodes cover, and keeps the rest.
+func TestASlotThatGoesOnKeepsTheRest(t *testing.T) {
+	b := newBook(t)
+	exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 32, Hi: 200}))
+	b.Opened("a")
+	r := b.Take()
+	wantClaim(t, b, r, 101, 32, 133)
+	if hi := b.HandOver(r, 133); hi != 128 {
+		t.Fatalf("handed over up to %d, want 128", hi)
+	}
+	if err := b.Deliver(r, 128, 133, run(jobs.Span{Lo: 32, Hi: 128})); err != nil {
+		t.Fatal(err)
+	}
+	report, _ := exchange(t, b, nil)
+	wantHeld(t, report, "1a[128,200)!")
+	wantClaim(t, b, r, 100, 133, 200)
+	if hi := b.HandOver(r, 200); hi != 200 {
+		t.Errorf("handed over up to %d, want all at the end", hi)
+	}
 }
 
 func TestAJobThatEndedIsDroppedButItsNumbersGoOn(t *testing.T) {

@@ -251,7 +251,9 @@ func (w *world) run(s *slotState, upTo uint64) {
 	}
 	if s.claim.Empty() {
 		if s.claim = w.book.Claim(s.run, upTo, rapid.Bool().Draw(w.T, "long")); s.claim.Empty() {
-			w.deliver(s)
+			if s.begun {
+				w.deliver(s, s.next)
+			}
 			w.book.Release(s.run)
 			s.run = nil
 			return
@@ -277,10 +279,11 @@ func (w *world) run(s *slotState, upTo uint64) {
 	}
 }
 
-// items are the nodes of what a slot has run and not delivered. Some are large.
-func (w *world) items(j *jobState, s *slotState) []logged {
+// items are the nodes of what a slot has run and not delivered before hi. Some are
+// large.
+func (w *world) items(j *jobState, s *slotState, hi uint64) []logged {
 	var list []logged
-	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: s.next}) {
+	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
 		n = j.tree.Lift(n)
 		p := &wire.Partial{Node: n}
 		if n.Index%3 == 0 {
@@ -293,31 +296,28 @@ func (w *world) items(j *jobState, s *slotState) []logged {
 
 var large = make([]byte, MaxInline)
 
-// deliver hands over all that a slot has run.
-func (w *world) deliver(s *slotState) {
-	if !s.begun {
-		return
-	}
+// deliver hands over what a slot has run before hi.
+func (w *world) deliver(s *slotState, hi uint64) {
 	j := w.job(s.run.Job())
-	w.hand(j, s, s.next, w.items(j, s))
+	w.hand(j, s, hi, s.next, w.items(j, s, hi))
 }
 
 func (w *world) fail(s *slotState, p uint64) {
 	j := w.job(s.run.Job())
-	list := append(w.items(j, s), logged{wire.Item{Failure: &wire.Failure{Partition: p}}, jobs.Span{Lo: p, Hi: p + 1}})
-	w.hand(j, s, p+1, list)
+	list := append(w.items(j, s, s.next), logged{wire.Item{Failure: &wire.Failure{Partition: p}}, jobs.Span{Lo: p, Hi: p + 1}})
+	w.hand(j, s, p+1, p+1, list)
 }
 
-func (w *world) hand(j *jobState, s *slotState, next uint64, list []logged) {
+func (w *world) hand(j *jobState, s *slotState, hi, next uint64, list []logged) {
 	var items []wire.Item
 	for _, l := range list {
 		items = append(items, l.item)
 	}
-	if err := w.book.Deliver(s.run, next, items); err != nil {
+	if err := w.book.Deliver(s.run, hi, next, items); err != nil {
 		w.Fatalf("deliver: %v", err)
 	}
 	j.log = append(j.log, list...)
-	s.from, s.next, s.claim = next, next, jobs.Span{}
+	s.from, s.next, s.claim = hi, next, jobs.Span{}
 }
 
 // lose is a slot that cannot deliver what it has run.
@@ -427,8 +427,8 @@ func TestNothingIsLostOrRunTwice(t *testing.T) {
 }
 
 func (w *world) handOver(s *slotState) {
-	if s.run != nil {
-		w.deliver(s)
+	if s.run != nil && s.begun {
+		w.deliver(s, rapid.Uint64Range(s.from, s.next).Draw(w.T, "hi"))
 	}
 }
 

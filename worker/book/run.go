@@ -88,10 +88,21 @@ func (b *Book) mustYield(r *Run, long bool) bool {
 	return waiting > b.slots-b.busy+b.yielding
 }
 
+// HandOver is up to where a slot that has run the partitions before next, and goes
+// on, should deliver them: a boundary in the tree, so that few nodes cover them. The
+// eighth that this leaves at most goes with what comes next.
+func (b *Book) HandOver(r *Run, next uint64) uint64 {
+	if next == r.hi {
+		return next
+	}
+	return jobs.Span{Lo: r.lo, Hi: next}.Aligned().Hi
+}
+
 // Deliver takes what a run has done since the last delivery: items that stand,
-// in order, for exactly the partitions from there to next. Partitions claimed
-// from next on count as not begun again. An error means that nothing was taken.
-func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
+// in order, for exactly the partitions from there to hi. The slot keeps what it has
+// run from there to next. Partitions claimed from next on count as not begun again.
+// An error means that nothing was taken.
+func (b *Book) Deliver(r *Run, hi, next uint64, delivered []wire.Item) error {
 	if r.gone {
 		return nil
 	}
@@ -115,8 +126,8 @@ func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
 		at = covers.Hi
 		items = append(items, item{Item: d, span: r.id})
 	}
-	if at != next || next > r.claimed {
-		return fmt.Errorf("deliver span %v: the items reach to %d, the slot to %d, its claim to %d", r.id, at, next, r.claimed)
+	if at != hi || hi > next || next > r.claimed {
+		return fmt.Errorf("deliver span %v: the items reach to %d, want %d, the slot to %d, its claim to %d", r.id, at, hi, next, r.claimed)
 	}
 	for _, i := range items {
 		b.keep(r.job, i)
@@ -124,13 +135,18 @@ func (b *Book) Deliver(r *Run, next uint64, delivered []wire.Item) error {
 			b.urgent = true
 		}
 	}
-	r.lo, r.claimed = next, next
+	r.lo, r.claimed = hi, next
 	if r.lo == r.hi {
 		b.letGo(r)
-		b.urgent = true
+		b.urgent = b.urgent || b.short() || len(r.job.queue)+len(r.job.runs) == 0
 	}
 	return nil
 }
+
+// short reports whether fewer spans wait than would do for half of the slots, so that
+// the leader should soon assign more. A worker of many slots would speak all the time
+// if it did so at the end of each span.
+func (b *Book) short() bool { return 2*b.Queued() < b.slots }
 
 // keep appends an item to those of a job.
 func (b *Book) keep(j *job, i item) {
