@@ -126,7 +126,7 @@ func (s *liars) newRef() Ref {
 // report makes a report, if it is one that a leader would take.
 func (s *liars) report(worker string) {
 	said := s.told[worker] + rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "sequence")
-	r := wire.Report{Epoch: 3, Worker: worker, Sequence: said, Draining: rapid.IntRange(0, 9).Draw(s.T, "draining") == 0}
+	r := wire.Report{Epoch: 3, Worker: worker, Sequence: said, Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"), Draining: rapid.IntRange(0, 9).Draw(s.T, "draining") == 0}
 	if said < 2 || rapid.IntRange(0, 9).Draw(s.T, "anew") == 0 {
 		r.Sequence = 1
 		r.Hello = &wire.Hello{Slots: rapid.IntRange(1, 3).Draw(s.T, "slots"), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}

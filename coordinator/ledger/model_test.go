@@ -139,6 +139,7 @@ type modelWorker struct {
 	stalled  time.Duration // its partitions get no further until then
 
 	epoch    uint64
+	talk     uint64
 	sequence uint64
 	underWay *wire.Report
 	runs     []*modelRun
@@ -455,6 +456,7 @@ func (m *model) act(w *modelWorker) {
 	if w.epoch != m.epoch {
 		if m.chance(0.3) && m.now >= w.cut {
 			w.epoch, w.sequence, w.underWay, w.in = m.epoch, 0, nil, nil
+			w.talk++
 			for _, j := range w.jobs {
 				j.received = j.durable
 			}
@@ -496,7 +498,7 @@ func (m *model) act(w *modelWorker) {
 func (m *model) report(w *modelWorker) {
 	w.sequence++
 	w.nudged = false
-	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Draining: w.draining}
+	r := wire.Report{Epoch: w.epoch, Worker: w.id, Conversation: w.talk, Sequence: w.sequence, Draining: w.draining}
 	if w.sequence == 1 {
 		r.Hello = &wire.Hello{Slots: w.slots, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 	}
@@ -583,6 +585,7 @@ func (m *model) toWorker(w *modelWorker) {
 	w.underWay = nil
 	if r.Refused != "" {
 		w.sequence = 0
+		w.talk++
 		w.due = m.now + 100*time.Millisecond
 		for _, j := range w.jobs {
 			j.received = j.durable

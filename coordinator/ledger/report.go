@@ -16,6 +16,7 @@ const openingBytes = 256 << 10
 func (l *Ledger) report(e Reported) {
 	r := e.Report
 	w := l.worker(r.Worker)
+	goesOn := w != nil && r.Conversation == w.talk
 	switch {
 	case r.Epoch != l.cfg.Epoch:
 		l.forget(e.Refs...) // meant for another leader
@@ -23,9 +24,9 @@ func (l *Ledger) report(e Reported) {
 	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
 		l.refuse(e, fmt.Sprintf("the leader has %d workers and takes no more", len(l.workers)))
 		return
-	case r.Hello != nil && (w == nil || r.Sequence != w.sequence || outline(r) != w.outline):
+	case r.Hello != nil && !goesOn:
 		w = l.welcome(r) // where it is known, it was refused and has started over
-	case w == nil || r.Sequence > w.sequence+1:
+	case !goesOn || r.Sequence > w.sequence+1:
 		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
 		return
 	case r.Sequence == w.sequence: // the answer was lost
@@ -36,7 +37,7 @@ func (l *Ledger) report(e Reported) {
 		l.forget(e.Refs...)
 		return
 	}
-	w.sequence, w.outline = r.Sequence, outline(r)
+	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)
 	w.seen, w.nudged = l.now, false
 	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence}
@@ -60,20 +61,6 @@ func (l *Ledger) report(e Reported) {
 func (l *Ledger) refuse(e Reported, why string) {
 	l.forget(e.Refs...)
 	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: why}})
-}
-
-// outline tells a first report that comes again from that of a worker that was
-// refused and has started over: between the two it has taken on or produced
-// something, or else the same answer fits. Of other reports it is empty.
-func outline(r wire.Report) string {
-	if r.Hello == nil {
-		return ""
-	}
-	text := fmt.Append(nil, r.Draining, r.Spans)
-	for _, j := range r.Jobs {
-		text = fmt.Append(text, " ", j.Job, j.First, len(j.Items))
-	}
-	return string(text)
 }
 
 // items takes what a worker has produced of one job, and returns the refs that

@@ -28,8 +28,8 @@ import (
 //	died W, merged JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	books, jobs, workers, saved     print what the ledger has
 //
-// The sequence of a report is one more than the last, and 1 with a hello. Each
-// action is a line of output, but for Forget, of which the number is printed.
+// The sequence of a report is one more than the last, and 1 with a hello, and its
+// conversation is that of the last unless talk=N says another. Each action is a line of output, but for Forget, of which the number is printed.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -42,6 +42,7 @@ type script struct {
 	ledger   *Ledger
 	now      time.Duration
 	sequence map[string]uint64
+	talk     map[string]uint64
 	lastRef  Ref
 	merges   map[string][]Merge
 }
@@ -68,7 +69,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*s = script{t: t, ledger: l, now: s.now, sequence: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
+		*s = script{t: t, ledger: l, now: s.now, sequence: map[string]uint64{}, talk: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
 		return ""
 	case "add":
 		return s.step(s.jobAdded(d, subject, arg))
@@ -82,6 +83,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			r.Hello = &wire.Hello{Slots: int(slots), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 		}
 		r.Sequence = arg("seq", r.Sequence)
+		r.Conversation = arg("talk", s.talk[subject])
+		s.talk[subject] = r.Conversation
 		s.sequence[subject] = r.Sequence
 		return s.step(s.reported(d, r))
 	case "tick":

@@ -27,8 +27,8 @@ type worker struct {
 	draining bool
 	isolates bool // it is set aside to run isolated suspects
 
+	talk     uint64       // the conversation with it
 	sequence uint64       // of the last report
-	outline  string       // of the last report, where that was the first
 	receipt  wire.Receipt // the answer to it
 	seen     time.Duration
 	told     time.Duration // when it last said what it holds
@@ -68,7 +68,7 @@ func (l *Ledger) welcome(r wire.Report) *worker {
 		l.note("", r.Worker, "Worker joined")
 	}
 	delete(l.departed, r.Worker)
-	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), told: l.now}
+	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), talk: r.Conversation, told: l.now}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
 	l.slots += w.slots

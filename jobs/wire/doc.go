@@ -38,8 +38,9 @@
 // was reported: the next report repeats what is above it.
 //
 // A receipt with Refused orders nothing. The worker then starts over, after a
-// while, with Sequence 1 and Hello. A refusal is not repeated: a leader judges
-// that report anew, even though an earlier one had the same sequence.
+// while, with another Conversation, Sequence 1 and Hello. A leader that gets an old
+// hello once more, late, knows it by its Conversation: what it would order in answer
+// is not what the worker carries out before its next report.
 //
 // # Failures
 //

@@ -13,12 +13,16 @@ import (
 type Report struct {
 	Epoch    uint64      `cbor:"1,keyasint"` // of the leader it is meant for
 	Worker   string      `cbor:"2,keyasint"`
-	Sequence uint64      `cbor:"3,keyasint"`           // from 1, per worker and epoch
+	Sequence uint64      `cbor:"3,keyasint"`           // from 1, per conversation
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
 	Draining bool        `cbor:"5,keyasint,omitempty"` // wants no more work and will leave once it holds none
 	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
 	More     bool        `cbor:"8,keyasint,omitempty"` // the next report goes on with the items; Spans is left out here
+
+	// Conversation names what began with the last hello: that of another process, or of
+	// this one when it started over, has another.
+	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // Hello introduces a worker to a leader.

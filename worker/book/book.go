@@ -15,7 +15,8 @@ type Book struct {
 	slots  int
 
 	epoch    uint64 // followed; 0 before the first
-	sequence uint64 // of the last report; 0 before the first to this leader
+	talk     uint64 // the conversation with its leader
+	sequence uint64 // of the last report; 0 before the first in this conversation
 	underWay bool   // the last report has no receipt yet
 	more     bool   // the last report left out items that did not fit
 	parted   bool   // the last report said that the worker drains and holds nothing
@@ -87,7 +88,10 @@ func (r *Run) Left() uint64 { return r.hi - r.claimed }
 // New is the book of a worker that has heard of no leader. Hello introduces it,
 // and says how many slots it has.
 func New(worker string, hello wire.Hello) *Book {
-	return &Book{worker: worker, hello: hello, slots: hello.Slots, ended: make(map[string]uint64), keepMost: MaxKept}
+	return &Book{
+		worker: worker, hello: hello, slots: hello.Slots, talk: uint64(hello.Since.UnixNano()), // like no other process of that name
+		ended: make(map[string]uint64), keepMost: MaxKept,
+	}
 }
 
 // Epoch is the epoch followed, 0 before the first.
@@ -104,8 +108,9 @@ func (b *Book) Follow(epoch uint64) bool {
 	return true
 }
 
-// startOver makes the next report the first to the leader.
+// startOver makes the next report the first of a conversation.
 func (b *Book) startOver() {
+	b.talk++
 	b.sequence, b.underWay, b.more, b.parted, b.urgent = 0, false, false, false, true
 	for _, j := range b.jobs {
 		j.received = j.dropped

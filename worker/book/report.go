@@ -37,7 +37,7 @@ func (b *Book) Report() wire.Report {
 	b.sequence++
 	b.underWay = true
 	b.urgent = false
-	r := wire.Report{Epoch: b.epoch, Worker: b.worker, Sequence: b.sequence, Draining: b.draining}
+	r := wire.Report{Epoch: b.epoch, Worker: b.worker, Conversation: b.talk, Sequence: b.sequence, Draining: b.draining}
 	if b.sequence == 1 {
 		hello := b.hello
 		r.Hello = &hello
