@@ -15,7 +15,8 @@ var sections = []section{
 		name: "failover-kill", title: "The leader is killed",
 		about: `SIGKILL to the leader's process, with all cores busy. Shares are of what the
 survivors do when all is over. Workers hold work ahead, so that it may be a while
-before one wants more than it has.`,
+before one wants more than it has. The job is run to its end, and once more in one
+process, whose bytes must be the same.`,
 		args:  []string{"failover", "--kills", "50"},
 		quick: []string{"--kills", "2", "--watch", "2s"},
 	},
@@ -37,14 +38,14 @@ it has, and hands over.`,
 		name: "failover-stop", title: "The leader stands still",
 		about: `SIGSTOP: the process is there and does not answer, as when a machine is out of
 memory. The others give it two seconds. Afterwards it goes on, as a worker.`,
-		args:  []string{"failover", "--kills", "10", "--how", "stop"},
+		args:  []string{"failover", "--kills", "10", "--how", "stop", "--verify=false"},
 		quick: []string{"--kills", "2", "--watch", "3s"},
 	},
 	{
 		name: "overhead", title: "Against a plain loop",
 		about: `The same primes by a plain loop and by a flock of worker processes, in turns, cut
 into more and more partitions.`,
-		args:  []string{"overhead", "--work", "10s"},
+		args:  []string{"overhead", "--work", "10s", "--rounds", "3"},
 		quick: []string{"--work", "500ms", "--rounds", "2"},
 	},
 	{
