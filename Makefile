@@ -71,7 +71,7 @@ deploy-check: ## what is in deploy, as far as it can be tried without a cluster 
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
-bench: build ## renew bench/RESULTS.md, in an hour and a half on an idle machine (SECTIONS="overhead scale")
+bench: build ## renew bench/RESULTS.md, in an hour on an idle machine (SECTIONS="overhead scale")
 	$(GO) run ./bench/results $(SECTIONS)
 
 PEERS = all

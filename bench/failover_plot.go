@@ -26,9 +26,9 @@ func (r FailoverReport) Figure() plot.Figure {
 		X: plot.Axis{Label: "milliseconds after the leader's last sign of life"},
 		Y: plot.Axis{Label: "each failover"},
 	}
-	// Where no worker wants more for a while, the bar is cut: what matters is before.
-	parts.X.Max = 2 * max(r.Steps["until_ready"].Worst, r.Steps["until_assigned"].Median)
 	for i, o := range r.Failovers {
+		// Where no worker wants more for a while, the bar is cut: what matters is before.
+		parts.X.Max = max(parts.X.Max, 2*(o.Detect+o.Elect+o.Fence+o.Resume))
 		parts.Rows = append(parts.Rows, plot.Row{Label: fmt.Sprint(i + 1), Parts: []plot.Part{
 			{Name: "believed dead", Color: plot.Grey, Length: o.Detect},
 			{Name: "lease held", Color: plot.Orange, Length: o.Elect},

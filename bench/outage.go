@@ -124,12 +124,6 @@ func countOf(executions []execution) completed {
 // outage before it, until it was over: at a job's end workers that are idle run what
 // others are slow with.
 func countAgain(reports []Outage, outages []outage, executions []execution, over time.Duration, slots int) {
-	hit := make(map[int]int) // by process, the outage
-	for i, o := range outages {
-		if o.victim != 0 {
-			hit[o.victim] = i
-		}
-	}
 	first := make(map[uint64]int, len(executions)) // by partition, the process
 	for _, e := range executions {
 		pid, again := first[e.partition]
@@ -137,21 +131,12 @@ func countAgain(reports []Outage, outages []outage, executions []execution, over
 			first[e.partition] = e.pid
 			continue
 		}
-		i, own := hit[pid]
-		if !own {
-			i, own = hit[e.pid]
-		}
-		if own && !e.at.Before(outages[i].at) {
+		if i := lastOutage(outages, e.at, func(o outage) bool { return o.victim == pid || o.victim == e.pid }); i >= 0 {
 			reports[i].Again++
 			continue
 		}
-		for i, o := range slices.Backward(outages) {
-			if !e.at.Before(o.at) {
-				if e.at.Before(o.at.Add(over)) {
-					reports[i].Repeated++
-				}
-				break
-			}
+		if i := lastOutage(outages, e.at, func(outage) bool { return true }); i >= 0 && e.at.Before(outages[i].at.Add(over)) {
+			reports[i].Repeated++
 		}
 	}
 	for i, o := range outages {
@@ -160,4 +145,14 @@ func countAgain(reports []Outage, outages []outage, executions []execution, over
 			reports[i].Lost = float64(reports[i].Again+reports[i].Repeated) * each
 		}
 	}
+}
+
+// lastOutage finds the last of those outages that came before a moment; -1: none did.
+func lastOutage(outages []outage, before time.Time, is func(outage) bool) int {
+	for i, o := range slices.Backward(outages) {
+		if is(o) && !before.Before(o.at) {
+			return i
+		}
+	}
+	return -1
 }

@@ -182,6 +182,18 @@ func TestCountWhatNoVictimHad(t *testing.T) {
 	}
 }
 
+// A process that stood still and went on may be hit again.
+func TestCountWhatWasHitTwice(t *testing.T) {
+	executions := []execution{{7, 1, at(9)}, {7, 2, at(11)}, {8, 1, at(19)}, {8, 2, at(21)}}
+	got := make([]Outage, 2)
+	countAgain(got, []outage{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
+	for i := range got {
+		if got[i].Again != 1 || got[i].Repeated != 0 {
+			t.Errorf("outage %d: got %d and %d, want one of the victim's and no other", i, got[i].Again, got[i].Repeated)
+		}
+	}
+}
+
 func TestSamplesBetween(t *testing.T) {
 	var s samples
 	if got := s.between(at(0), at(1)); got != 0 {

@@ -20,8 +20,10 @@
 // millisecond, one where a single one takes longer, and runs them without asking
 // anybody. So partitions cost next to nothing besides themselves, while cuts and
 // priorities take effect within a millisecond or at the next partition. When a
-// report is due, slots are asked through a flag to hand over what they have at
-// the next partition boundary; the report does not wait for long partitions.
+// report is due, slots are asked through a flag to hand over what they have, once
+// their partition is done; the report does not wait for long ones. They keep the last
+// few partitions, past a boundary of the tree, for the next time: a few nodes cover
+// the others, and those are all that the leader gets to see and merges.
 //
 // # Leaders
 //

@@ -29,7 +29,8 @@ import (
 //	books, jobs, workers, saved     print what the ledger has
 //
 // The sequence of a report is one more than the last, and 1 with a hello, and its
-// conversation is that of the last unless talk=N says another. Each action is a line of output, but for Forget, of which the number is printed.
+// conversation is that of the last unless talk=N says another. Each action is a line
+// of output, but for Forget, of which the number is printed.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}

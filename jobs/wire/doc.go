@@ -39,8 +39,8 @@
 //
 // A receipt with Refused orders nothing. The worker then starts over, after a
 // while, with another Conversation, Sequence 1 and Hello. A leader that gets an old
-// hello once more, late, knows it by its Conversation: what it would order in answer
-// is not what the worker carries out before its next report.
+// hello once more, late, knows it by its Conversation and lets it be: the worker would
+// not carry out what that was answered with.
 //
 // # Failures
 //
