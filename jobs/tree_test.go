@@ -186,3 +186,21 @@ func mustTree(t rapid.TB, n uint64) Tree {
 	}
 	return tree
 }
+
+func TestAlignedSpansMeetWhereFewNodesDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Range(1, 1<<40).Draw(t, "n")
+		tree := mustTree(t, n)
+		lo := rapid.Uint64Range(0, n-1).Draw(t, "lo")
+		s := Span{lo, rapid.Uint64Range(lo+1, n).Draw(t, "hi")}
+		first := s.Aligned()
+		if first.Lo != s.Lo || first.Empty() || !s.Contains(first) || 8*first.Len() < 7*s.Len() {
+			t.Fatalf("%v becomes %v, want at least seven eighths of it, from its beginning", s, first)
+		}
+		// Of a span as long that begins where this ends.
+		next := Span{first.Hi, min(first.Hi+s.Len(), n)}.Aligned()
+		if got := len(tree.Cover(next)); next.Hi < n && got > 8 {
+			t.Fatalf("%v, after %v, is covered by %d nodes", next, first, got)
+		}
+	})
+}

@@ -359,6 +359,42 @@ func TestDeliverRefusesWhatDoesNotCover(t *testing.T) {
 	deliver(t, b, r, 16, run(jobs.Span{Lo: 10, Hi: 16})...)
 }
 
+// At the end of a span the leader is told at once only if the work runs short, or the
+// job may be at its end.
+func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
+	for _, c := range []struct {
+		slots, queued int
+		otherJob      bool
+		want          bool
+	}{
+		{slots: 1, queued: 0, want: true},
+		{slots: 1, queued: 1, want: true}, // the slot takes it, and none is left
+		{slots: 1, queued: 2, want: false},
+		{slots: 8, queued: 4, want: true},
+		{slots: 8, queued: 5, want: false},
+		{slots: 1, queued: 5, otherJob: true, want: true},
+	} {
+		b := New("w1", wire.Hello{Slots: c.slots})
+		b.Follow(1)
+		exchange(t, b, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}))
+		b.Opened("a")
+		r := b.Take()
+		rest := "a"
+		if c.otherJob {
+			rest = "b"
+		}
+		for i := range uint64(c.queued) {
+			exchange(t, b, assign(rest, 0, 2+i, jobs.Span{Lo: 8 * (i + 1), Hi: 8 * (i + 2)}))
+		}
+		wantClaim(t, b, r, 8, 0, 8)
+		exchange(t, b, nil) // so that nothing else is urgent
+		deliver(t, b, r, 8, run(jobs.Span{Lo: 0, Hi: 8})...)
+		if b.Urgent() != c.want {
+			t.Errorf("%+v: urgent is %v", c, b.Urgent())
+		}
+	}
+}
+
 // A slot that goes on hands over what few nodes cover, and keeps the rest.
 func TestASlotThatGoesOnKeepsTheRest(t *testing.T) {
 	b := newBook(t)

@@ -143,10 +143,11 @@ func (b *Book) Deliver(r *Run, hi, next uint64, delivered []wire.Item) error {
 	return nil
 }
 
-// short reports whether fewer spans wait than would do for half of the slots, so that
-// the leader should soon assign more. A worker of many slots would speak all the time
-// if it did so at the end of each span.
-func (b *Book) short() bool { return 2*b.Queued() < b.slots }
+// short reports whether, once a slot that is at the end of its span has taken the
+// next, fewer wait than would do for half of the slots, so that the leader should soon
+// assign more. A worker of many slots would speak all the time if it did so at the end
+// of each span.
+func (b *Book) short() bool { return 2*(b.Queued()-1) < b.slots }
 
 // keep appends an item to those of a job.
 func (b *Book) keep(j *job, i item) {
