@@ -66,36 +66,52 @@ func (l *Ledger) giveNext(w *worker) bool {
 }
 
 // wants reports whether a worker should have more of a job: until every slot has
-// enough to outlast the horizon, of that priority and higher ones. Where others
-// have less urgent work to do, it leaves them their share: they do not come to
-// help as long as they have any.
+// enough to outlast the horizon, or its share of what waits if that is less, of
+// that priority and higher ones. What it had beyond its share would keep it busy
+// when others have nothing left.
 func (l *Ledger) wants(w *worker, j *job) bool {
 	if len(w.held) >= maxSpans {
 		return false
 	}
-	priority := j.spec.Priority
 	spans, ahead := 0, time.Duration(0)
 	for _, h := range w.held {
-		if h.job.spec.Priority >= priority {
+		if h.job.spec.Priority >= j.spec.Priority {
 			spans++
 			_, d := l.remaining(h)
 			ahead = min(ahead+d, time.Hour)
 		}
 	}
-	enough := l.horizon()
-	if least := l.jobs[len(l.jobs)-1]; least.spec.Priority < priority && least.held.len() > 0 {
-		if speed := speedOf(w.part(j)); speed > 0 {
-			enough = min(enough, duration(float64(j.waiting())/speed/float64(max(1, l.slots))))
+	switch {
+	case spans < spansPerSlot*w.slots:
+		return true
+	case spans >= maxSpansPerSlot*w.slots:
+		return false
+	}
+	enough := min(l.horizon(), l.share(j.spec.Priority))
+	return ahead < min(enough*time.Duration(w.slots), time.Hour)
+}
+
+// share is how long what waits of a priority would keep every slot busy; an hour
+// where nobody knows.
+func (l *Ledger) share(priority int) time.Duration {
+	d := time.Duration(0)
+	for _, j := range l.jobs {
+		if waiting := j.waiting(); j.spec.Priority == priority && waiting > 0 {
+			speed := j.pace.speed()
+			if speed == 0 {
+				return time.Hour
+			}
+			d = min(d+duration(float64(waiting)/speed), time.Hour)
 		}
 	}
-	return spans < spansPerSlot*w.slots ||
-		spans < maxSpansPerSlot*w.slots && ahead < min(enough*time.Duration(w.slots), time.Hour)
+	return d / time.Duration(max(1, l.slots))
 }
 
 // leaves reports whether a worker whose slots all have work should leave the last
-// partitions of a job to others that are idle, rather than queue them.
+// pieces of a job to others that are idle, rather than queue them.
 func (l *Ledger) leaves(w *worker, j *job) bool {
-	last := j.waiting()
+	size := l.size(w, j)
+	last := (j.fresh.size+size-1)/size + uint64(j.attempts.waiting) + j.suspects.size
 	if last > uint64(l.slots) {
 		return false
 	}
