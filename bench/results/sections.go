@@ -45,7 +45,7 @@ memory. The others give it two seconds. Afterwards it goes on, as a worker.`,
 		name: "overhead", title: "Against a plain loop",
 		about: `The same primes by a plain loop and by a flock of worker processes, in turns, cut
 into more and more partitions.`,
-		args:  []string{"overhead", "--work", "10s", "--rounds", "3"},
+		args:  []string{"overhead", "--work", "10s"},
 		quick: []string{"--work", "500ms", "--rounds", "2"},
 	},
 	{
