@@ -120,7 +120,7 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(cluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
-		a.cancelCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
+		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
 	add(flock, a.devCommand(), a.workerCommand(), a.benchCommand())
 	if _, err := a.job(demoJob); err == nil {
 		add(flock, a.demoCommand())

@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
-
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -36,20 +33,13 @@ func (a *app) list(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	ids, err := c.store.Jobs(ctx)
+	records, err := a.records(ctx, c)
 	if err != nil {
-		return c.explain(fmt.Errorf("list jobs: %w", err))
+		return err
 	}
 	list := []jobStatus{}
 	unfinished := false
-	for _, id := range ids {
-		r, err := c.record(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // being submitted
-		}
-		if err != nil {
-			return err
-		}
+	for _, r := range records {
 		s := newJobStatus(r, live)
 		unfinished = unfinished || !s.State.Final()
 		list = append(list, s)

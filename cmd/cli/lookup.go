@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -58,6 +59,44 @@ func (c *cluster) record(ctx context.Context, id string) (record, error) {
 		return record{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
 	}
 	return record{spec, manifest}, nil
+}
+
+// readAtOnce is how many jobs are read at once where all are wanted: each is a
+// request or two, and there may be thousands.
+const readAtOnce = 16
+
+// records is what storage has of all jobs, oldest first. Of those that are damaged
+// there is a word on standard error instead.
+func (a *app) records(ctx context.Context, c *cluster) ([]record, error) {
+	ids, err := c.store.Jobs(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	records, errs := make([]record, len(ids)), make([]error, len(ids))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(readAtOnce)
+	for i, id := range ids {
+		reads.Go(func() error {
+			records[i], errs[i] = c.record(ctx, id)
+			if errors.Is(errs[i], store.ErrNotFound) || errors.Is(errs[i], store.ErrCorrupt) {
+				return nil
+			}
+			return errs[i]
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, err
+	}
+	var whole []record
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			whole = append(whole, records[i])
+		case errors.Is(err, store.ErrCorrupt):
+			a.note("%v", err)
+		} // and what is not found is being submitted or removed
+	}
+	return whole, nil
 }
 
 // done is how many partitions the checkpoint has.
@@ -126,10 +165,15 @@ func (c *cluster) live(ctx context.Context, id string) (*wire.Jobs, error) {
 
 // completeID completes a job's ID as the first argument.
 func (a *app) completeID(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 {
-		return nil, directive
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return a.completeIDs(cmd, args, begun)
+}
+
+// completeIDs completes a job's ID as any argument.
+func (a *app) completeIDs(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp
 	c, err := a.open(cmd.Context())
 	if err != nil {
 		return nil, directive
@@ -139,5 +183,7 @@ func (a *app) completeID(cmd *cobra.Command, args []string, begun string) ([]cob
 	if err != nil {
 		return nil, directive
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, begun) }), directive
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return !strings.HasPrefix(id, begun) || slices.Contains(args, id)
+	}), directive
 }

@@ -202,8 +202,9 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes everything of a job. The spec goes last: where Remove fails
-// half-way, Jobs still lists the job and Remove can be called again.
+// Remove removes everything of a job that has ended. What says so goes at the end,
+// and the spec last: where Remove fails half-way, Jobs still lists the job and
+// Remove can be called again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.DropPartials(ctx, id); err != nil {
 		return err
 	}
-	for _, kind := range []string{manifests, plans, results, specs} {
+	for _, kind := range []string{results, plans, manifests, specs} {
 		if err := s.remove(ctx, kind, id); err != nil {
 			return err
 		}
