@@ -31,6 +31,8 @@ func (f submitFlags) check() error {
 		return usagef("--max-attempts must be at least 1, got %d", f.attempts)
 	case f.priority < -maxPriority || f.priority > maxPriority:
 		return usagef("--priority must be %d to %d, got %d", -maxPriority, maxPriority, f.priority)
+	case f.skipped > store.MaxSkipped:
+		return usagef("--max-skipped must be at most %s, got %s", count(store.MaxSkipped), count(f.skipped))
 	case f.wait && f.dryRun:
 		return usagef("--wait and --dry-run exclude each other")
 	}

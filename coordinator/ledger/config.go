@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // Config is what a ledger is tuned by. The zero value of a field means its
@@ -68,7 +70,7 @@ type Config struct {
 
 	// MaxSkipped bounds how many partitions of a job may be skipped, whatever its
 	// submitter allows. It bounds memory, and checkpoints, which list them. Default
-	// 1,000,000.
+	// [store.MaxSkipped].
 	MaxSkipped int
 }
 
@@ -94,7 +96,7 @@ func (c *Config) validate() error {
 	orDefault(&c.MaxWorkers, 10_000)
 	orDefault(&c.MaxPlaces, 4_000_000)
 	orDefault(&c.MaxFailing, 10_000)
-	orDefault(&c.MaxSkipped, 1_000_000)
+	orDefault(&c.MaxSkipped, store.MaxSkipped)
 	switch {
 	case c.Epoch == 0:
 		return errors.New("epoch must be at least 1")

@@ -31,9 +31,13 @@ type Spec struct {
 	Params      jobs.Params `cbor:"4,keyasint"`
 	Priority    int         `cbor:"5,keyasint"` // higher goes first
 	MaxAttempts int         `cbor:"6,keyasint"` // per partition, at least 1
-	MaxSkipped  uint64      `cbor:"7,keyasint"` // partitions that may be left out of the result
+	MaxSkipped  uint64      `cbor:"7,keyasint"` // partitions that may be left out of the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 }
+
+// MaxSkipped bounds how many partitions of a job may be left out: its checkpoints
+// list them.
+const MaxSkipped = 1_000_000
 
 // Manifest is a job's checkpoint: everything a new leader needs besides the spec
 // and the plan. It is replaced by compare-and-swap alone, so that each leader's

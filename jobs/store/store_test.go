@@ -145,6 +145,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"definition": func(s *store.Spec) { s.Job = "" },
 		"version":    func(s *store.Spec) { s.Version = "" },
 		"attempts":   func(s *store.Spec) { s.MaxAttempts = 0 },
+		"skips":      func(s *store.Spec) { s.MaxSkipped = store.MaxSkipped + 1 },
 	} {
 		spec := newSpec()
 		change(&spec)

@@ -60,6 +60,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("definition %q, version %q: both are needed", s.Job, s.Version)
 	case s.MaxAttempts < 1:
 		return fmt.Errorf("at least 1 attempt per partition is needed, got %d", s.MaxAttempts)
+	case s.MaxSkipped > MaxSkipped:
+		return fmt.Errorf("%d skipped partitions are allowed, want at most %d", s.MaxSkipped, MaxSkipped)
 	}
 	return nil
 }
