@@ -75,7 +75,11 @@ func (s jetStreamStorage) lease(ctx context.Context, cfg *election.Config) (elec
 }
 
 func (s jetStreamStorage) explain(err error) error {
-	return absentf("storage of cluster %s does not answer: %w (is JetStream enabled on this NATS server?)", s.cluster, err)
+	hint := ""
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, natsjetstream.ErrJetStreamNotEnabled) {
+		hint = " (is JetStream enabled on this NATS server?)"
+	}
+	return absentf("storage of cluster %s does not answer: %w%s", s.cluster, err, hint)
 }
 
 func (s jetStreamStorage) close() {}
