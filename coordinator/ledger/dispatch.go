@@ -65,9 +65,9 @@ func (l *Ledger) giveNext(w *worker) bool {
 	return true
 }
 
-// wants reports whether a worker should have more of a job: until every slot has
-// enough to outlast the horizon, or its share of what waits if that is less, of
-// that priority and higher ones. What it had beyond its share would keep it busy
+// wants reports whether a worker should have more of a job: until each slot has work
+// of that priority, or a higher one, that outlasts the horizon or, where that is
+// less, is its share of what waits. With more than its share it would still be busy
 // when others have nothing left.
 func (l *Ledger) wants(w *worker, j *job) bool {
 	if len(w.held) >= maxSpans {
