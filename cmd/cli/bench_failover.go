@@ -134,10 +134,32 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 		return bench.FailoverReport{}, err
 	}
 	defer c.close()
-	answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
+	workers, err := c.awaitFlock(ctx)
 	if err != nil {
 		return bench.FailoverReport{}, err
 	}
-	cfg.Cluster, cfg.Workers, cfg.Job, cfg.Params = c.measured(), len(answer.Workers), job, params
+	cfg.Cluster, cfg.Workers, cfg.Job, cfg.Params = c.measured(), workers, job, params
 	return bench.Failover(ctx, cfg)
+}
+
+// awaitFlock returns how many workers the leader knows, once one of them could take
+// over from it: they turn to a new leader one by one.
+func (c *cluster) awaitFlock(ctx context.Context) (int, error) {
+	const least = 2
+	deadline := time.Now().Add(c.timeout)
+	for {
+		answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
+		workers := len(answer.Workers)
+		switch {
+		case err != nil || workers >= least:
+			return workers, err
+		case time.Now().After(deadline):
+			return 0, absentf("cluster %s has %s, and a failover takes at least %d: start more with '%s worker'", c.name, plural(workers, "worker"), least, c.program)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(askInterval):
+		}
+	}
 }
