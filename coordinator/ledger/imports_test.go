@@ -20,7 +20,7 @@ func TestImports(t *testing.T) {
 		"cmp": nil, "errors": nil, "fmt": {"Append", "Sprint", "Sprintf", "Errorf"}, "iter": nil, "maps": {"Keys", "Values"}, "math": nil, "math/bits": nil, "slices": nil,
 		"time":                {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		module + "jobs":       {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
-		module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "Suspect", "Running", "Completed", "Failed", "Cancelled"},
+		module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "Suspect", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		module + "jobs/wire":  nil,
 	}
 	names, err := os.ReadDir(".")
