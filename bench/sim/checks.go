@@ -144,6 +144,9 @@ func (c *checks) written(by, key string) {
 		return
 	}
 	old := c.manifests[id]
+	if c.sim.jobs[id].removing {
+		return // it must be gone in the end
+	}
 	c.manifests[id] = m
 	switch {
 	case m.Epoch < old.Epoch:
@@ -153,6 +156,9 @@ func (c *checks) written(by, key string) {
 	case old.State.Final():
 		c.sim.fail("%s wrote a manifest of job %s after its end", by, id)
 	case m.State.Final():
+		if ended := c.sim.jobs[id].atEnd; ended != nil {
+			ended()
+		}
 		return
 	}
 	c.sound(by, c.sim.jobs[id], m)
@@ -310,7 +316,13 @@ func (c *checks) mayFail(j *job) bool {
 // ended: every job that was submitted has come to the right end.
 func (c *checks) ended() {
 	for _, j := range c.sim.list {
-		c.endedWell(j)
+		if !j.removing {
+			c.endedWell(j)
+			continue
+		}
+		if key := c.sim.storage.remainder(j.spec.ID); key != "" {
+			c.sim.fail("%s is in storage of job %s, which was removed", key, j.spec.ID)
+		}
 	}
 	for _, key := range c.sim.storage.list("poison/") {
 		c.sim.fail("%s is in storage", key)

@@ -24,6 +24,25 @@ func (s *Sim) submit(client *process, j *job) {
 	}, nil)
 }
 
+// remove removes a job that has ended as the command line does, until it is gone.
+func (s *Sim) remove(client *process, j *job) {
+	if !j.submitted { // the job is known, and its submission not yet confirmed
+		s.after(time.Second, func() { s.remove(client, j) })
+		return
+	}
+	s.checks.endedWell(j)
+	j.removing = true
+	client.start(func() {
+		for client.store.Remove(context.Background(), j.spec.ID) != nil {
+			s.hit("seen: removed again")
+			client.pause(context.Background(), 100*time.Millisecond)
+		}
+		j.removed = true
+		s.hit("seen: job removed")
+		s.trace.printf(client, "has removed job %s", j.spec.ID)
+	}, nil)
+}
+
 // cancel asks leaders to cancel a job until one confirms it, or says that it has
 // ended.
 func (s *Sim) cancel(client *process, j *job) {

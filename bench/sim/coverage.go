@@ -92,6 +92,8 @@ log: Workers did not answer the new leader in #.#s
 seen: cancel confirmed
 seen: cancel refused
 seen: job of an orderly cluster
+seen: job removed
+seen: removed again
 log: Job waits
 log: Making way for a worker that knows jobs which this leader does not
 seen: new leader told of partials

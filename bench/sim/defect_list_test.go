@@ -122,4 +122,11 @@ var defects = []defect{
 		new:    "passed := jobs.Span{Lo: was.Lo, Hi: was.Lo}",
 		within: "1000",
 	},
+	{
+		name:   "the first manifest of a job stays though it was removed meanwhile",
+		file:   "coordinator/reign/intake.go",
+		old:    "if err != nil || !cond.Absent() {",
+		new:    "if cond == cond {",
+		within: "10000",
+	},
 }

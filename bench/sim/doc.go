@@ -29,8 +29,8 @@
 // there; connections break. Storage refuses, is slow, loses calls or answers, and
 // lets a write land when its writer is dead. Processes are killed, alone or all at
 // once, with their host or without, stop, join, and stand still for any time.
-// Clocks differ. Partitions fail, hang and kill. Jobs are cancelled. After a while
-// all that stops.
+// Clocks differ. Partitions fail, hang and kill. Jobs are cancelled, and removed
+// once they have ended. After a while all that stops.
 //
 // # What is checked
 //
@@ -48,7 +48,8 @@
 //     computes what a living worker had finished before its leader began.
 //     Where none is killed but told to stop, no partition is executed twice.
 //   - Within three minutes of the last fault every job has come to the right end,
-//     and queue, index and partials are tidied up.
+//     and queue, index and partials are tidied up. Of one that was removed nothing
+//     is left, and it does not begin again.
 //
 // # How it is checked
 //

@@ -33,6 +33,9 @@ type job struct {
 	submitted   bool // its submission is known to be stored
 	cancelled   bool // cancelling it was acknowledged
 	cancelAsked bool
+	atEnd       func() // is called once its end is durable, where it is set
+	removing    bool   // it has ended, and may be gone from storage
+	removed     bool
 }
 
 // jobBehaviour is what a job's code does.
@@ -49,6 +52,7 @@ type jobBehaviour struct {
 	hangs      uint64 // partition that takes very long the first time
 	planFails  int    // times that Plan fails
 	cancelAt   time.Duration
+	removeIn   time.Duration // after its end; negative: it stays
 	submitAt   time.Duration
 	version    int // of its definition, less one
 }

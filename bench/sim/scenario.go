@@ -89,7 +89,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	b := jobBehaviour{
 		partitions: uint64(c.from(1, 90)),
 		broken:     noPartition, permanent: noPartition, killer: noPartition, hangs: noPartition,
-		submitAt: c.between(0, min(6*time.Second, sc.until)), cancelAt: -1, flaky: map[uint64]int{},
+		submitAt: c.between(0, min(6*time.Second, sc.until)), cancelAt: -1, removeIn: -1, flaky: map[uint64]int{},
 	}
 	b.each = min(c.spread(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	any := func() uint64 { return c.Uint64N(b.partitions) }
@@ -127,6 +127,9 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	}
 	if c.is(0.15) {
 		b.cancelAt = b.submitAt + c.between(0, 6*time.Second)
+	}
+	if c.is(0.2) {
+		b.removeIn = c.spread(time.Millisecond, 5*time.Second)
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -82,6 +83,9 @@ func (s *Sim) populate() {
 		if b.cancelAt >= 0 {
 			s.after(b.cancelAt, func() { s.cancel(client, j) })
 		}
+		if b.removeIn >= 0 {
+			j.atEnd = func() { s.after(b.removeIn, func() { s.remove(client, j) }) }
+		}
 	}
 	for range s.scenario.processes {
 		s.after(s.chance.between(0, time.Second), func() { s.join() })
@@ -142,9 +146,13 @@ func (s *Sim) unended() string {
 		if j.cancelAt >= 0 && !j.cancelAsked {
 			return fmt.Sprintf("job %s is to be cancelled", j.spec.ID)
 		}
+		if j.removeIn >= 0 && !j.removed {
+			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
+		}
 	}
+	orphans := slices.ContainsFunc(s.list, func(j *job) bool { return s.storage.orphaned(j.spec.ID) })
 	for _, m := range s.storage.messages {
-		if !m.deleted {
+		if !m.deleted && !orphans {
 			return "a submission is in the queue"
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func newStorage(s *Sim) *storage {
-	st := &storage{sim: s, up: true, values: map[string]value{}, stray: map[string]bool{}, writers: map[string]*process{}}
+	st := &storage{sim: s, up: true, values: map[string]value{}, stray: map[string]bool{}, writers: map[string]*process{}, terms: map[string]uint64{}}
 	st.store = store.New(truth{storage: st}, nil)
 	return st
 }
@@ -32,6 +32,7 @@ type storage struct {
 	late     bool            // the present effect's caller has given up on it, or is dead
 	stray    map[string]bool // keys of values that were written late
 	writers  map[string]*process
+	terms    map[string]uint64 // the epoch that the writer led then, or 0
 }
 
 type value struct {
@@ -174,7 +175,7 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 		version = s.storage.put(key, data)
 		s.trace.printf(b.process, "    writes %s, late: %v", key, s.storage.late)
 		s.storage.stray[key] = s.storage.late
-		s.storage.writers[key] = b.process
+		s.storage.writers[key], s.storage.terms[key] = b.process, b.process.leads()
 		s.checks.written(b.process.name, key)
 		return nil
 	})
@@ -223,16 +224,42 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 // the next leader.
 func (st *storage) leftover() string {
 	for _, key := range st.list("active/") {
-		if !st.stray[key] {
+		if !st.stray[key] && !st.orphaned(strings.TrimPrefix(key, "active/")) {
 			return key
 		}
 	}
 	for _, key := range st.list("partial/") {
-		if !st.stray[key] && st.writers[key].alive {
+		id, _, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
+		if !st.stray[key] && st.writers[key].alive && !(st.sim.jobs[id].removed && st.abandoned(key)) {
 			return key
 		}
 	}
 	return ""
+}
+
+// remainder is a key of a job that was removed, or "".
+func (st *storage) remainder(id string) string {
+	for _, key := range st.keys {
+		if strings.Contains(key, id) && !st.abandoned(key) && !st.orphaned(id) {
+			return key
+		}
+	}
+	return ""
+}
+
+// abandoned reports whether a value's writer could not take it back any more once it
+// learned that the job was removed: the write came late, or its term was over.
+func (st *storage) abandoned(key string) bool {
+	w, epoch := st.writers[key], st.terms[key]
+	leads := epoch > 0 || w.candidate != nil && !strings.HasPrefix(key, "partial/") // workers write these too
+	return st.stray[key] || !w.alive || leads && (epoch == 0 || w.leads() != epoch)
+}
+
+// orphaned reports whether a removed job got a first manifest of a leader that could
+// not take it back. Leaders leave it alone, and its submission in the queue.
+func (st *storage) orphaned(id string) bool {
+	_, written := st.values["manifest/"+id]
+	return written && st.sim.jobs[id].removed && st.abandoned("manifest/"+id)
 }
 
 func (st *storage) list(prefix string) []string {

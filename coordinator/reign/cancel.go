@@ -1,7 +1,6 @@
 package reign
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -111,10 +110,7 @@ func (r *Reign) putCancelled(id string, begun bool) error {
 	for {
 		next.Epoch, next.State, next.Finished = r.term.Epoch, store.Cancelled, r.world.Now().UTC()
 		next.Sequence++
-		err := r.persist("write last manifest", func(ctx context.Context) error {
-			_, err := r.cfg.Store.PutManifest(ctx, id, next, cond)
-			return err
-		})
+		_, err := r.writeFirst(id, next, cond)
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}

@@ -101,15 +101,17 @@ type readied struct {
 // resumes it from its manifest otherwise. From then on the writes of earlier
 // leaders fail.
 func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
-	spec, err := r.readSpec(id)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
-		return r.setAside(id, err), nil
-	}
-	if err != nil {
-		return readied{}, err
-	}
+	// The manifest is read first. Where it was removed, so was the spec before.
 	manifest, version, err := r.readManifest(id)
+	spec, specErr := r.readSpec(id)
 	switch {
+	case errors.Is(specErr, store.ErrNotFound) && (errors.Is(err, store.ErrNotFound) || manifest.State.Final()):
+		r.log.Warn("Job is not there: it was removed", "job", id)
+		return readied{id: id, ended: true}, nil
+	case errors.Is(specErr, store.ErrNotFound) || errors.Is(specErr, store.ErrCorrupt):
+		return r.setAside(id, specErr), nil
+	case specErr != nil:
+		return readied{}, specErr
 	case errors.Is(err, store.ErrNotFound):
 		return r.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
 	case errors.Is(err, store.ErrCorrupt):

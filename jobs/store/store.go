@@ -202,9 +202,9 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes everything of a job that has ended. What says so goes at the end,
-// and the spec last: where Remove fails half-way, Jobs still lists the job and
-// Remove can be called again.
+// Remove removes everything of a job that has ended. Where it fails before the spec
+// is gone, Jobs still lists the job and Remove can be called again. The manifest goes
+// last: a leader that receives the submission once more must not begin anew.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.DropPartials(ctx, id); err != nil {
 		return err
 	}
-	for _, kind := range []string{results, plans, manifests, specs} {
+	for _, kind := range []string{results, plans, specs, manifests} {
 		if err := s.remove(ctx, kind, id); err != nil {
 			return err
 		}

@@ -99,14 +99,17 @@ func (s *Store) judge(ctx context.Context, message Message) (submission *Submiss
 	if submission.Deliveries <= MaxDeliveries {
 		return submission, "", nil
 	}
-	switch _, _, err := s.Manifest(ctx, submission.ID); {
-	case err == nil || errors.Is(err, ErrCorrupt): // for the leader to deal with
-		return submission, "", nil
-	case errors.Is(err, ErrNotFound):
-		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
-	default:
-		return nil, "", err
+	_, _, begun := s.Manifest(ctx, submission.ID)
+	_, known := s.Spec(ctx, submission.ID)
+	for _, err := range []error{begun, known} {
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+			return nil, "", err
+		}
 	}
+	if errors.Is(begun, ErrNotFound) && !errors.Is(known, ErrNotFound) {
+		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
+	}
+	return submission, "", nil // for the leader to deal with; the job may have been removed
 }
 
 // Poisoned is a message that was taken out of the queue.
