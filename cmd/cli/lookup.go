@@ -61,9 +61,9 @@ func (c *cluster) record(ctx context.Context, id string) (record, error) {
 	return record{spec, manifest}, nil
 }
 
-// readAtOnce is how many jobs are read at once where all are wanted: each is a
-// request or two, and there may be thousands.
-const readAtOnce = 16
+// jobsAtOnce is how many jobs are read or removed at once: each takes some requests
+// to storage, and there may be thousands.
+const jobsAtOnce = 16
 
 // records is what storage has of all jobs, oldest first. Of those that are damaged
 // there is a word on standard error instead.
@@ -74,7 +74,7 @@ func (a *app) records(ctx context.Context, c *cluster) ([]record, error) {
 	}
 	records, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(readAtOnce)
+	reads.SetLimit(jobsAtOnce)
 	for i, id := range ids {
 		reads.Go(func() error {
 			records[i], errs[i] = c.record(ctx, id)

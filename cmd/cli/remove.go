@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 )
 
 func (a *app) removeCommand() *cobra.Command {
@@ -93,14 +94,24 @@ func (a *app) remove(ctx context.Context, c *cluster, ids []string) error {
 	type removal struct {
 		ID string `json:"id"`
 	}
+	gone := make([]bool, len(ids))
+	removals, ctx := errgroup.WithContext(ctx)
+	removals.SetLimit(jobsAtOnce)
+	for i, id := range ids {
+		removals.Go(func() error {
+			if err := c.store.Remove(ctx, id); err != nil {
+				return c.explain(fmt.Errorf("remove job %s: %w", id, err))
+			}
+			gone[i] = true
+			return nil
+		})
+	}
+	failed := removals.Wait()
 	removed := []removal{}
-	var failed error
-	for _, id := range ids {
-		if err := c.store.Remove(ctx, id); err != nil {
-			failed = c.explain(fmt.Errorf("remove job %s: %w", id, err))
-			break
+	for i, id := range ids {
+		if gone[i] {
+			removed = append(removed, removal{id})
 		}
-		removed = append(removed, removal{id})
 	}
 	return errors.Join(failed, a.show(removed, func(w io.Writer) {
 		for _, r := range removed {
