@@ -89,8 +89,8 @@ func (r *Reign) writeFirst(id string, first store.Manifest, cond store.Condition
 	if err != nil || !cond.Absent() {
 		return version, err
 	}
-	if _, err := r.readSpec(id); !errors.Is(err, store.ErrNotFound) {
-		return version, err
+	if _, gone := r.readSpec(id); !errors.Is(gone, store.ErrNotFound) {
+		return version, nil
 	}
 	if err := r.persist("remove job", func(ctx context.Context) error { return r.cfg.Store.Remove(ctx, id) }); err != nil {
 		return "", err

@@ -97,9 +97,9 @@ type readied struct {
 	parked parkedJob
 }
 
-// ready makes a job this leader's. It is called from tasks. It plans the job if no leader has, and
-// resumes it from its manifest otherwise. From then on the writes of earlier
-// leaders fail.
+// ready makes a job this leader's: it plans the job if no leader has, and resumes it
+// from its manifest otherwise. From then on the writes of earlier leaders fail. It is
+// called from tasks.
 func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	// The manifest is read first. Where it was removed, so was the spec before.
 	manifest, version, err := r.readManifest(id)
