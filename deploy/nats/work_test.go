@@ -20,7 +20,29 @@ func TestSubmitterSubmitsAndWorkersWork(t *testing.T) {
 	if large.State != "completed" {
 		t.Errorf("large result: %+v", large)
 	}
+	f.removeAll()
 	f.refusedNothing()
+}
+
+// removeAll removes the jobs, which have all ended, as an operator does. Nobody else may.
+func (f *flock) removeAll() {
+	f.t.Helper()
+	var before, after, removed []outcome
+	f.must(observer, &before, "list")
+	for _, user := range []string{submitter, observer} {
+		if status := f.status(user, "remove", "--ended-before", "0s"); status != 3 {
+			f.t.Errorf("remove as %s: status %d, want 3", user, status)
+		}
+	}
+	f.must(observer, &after, "list")
+	if len(before) == 0 || len(after) != len(before) {
+		f.t.Errorf("of %d jobs %d are left after others' remove", len(before), len(after))
+	}
+	f.must(worker, &removed, "remove", "--ended-before", "0s")
+	f.must(observer, &after, "list")
+	if len(removed) != len(before) || len(after) != 0 {
+		f.t.Errorf("of %d jobs %d were removed, and %d are left", len(before), len(removed), len(after))
+	}
 }
 
 // TestAnotherName follows README.md to a cluster of another name.
