@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,11 +42,14 @@ func startServer(t testing.TB, dir string, port int) *embedded.Server {
 	return server
 }
 
-func connect(t testing.TB, url string) *nats.Conn {
+func connect(t testing.TB, url string, more ...nats.Option) *nats.Conn {
 	t.Helper()
 	closed := make(chan struct{})
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0),
-		nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	opts := []nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
+	}
+	nc, err := nats.Connect(url, append(opts, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,6 +353,56 @@ func TestUnavailable(t *testing.T) {
 	if _, err := d.Receive(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Receive on a closed connection: %v", err)
 	}
+}
+
+// TestWritesToBrokenConnection writes while the socket is broken and the client
+// does not know yet.
+func TestWritesToBrokenConnection(t *testing.T) {
+	server := startServer(t, t.TempDir(), 0)
+	for _, broken := range []error{
+		&net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)},
+		net.ErrClosed,
+		io.ErrClosedPipe,
+		io.ErrUnexpectedEOF,
+	} {
+		var dialer brokenDialer
+		nc := connect(t, server.URL(), nats.SetCustomDialer(&dialer), nats.ErrorHandler(nil))
+		d := open(t, nc, jetstream.Config{CallTimeout: 100 * time.Millisecond})
+		dialer.broken.Store(&broken)
+		for _, size := range []int{10, 100 << 10, 1 << 20} {
+			_, err := d.Put(t.Context(), "key", make([]byte, size), store.Always)
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("Put of %d bytes while writes fail with %q: %v, want ErrUnavailable", size, broken, err)
+			}
+		}
+		dialer.broken.Store(nil)
+		if err := eventually(t, func() error {
+			_, err := d.Put(t.Context(), "key", make([]byte, 1<<20), store.Always)
+			return err
+		}); err != nil {
+			t.Errorf("Put after %q: %v", broken, err)
+		}
+	}
+}
+
+// brokenDialer dials connections whose writes can be made to fail.
+type brokenDialer struct{ broken atomic.Pointer[error] }
+
+func (d *brokenDialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.Dial(network, address)
+	return brokenConn{conn, d}, err
+}
+
+type brokenConn struct {
+	net.Conn
+	dialer *brokenDialer
+}
+
+func (c brokenConn) Write(b []byte) (int, error) {
+	if err := c.dialer.broken.Load(); err != nil {
+		return 0, *err
+	}
+	return c.Conn.Write(b)
 }
 
 // TestReceiveOutlivesTheServer restarts the server under a waiting Receive. What

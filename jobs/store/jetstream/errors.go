@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 
 	"github.com/nats-io/nats.go"
@@ -49,8 +51,20 @@ func unavailable(err error) bool {
 			return true
 		}
 	}
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code >= http.StatusInternalServerError
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.Code >= http.StatusInternalServerError
+	}
+	return broken(err)
+}
+
+// broken reports whether an error is the connection's own. A message too large for
+// the client's buffer goes to the socket at once, and its sender learns that the
+// socket broke before the client does.
+func broken(err error) bool {
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // connected waits for the connection, no longer than a call may take. Without
