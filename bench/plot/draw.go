@@ -89,11 +89,7 @@ func (p Panel) draw(c canvas, top float64) {
 	for _, l := range p.Lines {
 		l.draw(c, x, y)
 	}
-	for i, m := range p.Marks {
-		at := x.place(m.At)
-		c.line([]Point{{at, top}, {at, bottom}}, m.Color, 1.2)
-		c.text(Point{at + 5, bottom - 8 - 14*float64(i)}, begin, m.Color, small, m.Label)
-	}
+	p.drawMarks(c, x, top, bottom)
 	c.line([]Point{{leftEdge, top}, {leftEdge, bottom}, {width - rightEdge, bottom}}, black, 1)
 }
 
@@ -129,6 +125,23 @@ func (l Line) draw(c canvas, x, y scale) {
 		for _, p := range points {
 			c.dot(p, l.Color, 3)
 		}
+	}
+}
+
+// drawMarks writes labels one above the other, each behind its line, or before it
+// where it would cross that of another mark.
+func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
+	const gap = 5
+	for i, m := range p.Marks {
+		at := x.place(m.At)
+		c.line([]Point{{at, top}, {at, bottom}}, m.Color, 1.2)
+		room := gap + textWidth(m.Label)
+		crosses := slices.ContainsFunc(p.Marks, func(o Mark) bool { return o.At > m.At && x.place(o.At) < at+room })
+		label, side := Point{at + gap, bottom - 8 - 14*float64(i)}, begin
+		if crosses && at-room > leftEdge {
+			label.X, side = at-gap, end
+		}
+		c.text(label, side, m.Color, small, m.Label)
 	}
 }
 

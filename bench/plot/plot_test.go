@@ -30,7 +30,7 @@ var figure = Figure{
 				{Name: "each", Color: Sky, Faint: true, Points: []Point{{-1, 0.7}, {2, 0.9}}},
 				{Name: "median", Color: Blue, Points: []Point{{-1, 0.6}, {0, 1}, {2, 0.95}}},
 			},
-			Marks: []Mark{{0, "hit", Vermilion}, {0.2, "back", Green}},
+			Marks: []Mark{{0, "the leader is hit", Vermilion}, {0.2, "back", Green}},
 		},
 		{
 			X: Axis{Label: "milliseconds"}, Y: Axis{Label: "each time"},
