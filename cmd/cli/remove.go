@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,9 @@ func (c *cluster) endedNamed(ctx context.Context, given []string) ([]string, err
 		if state := r.manifest.State; !state.Final() {
 			return nil, fmt.Errorf("job %s has not ended, it is %s: '%s cancel %s' ends it", id, state, c.program, id)
 		}
-		ids = append(ids, id)
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }
