@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 	// maxSpansPerSlot bounds them where spans turn out short, and maxSpans those of
 	// one worker, which takes no more than 2,048.
 	maxSpansPerSlot = 16
-	maxSpans        = 2000
+	maxSpans        = spansPerSlot * wire.MaxSlots
 	// atFirst is the most partitions of a piece while nobody knows how long they take.
 	// Where they take next to nothing that costs a few reports.
 	atFirst = 32
@@ -23,6 +24,9 @@ const (
 	// send as many.
 	worthwhile      = 20 * time.Millisecond
 	worthwhileShare = 8
+	// long is more work ahead than anybody wants. Sums end there, and it stands for
+	// work of which nobody knows how long it takes.
+	long = time.Hour
 )
 
 // fill gives a worker what it should have.
@@ -45,16 +49,20 @@ func (l *Ledger) fill(w *worker) {
 // one: of the jobs with the highest priority, and among them of that which has
 // the fewest out.
 func (l *Ledger) giveNext(w *worker) bool {
-	var best *job
+	var best, refused *job
 	for _, j := range l.jobs {
 		if best != nil && (j.spec.Priority < best.spec.Priority || j.held.len() >= best.held.len()) {
+			continue
+		}
+		if refused != nil && j.spec.Priority == refused.spec.Priority {
 			continue
 		}
 		if !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
 			continue
 		}
-		if best == nil && !l.wants(w, j) {
-			return false // and less so of jobs that come later
+		if best == nil && !l.wants(w, j.spec.Priority) {
+			refused = j
+			continue
 		}
 		best = j
 	}
@@ -65,20 +73,20 @@ func (l *Ledger) giveNext(w *worker) bool {
 	return true
 }
 
-// wants reports whether a worker should have more of a job: until each slot has work
-// of that priority, or a higher one, that outlasts the horizon or, where that is
-// less, is its share of what waits. With more than its share it would still be busy
-// when others have nothing left.
-func (l *Ledger) wants(w *worker, j *job) bool {
+// wants reports whether a worker should have more of a priority: until each slot has
+// work of it, or of a higher one, that outlasts the horizon or, where that is less,
+// is its share of what waits. With more than its share it would still be busy when
+// others have nothing left.
+func (l *Ledger) wants(w *worker, priority int) bool {
 	if len(w.held) >= maxSpans {
 		return false
 	}
 	spans, ahead := 0, time.Duration(0)
 	for _, h := range w.held {
-		if h.job.spec.Priority >= j.spec.Priority {
+		if h.job.spec.Priority >= priority {
 			spans++
 			_, d := l.remaining(h)
-			ahead = min(ahead+d, time.Hour)
+			ahead = min(ahead+d, long)
 		}
 	}
 	switch {
@@ -87,36 +95,40 @@ func (l *Ledger) wants(w *worker, j *job) bool {
 	case spans >= maxSpansPerSlot*w.slots:
 		return false
 	}
-	enough := min(l.horizon(), l.share(j.spec.Priority))
-	return ahead < min(enough*time.Duration(w.slots), time.Hour)
+	enough := min(l.horizon(), l.share(w, priority))
+	return ahead < min(enough*time.Duration(w.slots), long)
 }
 
-// share is how long what waits of a priority would keep every slot busy; an hour
-// where nobody knows.
-func (l *Ledger) share(priority int) time.Duration {
+// share is how long what waits of a priority, and a worker can do, would keep every
+// slot busy that can do it.
+func (l *Ledger) share(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
-		if waiting := j.waiting(); j.spec.Priority == priority && waiting > 0 {
+		if waiting := j.waiting(); j.spec.Priority == priority && waiting > 0 && l.can(w, j) {
 			speed := j.pace.speed()
 			if speed == 0 {
-				return time.Hour
+				return long
 			}
-			d = min(d+duration(float64(waiting)/speed), time.Hour)
+			d = min(d+duration(float64(waiting)/speed/float64(l.slotsFor(j))), long)
 		}
 	}
-	return d / time.Duration(max(1, l.slots))
+	return d
 }
 
+// slotsFor is how many slots there are that may be given work of a job.
+func (l *Ledger) slotsFor(j *job) int { return max(1, l.slots[j.opening.Kind]) }
+
 // leaves reports whether a worker whose slots all have work should leave the last
-// pieces of a job to others that are idle, rather than queue them.
+// pieces of a job to others that are idle, rather than queue them. A partition that
+// has failed or is suspect is a piece by itself.
 func (l *Ledger) leaves(w *worker, j *job) bool {
 	size := l.size(w, j)
 	last := (j.fresh.size+size-1)/size + uint64(j.attempts.waiting) + j.suspects.size
-	if last > uint64(l.slots) {
+	if last > uint64(l.slotsFor(j)) {
 		return false
 	}
 	for _, o := range l.workers {
-		if idle := o.slots - len(o.held); o != w && idle > 0 && !o.isolates && l.can(o, j) {
+		if idle := o.slots - len(o.held); o != w && idle > 0 && !o.isolates && l.hasWork(o, j) {
 			if uint64(idle) >= last {
 				return true
 			}
@@ -177,7 +189,7 @@ func (l *Ledger) retryFor(w *worker, j *job) *attempt {
 // horizon. Before the speed is known pieces are small, so that it soon is, and no
 // worker holds work for hours.
 func (l *Ledger) size(w *worker, j *job) uint64 {
-	share := j.waiting()/uint64(2*max(1, l.slots)) + 1
+	share := j.waiting()/uint64(2*l.slotsFor(j)) + 1
 	speed := speedOf(w.part(j))
 	if speed == 0 {
 		return max(1, min(share/4, atFirst))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -32,6 +33,7 @@ type fleet struct {
 type fleetWorker struct {
 	id    string
 	slots int
+	knows []wire.JobKind
 	seq   uint64
 	told  time.Duration
 	spans []wire.HeldSpan
@@ -46,20 +48,32 @@ func newFleet(tb testing.TB, workers, slots int, speed float64) *fleet {
 	}
 	f := &fleet{ledger: l, epoch: 1, speed: speed, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
 	for i := range workers {
-		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, spare: map[wire.SpanID]float64{}, items: map[string]uint64{}}
+		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, spare: map[wire.SpanID]float64{}, items: map[string]uint64{}}
 		f.workers = append(f.workers, w)
 		f.index[w.id] = w
 	}
 	return f
 }
 
-func (f *fleet) add(id string, partitions uint64) {
+func (f *fleet) add(id string, partitions uint64) { f.addSpec(store.Spec{ID: id}, partitions) }
+
+func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	tree, err := jobs.NewTree(partitions)
 	if err != nil {
 		panic(err)
 	}
-	f.trees[id] = tree
-	f.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions})
+	f.trees[spec.ID] = tree
+	spec.Job, spec.Version, spec.MaxAttempts = cmp.Or(spec.Job, "k"), "1", 3
+	f.step(JobAdded{Spec: spec, Partitions: partitions})
+}
+
+// ahead is how much work each slot of a worker has.
+func (f *fleet) ahead(w *fleetWorker) (d time.Duration) {
+	for _, h := range f.ledger.worker(w.id).held {
+		_, left := f.ledger.remaining(h)
+		d += left
+	}
+	return d / time.Duration(w.slots)
 }
 
 func (f *fleet) step(e Event) {
@@ -116,7 +130,7 @@ func (f *fleet) report(w *fleetWorker) {
 	w.seq++
 	r := wire.Report{Epoch: f.epoch, Worker: w.id, Sequence: w.seq}
 	if w.seq == 1 {
-		r.Hello = &wire.Hello{Slots: w.slots, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
+		r.Hello = &wire.Hello{Slots: w.slots, Knows: w.knows}
 	}
 	budget := make([]float64, w.slots)
 	for i := range budget {
@@ -279,6 +293,7 @@ func TestLongJobEnds(t *testing.T) {
 		{2, 1, 10_000, 1160, 60, 200 * time.Millisecond},
 		{3, 2, 600, 10, 150, 500 * time.Millisecond},
 		{2, 8, 12, 0.5, 12, 500 * time.Millisecond},
+		{1, wire.MaxSlots, 50_000, 10, 10_000, 1500 * time.Millisecond},
 		{1000, 8, 1_000_000_000, 20e6, 20_000, time.Second}, // half of the interval of reports
 	} {
 		f := newFleet(t, c.workers, c.slots, c.speed)
@@ -290,6 +305,49 @@ func TestLongJobEnds(t *testing.T) {
 		t.Logf("%d workers, %d partitions: took %v, ideal %v, %v", c.workers, c.partitions, f.now, ideal, f.actions)
 		if f.now > ideal+c.over || f.actions["assigned"] > c.assigned {
 			t.Errorf("%+v: took %v, ideal is %v; %v", c, f.now, ideal, f.actions)
+		}
+	}
+}
+
+// TestLittleThatIsUrgent gives little work of a high priority, and much of a low one.
+// Until the first ends its share of each slot is small, and all have the other ahead.
+func TestLittleThatIsUrgent(t *testing.T) {
+	f := newFleet(t, 300, 8, 100)
+	f.addSpec(store.Spec{ID: "high", Priority: 1}, 300*8*100*10)
+	f.add("low", 300*8*100*3600)
+	for f.ended == 0 {
+		f.round()
+		for _, w := range f.workers {
+			if d := f.ahead(w); f.now > 5*time.Second && d < 2*time.Second {
+				t.Fatalf("after %v worker %s has %v ahead", f.now, w.id, d)
+			}
+		}
+	}
+}
+
+// TestShareOfThoseWhoCan has two workers who know a job, and others who do not. Those
+// make no difference.
+func TestShareOfThoseWhoCan(t *testing.T) {
+	var alone time.Duration
+	for _, others := range []int{0, 50} {
+		f := newFleet(t, 2+others, 1, 100)
+		for _, w := range f.workers[:2] {
+			w.knows = append(w.knows, wire.JobKind{Name: "rare", Version: "1"})
+		}
+		f.addSpec(store.Spec{ID: "job", Job: "rare"}, 2*100*60)
+		for f.ledger.byID["job"].waiting() > 2*100*10 {
+			f.round()
+			if d := f.ahead(f.workers[0]); f.now > 5*time.Second && d < 2*time.Second {
+				t.Fatalf("with %d others, after %v: %v ahead", others, f.now, d)
+			}
+		}
+		if !f.run(2 * time.Minute) {
+			t.Fatalf("with %d others the job does not end", others)
+		}
+		if others == 0 {
+			alone = f.now
+		} else if f.now > alone+time.Second {
+			t.Errorf("with %d others the job took %v, alone %v", others, f.now, alone)
 		}
 	}
 }
@@ -325,7 +383,7 @@ func BenchmarkTakeover(b *testing.B) {
 }
 
 // BenchmarkIdle is the cost of a report of an idle worker at a job's end, while
-// 1,000 others hold 16,000 spans that are too short to be cut.
+// 1,000 others hold 16,000 spans and more that are too short to be cut.
 func BenchmarkIdle(b *testing.B) {
 	f := newFleet(b, 1000, 8, 100)
 	f.add("job", 1_000_000_000)
@@ -337,14 +395,14 @@ func BenchmarkIdle(b *testing.B) {
 	for h := range j.held.all() {
 		h.part.pace, j.pace = pace{1e9, 1}, pace{1e9, 1}
 	}
-	idle := &fleetWorker{id: "w9999", slots: 8}
+	idle := &fleetWorker{id: "w9999", slots: 8, knows: f.workers[0].knows}
 	f.index[idle.id] = idle
 	f.speed = 0
 	b.ResetTimer()
 	for range b.N {
 		f.report(idle)
 	}
-	if f.actions["cut"] > 0 || j.held.len() != 16_000 {
+	if f.actions["cut"] > 0 || j.held.len() < 16_000 {
 		b.Fatalf("%d spans are held, %v", j.held.len(), f.actions)
 	}
 }

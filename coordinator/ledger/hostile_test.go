@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -223,14 +224,16 @@ func (s *liars) step(e Event) {
 			s.todo = append(s.todo, JobEnded(a))
 		}
 	}
-	slots := 0
+	slots := map[wire.JobKind]int{}
 	for _, w := range s.ledger.workers {
-		if !w.draining {
-			slots += w.slots
+		for _, kind := range w.hello.Knows {
+			if !w.draining {
+				slots[kind] += w.slots
+			}
 		}
 	}
-	if slots != s.ledger.slots {
-		s.Fatalf("there are %d slots, the ledger counts %d", slots, s.ledger.slots)
+	if !maps.Equal(slots, s.ledger.slots) {
+		s.Fatalf("there are %v slots, the ledger counts %v", slots, s.ledger.slots)
 	}
 	for _, j := range s.ledger.jobs {
 		s.books.checkPartitions(j)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Ledger is the leader's state machine. It is used from one goroutine.
@@ -20,7 +22,7 @@ type Ledger struct {
 	jobs     []*job // higher priorities first, then older ones
 	byID     map[string]*job
 	workers  []*worker                // by ID
-	slots    int                      // that may be given work
+	slots    map[wire.JobKind]int     // that may be given work of the kind
 	departed map[string]time.Duration // workers that are gone, and since when
 	absent   absent                   // jobs that are not here
 	isolated int                      // workers set aside to run isolated suspects
@@ -38,7 +40,7 @@ func New(cfg Config, now time.Duration) (*Ledger, error) {
 	}
 	return &Ledger{
 		cfg: cfg, now: now, heard: now, settling: true,
-		byID: map[string]*job{}, departed: map[string]time.Duration{}, absent: newAbsent(),
+		byID: map[string]*job{}, slots: map[wire.JobKind]int{}, departed: map[string]time.Duration{}, absent: newAbsent(),
 	}, nil
 }
 

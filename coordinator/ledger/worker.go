@@ -71,7 +71,7 @@ func (l *Ledger) welcome(r wire.Report) *worker {
 	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), talk: r.Conversation, told: l.now}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
-	l.slots += w.slots
+	l.countSlots(w, w.slots)
 	return w
 }
 
@@ -142,11 +142,20 @@ func (l *Ledger) bury(w *worker, died bool) {
 func (l *Ledger) setDraining(w *worker, draining bool) {
 	switch {
 	case draining && !w.draining:
-		l.slots -= w.slots
+		l.countSlots(w, -w.slots)
 	case w.draining && !draining:
-		l.slots += w.slots
+		l.countSlots(w, w.slots)
 	}
 	w.draining = draining
+}
+
+// countSlots counts slots more, or fewer, for every kind of job that a worker knows.
+func (l *Ledger) countSlots(w *worker, more int) {
+	for _, kind := range w.hello.Knows {
+		if l.slots[kind] += more; l.slots[kind] == 0 {
+			delete(l.slots, kind)
+		}
+	}
 }
 
 func (w *worker) knows(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }

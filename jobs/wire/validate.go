@@ -11,7 +11,7 @@ import (
 const (
 	MaxJobID     = 80      // bytes
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
-	MaxSlots     = 1 << 12 // of one worker
+	MaxSlots     = 1000    // of one worker
 	MaxHost      = 255     // bytes of a host's name
 	MaxKinds     = 256     // definitions that a worker knows
 	MaxName      = 40      // bytes of a definition's name, and of its version
