@@ -224,7 +224,7 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 // the next leader.
 func (st *storage) leftover() string {
 	for _, key := range st.list("active/") {
-		if !st.stray[key] && !st.orphaned(strings.TrimPrefix(key, "active/")) {
+		if !st.stray[key] {
 			return key
 		}
 	}
@@ -240,7 +240,7 @@ func (st *storage) leftover() string {
 // remainder is a key of a job that was removed, or "".
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys {
-		if strings.Contains(key, id) && !st.abandoned(key) && !st.orphaned(id) {
+		if strings.Contains(key, id) && !st.abandoned(key) {
 			return key
 		}
 	}
@@ -248,18 +248,19 @@ func (st *storage) remainder(id string) string {
 }
 
 // abandoned reports whether a value's writer could not take it back any more once it
-// learned that the job was removed: the write came late, or its term was over.
+// learned that the job was removed.
 func (st *storage) abandoned(key string) bool {
 	w, epoch := st.writers[key], st.terms[key]
-	leads := epoch > 0 || w.candidate != nil && !strings.HasPrefix(key, "partial/") // workers write these too
-	return st.stray[key] || !w.alive || leads && (epoch == 0 || w.leads() != epoch)
-}
-
-// orphaned reports whether a removed job got a first manifest of a leader that could
-// not take it back. Leaders leave it alone, and its submission in the queue.
-func (st *storage) orphaned(id string) bool {
-	_, written := st.values["manifest/"+id]
-	return written && st.sim.jobs[id].removed && st.abandoned("manifest/"+id)
+	switch {
+	case st.stray[key] || !w.alive:
+		return true
+	case epoch > 0: // it led then
+		return w.leads() != epoch
+	case strings.HasPrefix(key, "partial/"): // it need not have led
+		return false
+	default: // its term was over already
+		return w.candidate != nil
+	}
 }
 
 func (st *storage) list(prefix string) []string {

@@ -110,7 +110,13 @@ func (r *Reign) putCancelled(id string, begun bool) error {
 	for {
 		next.Epoch, next.State, next.Finished = r.term.Epoch, store.Cancelled, r.world.Now().UTC()
 		next.Sequence++
-		_, err := r.writeFirst(id, next, cond)
+		_, err := r.place(id, next, cond)
+		if errors.Is(err, errRemoved) {
+			if _, failed := r.removed(id); failed != nil {
+				return failed
+			}
+			return err
+		}
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}

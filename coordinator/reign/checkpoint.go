@@ -110,6 +110,8 @@ func (r *Reign) replace(job string, next store.Manifest, last store.Version) (ve
 		var there store.Manifest
 		there, version, err = r.cfg.Store.Manifest(ctx, job)
 		switch {
+		case errors.Is(err, store.ErrNotFound) && next.State.Final():
+			return nil // it was written, and the job removed since
 		case err != nil:
 			return err
 		case there.Epoch > next.Epoch:

@@ -2,12 +2,14 @@ package reign_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -149,8 +151,12 @@ func (h *hand) checkDurable(j wire.JobReceipt) {
 	running := h.stage.running
 	h.stage.running = nil
 	m, _, err := h.stage.store.Manifest(context.Background(), j.Job)
+	_, gone := h.stage.store.Spec(context.Background(), j.Job)
 	h.stage.running = running
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound) && errors.Is(gone, store.ErrNotFound):
+		return // it has ended and was removed
+	case err != nil:
 		h.stage.t.Fatal(err)
 	}
 	for _, c := range m.Workers {

@@ -58,12 +58,12 @@ func (r *Reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 	if fault != nil {
 		first.State, first.Error, first.Finished = store.Failed, fault.Error(), now
 	}
-	j.version, err = r.writeFirst(spec.ID, first, cond)
+	j.version, err = r.place(spec.ID, first, cond)
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return r.ready(ctx, spec.ID) // written by another, or by this one whose answer was lost
 	case errors.Is(err, errRemoved):
-		return readied{id: spec.ID, ended: true}, nil
+		return r.removed(spec.ID)
 	case err != nil:
 		return readied{}, fmt.Errorf("begin job %s: %w", spec.ID, err)
 	}
@@ -78,35 +78,35 @@ func (r *Reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 // errRemoved: the job is not in storage any more.
 var errRemoved = errors.New("job was removed")
 
-// writeFirst writes the first manifest of a job. Since its spec was read the job may
-// have been cancelled and removed, so that nothing stands in the way of the write:
-// as the spec goes before the manifest, it is looked for once more.
-func (r *Reign) writeFirst(id string, first store.Manifest, cond store.Condition) (version store.Version, err error) {
-	err = r.persist("write first manifest", func(ctx context.Context) (err error) {
-		version, err = r.cfg.Store.PutManifest(ctx, id, first, cond)
+// place writes the manifest of a job that is not active. Where it is the first, the
+// job may have been cancelled and removed since its spec was read, so that nothing
+// stands in the way of the write: as the spec goes before the manifest, it is looked
+// for once more.
+func (r *Reign) place(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
+	err = r.persist("write manifest", func(ctx context.Context) (err error) {
+		version, err = r.cfg.Store.PutManifest(ctx, id, m, cond)
 		return err
 	})
 	if err != nil || !cond.Absent() {
 		return version, err
 	}
-	if _, gone := r.readSpec(id); !errors.Is(gone, store.ErrNotFound) {
-		return version, nil
+	if _, err := r.readSpec(id); errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
 	}
-	if err := r.persist("remove job", func(ctx context.Context) error { return r.cfg.Store.Remove(ctx, id) }); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
+	return version, nil
 }
 
 // leaveQueued parks a job and writes a manifest that says that it was seen, so
 // that its submission is not taken for one that leaders die of.
 func (r *Reign) leaveQueued(spec store.Spec) (readied, error) {
 	queued := store.Manifest{Epoch: r.term.Epoch, Sequence: 1, State: store.Queued}
-	_, err := r.writeFirst(spec.ID, queued, store.IfAbsent)
+	_, err := r.place(spec.ID, queued, store.IfAbsent)
 	switch {
 	case errors.Is(err, errRemoved):
-		return readied{id: spec.ID, ended: true}, nil
-	case err != nil && !errors.Is(err, store.ErrConflict):
+		return r.removed(spec.ID)
+	case errors.Is(err, store.ErrConflict):
+		return r.ready(r.ctx, spec.ID)
+	case err != nil:
 		return readied{}, fmt.Errorf("leave job %s queued: %w", spec.ID, err)
 	}
 	return r.park(spec), nil

@@ -4,42 +4,140 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// A job that has ended is removed at any moment of a storage call of its leader,
-// which then goes on or dies. Nothing of the job comes back.
+// fate is what becomes of a leader, one of whose storage calls took long.
+type fate string
+
+const (
+	goesOn fate = "goes on"
+	loses  fate = "loses the call" // or its answer
+	dies   fate = "dies"
+)
+
+// meet lets the moment pass that was held.
+func (s *stage) meet(f fate, over *bool) {
+	switch f {
+	case loses:
+		s.loses = true
+	case dies:
+		s.leaders[s.watched-1].kill()
+		s.lead(plain)
+	}
+	*over = true
+}
+
+// atEveryMoment tries every fate at every moment of a leader's storage calls.
+func atEveryMoment(t *testing.T, moments int, try func(t *testing.T, moment int, f fate)) {
+	for moment := 1; moment <= moments; moment++ {
+		for _, f := range []fate{goesOn, loses, dies} {
+			t.Run(fmt.Sprintf("%d/%s", moment, f), func(t *testing.T) { try(t, moment, f) })
+		}
+	}
+}
+
+// wantNothing waits until nothing is left of any job, and checks that nothing comes
+// back and that whoever leads goes on.
+func (s *stage) wantNothing() {
+	s.t.Helper()
+	s.until("all to be gone", s.empty)
+	s.pass(2 * hideFor)
+	last := s.leaders[len(s.leaders)-1]
+	if _, left := last.reign.Left(); !s.empty() || last.over || left {
+		s.t.Error("something came back, or the leader is gone")
+	}
+}
+
+// A job that has ended, or is cancelled, is removed at any moment of a storage call
+// of its leader.
 func TestRemoveAtEveryMoment(t *testing.T) {
 	params := []string{"partitions=5", "pad=100_000"}
 	s := newStage(t)
 	s.hold = func(int) func() bool { return nil }
 	s.run(params, func() bool { return false })
-	removed := 0
-	for moment := 1; moment <= s.moments; moment++ {
-		for _, dies := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d/dies=%v", moment, dies), func(t *testing.T) {
-				s := newStage(t)
-				held, over := s.holdAt(moment)
-				job := s.run(params, func() bool { return *held })
-				if !s.manifest(job).State.Final() {
-					return
-				}
-				removed++
-				s.remove(job)
-				if dies {
-					s.leaders[0].kill()
-					s.lead(plain)
-				}
-				*over = true
-				s.until("all to be gone", s.empty)
-				s.pass(2 * hideFor)
-				if !s.empty() || s.leaders[len(s.leaders)-1].over {
-					t.Error("something came back, or the leader is gone")
-				}
-			})
+	ended, cancelled := 0, 0
+	atEveryMoment(t, s.moments, func(t *testing.T, moment int, f fate) {
+		s := newStage(t)
+		held, over := s.holdAt(moment)
+		job := s.run(params, func() bool { return *held })
+		if s.manifest(job).State.Final() {
+			ended++
+		} else {
+			leader := s.leaders[0]
+			leader.turn(func() { leader.reign.Cancel(job, func(error) {}) })
+			s.pass(20 * step)
+			if !s.manifest(job).State.Final() {
+				return // what is held keeps it from ending
+			}
+			cancelled++
 		}
+		s.remove(job)
+		s.meet(f, over)
+		s.wantNothing()
+	})
+	if ended < 10 || cancelled < 10 {
+		t.Errorf("the job had ended at %d moments, at %d it was cancelled", ended, cancelled)
 	}
-	if removed < 10 {
-		t.Errorf("the job had ended at %d moments", removed)
+}
+
+// A job is cancelled and removed while its leader begins it. After that a second of
+// its calls takes long.
+func TestRemoveWhileBegun(t *testing.T) {
+	removed, params := 0, []string{"partitions=5"}
+	for begun := 1; begun <= 12; begun++ {
+		atEveryMoment(t, 12, func(t *testing.T, moment int, f fate) {
+			s := newStage(t)
+			heldFirst, overFirst := s.holdAt(begun)
+			job := s.run(params, func() bool { return *heldFirst })
+			leader := s.leaders[0]
+			leader.turn(func() { leader.reign.Cancel(job, func(error) {}) })
+			s.pass(20 * step)
+			if !s.manifest(job).State.Final() {
+				return
+			}
+			s.remove(job)
+			held, over := s.holdAt(s.moments + moment)
+			*overFirst = true
+			s.pass(20 * step)
+			if *held {
+				removed++
+				s.meet(f, over)
+			}
+			s.wantNothing()
+		})
+	}
+	if removed < 100 {
+		t.Errorf("there were %d moments", removed)
+	}
+}
+
+// A job ends and is removed at any moment at which the next leader is about to resume
+// it. Until that one has fenced the first off, it goes on.
+func TestRemoveWhileResumed(t *testing.T) {
+	removed := 0
+	atEveryMoment(t, 12, func(t *testing.T, moment int, f fate) {
+		s := newStage(t)
+		worker := s.hire("w1")
+		first := s.lead(plain)
+		job := s.submit("partitions=5")
+		s.until("the job to run", func() bool { return s.manifest(job).State == store.Running })
+		s.watched = 2
+		held, over := s.holdAt(moment)
+		s.lead(plain)
+		worker.follow(first)
+		s.until("the job's end", func() bool { return s.manifest(job).State.Final() || first.over })
+		if !*held || first.over {
+			return
+		}
+		removed++
+		s.remove(job)
+		s.meet(f, over)
+		s.wantNothing()
+	})
+	if removed < 12 {
+		t.Errorf("the job was removed at %d moments", removed)
 	}
 }
 

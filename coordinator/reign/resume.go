@@ -105,10 +105,9 @@ func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	manifest, version, err := r.readManifest(id)
 	spec, specErr := r.readSpec(id)
 	switch {
-	case errors.Is(specErr, store.ErrNotFound) && (errors.Is(err, store.ErrNotFound) || manifest.State.Final()):
-		r.log.Warn("Job is not there: it was removed", "job", id)
-		return readied{id: id, ended: true}, nil
-	case errors.Is(specErr, store.ErrNotFound) || errors.Is(specErr, store.ErrCorrupt):
+	case errors.Is(specErr, store.ErrNotFound):
+		return r.removed(id)
+	case errors.Is(specErr, store.ErrCorrupt):
 		return r.setAside(id, specErr), nil
 	case specErr != nil:
 		return readied{}, specErr
@@ -129,7 +128,10 @@ func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	}
 	j := newActiveJob(spec, job)
 	j.manifest, j.version = manifest, version
-	if err := r.fence(j); err != nil {
+	switch err := r.fence(j); {
+	case errors.Is(err, store.ErrNotFound): // its last leader was quicker, and somebody has removed it since
+		return r.removed(id)
+	case err != nil:
 		return readied{}, err
 	}
 	if j.manifest.State.Final() { // its last leader was quicker
@@ -147,6 +149,14 @@ func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 		return readied{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
 	return j.with(plan)
+}
+
+// removed: a job that was submitted is not in storage any more. What there is of it
+// came back, from a leader that did not know, and goes.
+func (r *Reign) removed(id string) (readied, error) {
+	r.log.Warn("Job is not there: it was removed", "job", id)
+	err := r.persist("remove job", func(ctx context.Context) error { return r.cfg.Store.Remove(ctx, id) })
+	return readied{id: id, ended: true}, err
 }
 
 func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {

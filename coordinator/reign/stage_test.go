@@ -31,8 +31,10 @@ type stage struct {
 	hands   []*hand
 	running *task
 
-	moments int                                 // before and after the leader's calls, so far
+	watched uint64                              // the epoch of the leader whose moments count
+	moments int                                 // before and after its calls, so far
 	hold    func(moment int) (over func() bool) // until when that moment lasts; nil if it is short
+	loses   bool                                // a call that was held is lost, or its answer
 }
 
 // stopWithin is how long a leader may take to stop.
@@ -43,7 +45,7 @@ const step = 5 * time.Millisecond
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, now: time.Unix(1_700_000_000, 0), blobs: memory.NewBlobs()}
+	s := &stage{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
 	s.queue = &queue{stage: s}
 	s.store = store.New(s.blobs, s.queue)
 	s.blobs.Inject(func(memory.Call) error {
@@ -52,10 +54,13 @@ func newStage(t *testing.T) *stage {
 		}
 		answered := s.now.Add(step)
 		s.wait(func() bool { return !s.now.Before(answered) })
-		if s.running.leader == s.leaders[0] && s.hold != nil {
+		if s.running.leader.epoch == s.watched && s.hold != nil {
 			s.moments++
 			if over := s.hold(s.moments); over != nil {
 				s.wait(over)
+				if s.loses {
+					return store.ErrUnavailable
+				}
 			}
 		}
 		return nil

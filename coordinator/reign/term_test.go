@@ -128,7 +128,7 @@ func (s *stage) pass(d time.Duration) {
 	s.until("time to pass", func() bool { return !s.now.Before(until) })
 }
 
-// holdAt holds a moment of the first leader's calls until over, and tells once it
+// holdAt holds a moment of a leader's calls until over, and tells once it
 // has come.
 func (s *stage) holdAt(moment int) (held, over *bool) {
 	held, over = new(bool), new(bool)
