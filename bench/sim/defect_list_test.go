@@ -13,8 +13,8 @@ var defects = []defect{
 	{
 		name:   "a new leader does not fence",
 		file:   "coordinator/reign/resume.go",
-		old:    "if err := r.fence(j); err != nil {",
-		new:    "if err := error(nil); err != nil {",
+		old:    "switch err := r.fence(j); {",
+		new:    "switch err := error(nil); {",
 		within: "10000",
 	},
 	{

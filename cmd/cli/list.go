@@ -33,7 +33,7 @@ func (a *app) list(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	records, err := a.records(ctx, c)
+	records, err := a.all(ctx, c)
 	if err != nil {
 		return err
 	}

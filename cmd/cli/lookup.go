@@ -23,9 +23,9 @@ func (c *cluster) lookup(ctx context.Context, given string) (string, error) {
 	if !idForm.MatchString(given) {
 		return "", usagef("%q is not the ID of a job: '%s list' shows them", given, c.program)
 	}
-	ids, err := c.store.Jobs(ctx)
+	ids, err := c.jobs(ctx)
 	if err != nil {
-		return "", c.explain(fmt.Errorf("list jobs: %w", err))
+		return "", err
 	}
 	if slices.Contains(ids, given) {
 		return given, nil
@@ -47,12 +47,12 @@ type record struct {
 }
 
 func (c *cluster) record(ctx context.Context, id string) (record, error) {
-	spec, err := c.store.Spec(ctx, id)
-	if err != nil {
-		return record{}, c.explain(fmt.Errorf("read job %s: %w", id, err))
-	}
+	// Where the job is being removed, the spec goes before the manifest.
 	manifest, _, err := c.store.Manifest(ctx, id)
+	spec, specErr := c.store.Spec(ctx, id)
 	switch {
+	case specErr != nil:
+		return record{}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	case errors.Is(err, store.ErrNotFound):
 		manifest = store.Manifest{State: store.Queued}
 	case err != nil:
@@ -65,19 +65,15 @@ func (c *cluster) record(ctx context.Context, id string) (record, error) {
 // to storage, and there may be thousands.
 const jobsAtOnce = 16
 
-// records is what storage has of all jobs, oldest first. Of those that are damaged
-// there is a word on standard error instead.
-func (a *app) records(ctx context.Context, c *cluster) ([]record, error) {
-	ids, err := c.store.Jobs(ctx)
-	if err != nil {
-		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
-	}
-	records, errs := make([]record, len(ids)), make([]error, len(ids))
+// records is what storage has of jobs, in that order, and what is wrong with those
+// that are damaged. Jobs that are not there are left out: they have just been removed.
+func (c *cluster) records(ctx context.Context, ids []string) (records []record, damaged []error, err error) {
+	all, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(jobsAtOnce)
 	for i, id := range ids {
 		reads.Go(func() error {
-			records[i], errs[i] = c.record(ctx, id)
+			all[i], errs[i] = c.record(ctx, id)
 			if errors.Is(errs[i], store.ErrNotFound) || errors.Is(errs[i], store.ErrCorrupt) {
 				return nil
 			}
@@ -85,18 +81,40 @@ func (a *app) records(ctx context.Context, c *cluster) ([]record, error) {
 		})
 	}
 	if err := reads.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var whole []record
 	for i, err := range errs {
 		switch {
 		case err == nil:
-			whole = append(whole, records[i])
+			records = append(records, all[i])
 		case errors.Is(err, store.ErrCorrupt):
-			a.note("%v", err)
-		} // and what is not found is being submitted or removed
+			damaged = append(damaged, err)
+		}
 	}
-	return whole, nil
+	return records, damaged, nil
+}
+
+// all is what storage has of all jobs, oldest first. Of those that are damaged there
+// is a word on standard error instead.
+func (a *app) all(ctx context.Context, c *cluster) ([]record, error) {
+	ids, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, damaged, err := c.records(ctx, ids)
+	for _, d := range damaged {
+		a.note("%v: '%s remove' takes its ID", d, c.program)
+	}
+	return records, err
+}
+
+// jobs are the IDs of all jobs, oldest first.
+func (c *cluster) jobs(ctx context.Context) ([]string, error) {
+	ids, err := c.store.Jobs(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	return ids, nil
 }
 
 // done is how many partitions the checkpoint has.

@@ -20,9 +20,10 @@ func (a *app) removeCommand() *cobra.Command {
 		Aliases: []string{"rm"},
 		Short:   "Remove jobs that have ended, with their results",
 		Long: `Remove jobs that have ended from the cluster's storage, with their results: those
-that are named, or with --ended-before all that ended longer ago. Until then a
-cluster keeps every job. A job that has not ended is an error, and nothing is
-removed then. It needs no leader.`,
+that are named, by their whole IDs, or with --ended-before all that ended longer
+ago. Until then a cluster keeps every job. A job that has not ended is an error, and
+nothing is removed then; one that is damaged can be removed by its ID. It needs no
+leader.`,
 		Example: "  " + a.name + " remove --ended-before 168h",
 		Args:    takes(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,13 +37,9 @@ removed then. It needs no leader.`,
 				return usagef("--ended-before must be 0 or more, got %v", age)
 			}
 			return a.onStorage(func(ctx context.Context, c *cluster) error {
-				var ids []string
-				var err error
-				if byAge {
-					ids, err = a.endedBefore(ctx, c, time.Now().Add(-age))
-				} else {
-					ids, err = c.endedNamed(ctx, args)
-				}
+				ctx, stop := interruptible(ctx)
+				defer stop()
+				ids, err := a.removable(ctx, c, args, time.Now().Add(-age))
 				if err != nil {
 					return err
 				}
@@ -55,70 +52,95 @@ removed then. It needs no leader.`,
 	return cmd
 }
 
-// endedNamed finds the jobs that were named. They must all have ended.
-func (c *cluster) endedNamed(ctx context.Context, given []string) ([]string, error) {
-	var ids []string
-	for _, g := range given {
-		id, err := c.lookup(ctx, g)
-		if err != nil {
-			return nil, err
-		}
-		r, err := c.record(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if state := r.manifest.State; !state.Final() {
-			return nil, fmt.Errorf("job %s has not ended, it is %s: '%s cancel %s' ends it", id, state, c.program, id)
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
+// removable finds the jobs to remove: those that are named or, without names, those
+// that ended before a moment. What is left of a removal that was broken off is always
+// removable.
+func (a *app) removable(ctx context.Context, c *cluster, named []string, before time.Time) ([]string, error) {
+	half, err := c.store.HalfRemoved(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
 	}
-	return ids, nil
-}
-
-// endedBefore finds the jobs that ended before a moment.
-func (a *app) endedBefore(ctx context.Context, c *cluster, moment time.Time) ([]string, error) {
-	records, err := a.records(ctx, c)
+	if len(named) > 0 {
+		return c.removableOf(ctx, named, half)
+	}
+	records, err := a.all(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
+	ids := half
 	for _, r := range records {
-		if r.manifest.State.Final() && r.manifest.Finished.Before(moment) {
+		if r.manifest.State.Final() && r.manifest.Finished.Before(before) {
 			ids = append(ids, r.spec.ID)
 		}
 	}
 	return ids, nil
 }
 
-// remove removes jobs, and shows those that it came to.
+// removableOf checks that all jobs that are named can be removed: they have ended, or
+// are damaged, so that nobody can work on them.
+func (c *cluster) removableOf(ctx context.Context, named, half []string) ([]string, error) {
+	ids, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	named = slices.Compact(slices.Sorted(slices.Values(named)))
+	for _, id := range named {
+		if !slices.Contains(ids, id) && !slices.Contains(half, id) {
+			return nil, usagef("cluster %s has no job %s: '%s list' shows those it has, and a removal takes whole IDs", c.name, id, c.program)
+		}
+	}
+	records, _, err := c.records(ctx, named)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if id, state := r.spec.ID, r.manifest.State; !state.Final() {
+			return nil, fmt.Errorf("job %s has not ended, it is %s: '%s cancel %s' ends it", id, state, c.program, id)
+		}
+	}
+	return named, nil
+}
+
+// remove removes jobs, and shows those that are gone. After an error, or when it is
+// interrupted, it goes on with those it has begun, and begins no more.
 func (a *app) remove(ctx context.Context, c *cluster, ids []string) error {
 	type removal struct {
 		ID string `json:"id"`
 	}
-	gone := make([]bool, len(ids))
-	removals, ctx := errgroup.WithContext(ctx)
+	next, stop := context.WithCancel(ctx)
+	defer stop()
+	errs := make([]error, len(ids))
+	var removals errgroup.Group
 	removals.SetLimit(jobsAtOnce)
 	for i, id := range ids {
 		removals.Go(func() error {
-			if err := c.store.Remove(ctx, id); err != nil {
-				return c.explain(fmt.Errorf("remove job %s: %w", id, err))
+			if errs[i] = next.Err(); errs[i] != nil {
+				return nil
 			}
-			gone[i] = true
+			if err := c.store.Remove(context.WithoutCancel(ctx), id); err != nil {
+				errs[i] = c.explain(fmt.Errorf("remove job %s: %w", id, err))
+				stop()
+			}
 			return nil
 		})
 	}
-	failed := removals.Wait()
+	_ = removals.Wait() // errs has them
 	removed := []removal{}
-	for i, id := range ids {
-		if gone[i] {
-			removed = append(removed, removal{id})
+	var failed []error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			removed = append(removed, removal{ids[i]})
+		case !errors.Is(err, context.Canceled):
+			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed, a.show(removed, func(w io.Writer) {
+	if ctx.Err() != nil && len(removed) < len(ids) {
+		failed = append(failed, fmt.Errorf("interrupted: %d jobs of %d are removed", len(removed), len(ids)))
+	}
+	return errors.Join(append(failed, a.show(removed, func(w io.Writer) {
 		for _, r := range removed {
 			row(w, r.ID, "removed")
 		}
-	}))
+	}))...)
 }

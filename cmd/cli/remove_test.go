@@ -73,15 +73,61 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	if _, err := driver.Put(t.Context(), "manifest/"+damaged, []byte("no manifest"), store.Always); err != nil {
 		t.Fatal(err)
 	}
-	var out, errs bytes.Buffer
-	args := append([]string{"list", "--nats", f.url, "--cluster", f.cluster}, f.flags...)
-	status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
-	if status != 0 || !strings.Contains(errs.String(), damaged) {
-		t.Errorf("status %d, and on standard error, where %s is to be named: %s", status, damaged, errs.Bytes())
+	run := func(args ...string) (out, errs string) {
+		t.Helper()
+		var o, e bytes.Buffer
+		args = append(append(args, "--nats", f.url, "--cluster", f.cluster), f.flags...)
+		if status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares)); status != 0 {
+			t.Errorf("%v: status %d: %s", args, status, e.Bytes())
+		}
+		return o.String(), e.String()
+	}
+	out, errs := run("list")
+	if !strings.Contains(errs, damaged) {
+		t.Errorf("on standard error, where %s is to be named: %s", damaged, errs)
 	}
 	for _, id := range ids {
-		if listed := strings.Contains(out.String(), id); listed != (id != damaged) {
+		if listed := strings.Contains(out, id); listed != (id != damaged) {
 			t.Errorf("job %s is listed: %v", id, listed)
+		}
+	}
+	run("remove", damaged)
+	if _, errs := run("list"); errs != "" && strings.Contains(errs, damaged) {
+		t.Errorf("after its removal: %s", errs)
+	}
+}
+
+// TestRemovalsBrokenOff finishes removals that had come to the manifest.
+func TestRemovalsBrokenOff(t *testing.T) {
+	t.Parallel()
+	f := newTestFlock(t, onJetStream, 0)
+	driver := f.openStorage()
+	storage := store.New(driver, driver)
+	var ids []string
+	for i := range 20 {
+		at := time.Now().Add(time.Duration(i-20) * time.Second)
+		spec := store.Spec{ID: store.NewID(at), Job: "squares", Version: "1", MaxAttempts: 1, Submitted: at}
+		ids = append(ids, spec.ID)
+		if err := storage.Submit(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		ended := store.Manifest{Epoch: 1, Sequence: 1, State: store.Cancelled, Finished: time.Now()}
+		if _, err := storage.PutManifest(t.Context(), spec.ID, ended, store.IfAbsent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, half := range ids[:3] {
+		if err := driver.Delete(t.Context(), "spec/"+half); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.remove(ids[0])
+	f.remove("--ended-before", "1h") // which those are not that are whole
+	f.checkListed(ids[3:]...)
+	f.remove("--ended-before", "0s")
+	for _, kind := range []string{"spec/", "manifest/"} {
+		if keys, err := driver.List(t.Context(), kind); err != nil || len(keys) > 0 {
+			t.Errorf("%v is left, error %v", keys, err)
 		}
 	}
 }

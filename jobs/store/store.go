@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -202,9 +203,27 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
+// HalfRemoved returns the IDs of jobs of which Remove left the manifest alone, oldest
+// first. To call it again removes that too.
+func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
+	ids, err := s.listIDs(ctx, manifests)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := s.Jobs(ctx) // after the manifests, before which specs are written
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(ids, func(id string) bool {
+		_, found := slices.BinarySearch(specs, id)
+		return found
+	}), nil
+}
+
 // Remove removes everything of a job that has ended. Where it fails before the spec
-// is gone, Jobs still lists the job and Remove can be called again. The manifest goes
-// last: a leader that receives the submission once more must not begin anew.
+// is gone, Jobs still lists the job, and HalfRemoved does after that: Remove can be
+// called again. The manifest goes last: a leader that receives the submission once
+// more must not begin anew.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
