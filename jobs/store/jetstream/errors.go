@@ -61,7 +61,7 @@ func unavailable(err error) bool {
 // the client's buffer goes to the socket at once, and its sender learns that the
 // socket broke before the client does.
 func broken(err error) bool {
-	if _, ok := errors.AsType[net.Error](err); ok {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
