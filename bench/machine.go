@@ -18,8 +18,9 @@ func Machine() string {
 		fmt.Sprintf("%d cores", runtime.NumCPU()),
 		cmp.Or(procField("/proc/cpuinfo", "model name"), runtime.GOARCH),
 	}
-	if memory := procField("/proc/meminfo", "MemTotal"); memory != "" {
-		parts = append(parts, memory+" of memory")
+	var kB float64 // as /proc has it: of 1024 bytes
+	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kB); err == nil {
+		parts = append(parts, fmt.Sprintf("%.0f GB of memory", kB*1024/1e9))
 	}
 	system := runtime.GOOS
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
