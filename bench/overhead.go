@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -73,7 +74,7 @@ type CPU struct {
 	Leader  float64 `json:"leader"`
 	Workers float64 `json:"workers"` // the others together
 	NATS    float64 `json:"nats"`
-	Storage float64 `json:"storage"`
+	Storage float64 `json:"storage,omitempty"` // left out where it is within NATS
 }
 
 // Overhead compares a flock with a plain loop in this process that does the same
@@ -247,11 +248,15 @@ func newOverheadPoint(partitions uint64, rounds []round) OverheadPoint {
 
 // Table writes the report for people, with tabs between columns.
 func (r OverheadReport) Table(w io.Writer) {
-	fmt.Fprintf(w, "primes below %d, %d workers with %d slots against a loop of as many goroutines\n\n", r.Limit, r.Workers, r.Slots)
+	fmt.Fprintf(w, "primes below %s, %d workers with %d slots against a loop of as many goroutines\n\n", count(r.Limit), r.Workers, r.Slots)
 	fmt.Fprintf(w, "PARTITIONS\tEFFICIENCY\tLOOP\tFLOCK\tCPU: LOOP\tLEADER\tOTHERS\tNATS\tSTORAGE\n")
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%d\t%.3f\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\n",
-			p.Partitions, p.Efficiency, p.Loop, p.Flock, p.CPU.Loop, p.CPU.Leader, p.CPU.Workers, p.CPU.NATS, p.CPU.Storage)
+		storage := "in NATS"
+		if p.CPU.Storage > 0 {
+			storage = fmt.Sprintf("%.2f s", p.CPU.Storage)
+		}
+		fmt.Fprintf(w, "%s\t%.3f\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%s\n",
+			count(p.Partitions), p.Efficiency, p.Loop, p.Flock, p.CPU.Loop, p.CPU.Leader, p.CPU.Workers, p.CPU.NATS, storage)
 	}
 }
 
@@ -271,6 +276,19 @@ func (r OverheadReport) Figure() plot.Figure {
 	}
 	panel.Lines = append(panel.Lines, line)
 	panel.X = plot.Axis{Label: "partitions of the same work", Log: true}
-	panel.Y = plot.Axis{Label: "speed, as a share of a plain loop's on as many cores", Min: 0, Max: 1.2}
+	panel.Y = plot.Axis{Label: "speed, as a share of a plain loop's on as many cores (1: as fast)"}
+	panel.Y.Min, panel.Y.Max = r.bounds()
 	return plot.Figure{Title: fmt.Sprintf("A flock of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
+}
+
+// bounds are the tenths around the efficiencies and 1. From 0 on, all of them would
+// be one line.
+func (r OverheadReport) bounds() (least, most float64) {
+	least, most = 1, 1
+	for _, p := range r.Points {
+		for _, e := range p.Rounds { // the median is among them
+			least, most = min(least, e), max(most, e)
+		}
+	}
+	return min(0.9, math.Floor(least*10)/10), max(1.1, math.Ceil(most*10)/10)
 }
