@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,8 +33,12 @@ type ScaleConfig struct {
 	FixedWorkers    int
 	FixedPartitions uint64
 
-	Slots int           // of each worker
-	Lasts time.Duration // about how long each job takes, at least a second
+	Slots int // of each worker
+
+	// Lasts is about how long each job takes, at least a second. What is measured is its
+	// middle half. That should be a whole number of the intervals at which so many
+	// workers report, which is 4 s for 2,000: they report in waves.
+	Lasts time.Duration
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
@@ -54,23 +60,29 @@ func (c ScaleConfig) validate() error {
 	return nil
 }
 
-// points are all that is to be measured: first by workers, then by partitions.
+// points are all that is to be measured, each once: first by workers, then by
+// partitions.
 func (c ScaleConfig) points() []ScalePoint {
 	var list []ScalePoint
+	add := func(workers int, partitions uint64) {
+		if p := (ScalePoint{Workers: workers, Partitions: partitions}); !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
 	for _, n := range c.Workers {
-		list = append(list, ScalePoint{Workers: n, Partitions: c.FixedPartitions})
+		add(n, c.FixedPartitions)
 	}
 	for _, n := range c.Partitions {
-		list = append(list, ScalePoint{Workers: c.FixedWorkers, Partitions: n})
+		add(c.FixedWorkers, n)
 	}
 	return list
 }
 
-// ScaleReport is what Scale measured.
+// ScaleReport is what Scale measured. A point of both series is in both.
 type ScaleReport struct {
-	Slots        int          `json:"slots"` // of each worker
-	ByWorkers    []ScalePoint `json:"by_workers"`
-	ByPartitions []ScalePoint `json:"by_partitions"`
+	Slots        int          `json:"slots"`         // of each worker
+	ByWorkers    []ScalePoint `json:"by_workers"`    // with FixedPartitions each
+	ByPartitions []ScalePoint `json:"by_partitions"` // with FixedWorkers each
 }
 
 // ScalePoint is what leading a job cost. Rates are those of the middle of the job.
@@ -104,8 +116,22 @@ func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
 			return ScaleReport{}, fmt.Errorf("measure %d workers and %d partitions: %w", p.Workers, p.Partitions, err)
 		}
 	}
-	n := len(cfg.Workers)
-	return ScaleReport{Slots: cfg.Slots, ByWorkers: points[:n:n], ByPartitions: points[n:]}, nil
+	return cfg.report(points), nil
+}
+
+func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
+	r := ScaleReport{Slots: c.Slots}
+	for _, p := range points {
+		if p.Partitions == c.FixedPartitions {
+			r.ByWorkers = append(r.ByWorkers, p)
+		}
+		if p.Workers == c.FixedWorkers {
+			r.ByPartitions = append(r.ByPartitions, p)
+		}
+	}
+	slices.SortFunc(r.ByWorkers, func(a, b ScalePoint) int { return cmp.Compare(a.Workers, b.Workers) })
+	slices.SortFunc(r.ByPartitions, func(a, b ScalePoint) int { return cmp.Compare(a.Partitions, b.Partitions) })
+	return r
 }
 
 // measure measures one point, in a cluster of its own.

@@ -9,50 +9,48 @@ import (
 
 // Table writes the report for people, with tabs between columns.
 func (r ScaleReport) Table(w io.Writer) {
-	fmt.Fprintf(w, "workers of %d slots, simulated; the leader's process alone\n\n", r.Slots)
-	fmt.Fprintf(w, "WORKERS\tPARTITIONS\tCORES\tMEMORY\tMESSAGES\tBYTES\tSTORAGE CALLS\tCHECKPOINT\tTOOK\n")
+	fmt.Fprintf(w, "workers of %d slots, simulated; the leader's process alone\n", r.Slots)
 	for _, list := range [][]ScalePoint{r.ByWorkers, r.ByPartitions} {
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\nWORKERS\tPARTITIONS\tCORES\tMEMORY\tMESSAGES\tBYTES\tSTORAGE CALLS\tCHECKPOINT\tTOOK\n")
 		for _, p := range list {
-			fmt.Fprintf(w, "%d\t%d\t%.3f\t%.1f MB\t%.0f/s\t%.1f kB/s\t%.1f/s\t%.1f kB\t%.1f s\n",
-				p.Workers, p.Partitions, p.Cores, float64(p.Memory)/1e6, p.Messages, p.Bytes/1e3, p.Calls, float64(p.Checkpoint)/1e3, p.Took)
+			fmt.Fprintf(w, "%s\t%s\t%.3f\t%.1f MB\t%.0f/s\t%.1f kB/s\t%.1f/s\t%.1f kB\t%.1f s\n",
+				count(uint64(p.Workers)), count(p.Partitions), p.Cores, float64(p.Memory)/1e6, p.Messages, p.Bytes/1e3, p.Calls, float64(p.Checkpoint)/1e3, p.Took)
 		}
 	}
 }
 
 // Figure draws what leading costs over the workers, in blue, and over the partitions,
-// in orange.
+// in orange: over the same axes, so that one sees which of them matters.
 func (r ScaleReport) Figure() plot.Figure {
 	f := plot.Figure{Title: fmt.Sprintf("What leading costs, with workers of %d slots", r.Slots)}
-	for _, by := range []struct {
+	for _, what := range []struct {
 		label string
-		color plot.Color
-		list  []ScalePoint
-		x     func(ScalePoint) float64
+		y     func(ScalePoint) float64
 	}{
-		{"workers", plot.Blue, r.ByWorkers, func(p ScalePoint) float64 { return float64(p.Workers) }},
-		{"partitions", plot.Orange, r.ByPartitions, func(p ScalePoint) float64 { return float64(p.Partitions) }},
+		{"cores kept busy", func(p ScalePoint) float64 { return p.Cores }},
+		{"memory in MB", func(p ScalePoint) float64 { return float64(p.Memory) / 1e6 }},
+		{"messages per second", func(p ScalePoint) float64 { return p.Messages }},
+		{"kB per second in messages", func(p ScalePoint) float64 { return p.Bytes / 1e3 }},
+		{"kB of the largest checkpoint", func(p ScalePoint) float64 { return float64(p.Checkpoint) / 1e3 }},
+		{"storage calls per second", func(p ScalePoint) float64 { return p.Calls }},
 	} {
-		if len(by.list) == 0 {
-			continue
+		workers := plot.Line{Color: plot.Blue, Dots: true}
+		for _, p := range r.ByWorkers {
+			workers.Name = fmt.Sprintf("over workers, %s partitions", count(p.Partitions))
+			workers.Points = append(workers.Points, plot.Point{X: float64(p.Workers), Y: what.y(p)})
 		}
-		for _, what := range []struct {
-			label string
-			y     func(ScalePoint) float64
-		}{
-			{"cores kept busy", func(p ScalePoint) float64 { return p.Cores }},
-			{"memory in MB", func(p ScalePoint) float64 { return float64(p.Memory) / 1e6 }},
-			{"messages per second", func(p ScalePoint) float64 { return p.Messages }},
-			{"bytes of the largest checkpoint", func(p ScalePoint) float64 { return float64(p.Checkpoint) }},
-		} {
-			line := plot.Line{Name: "over " + by.label, Color: by.color, Dots: true}
-			for _, p := range by.list {
-				line.Points = append(line.Points, plot.Point{X: by.x(p), Y: what.y(p)})
-			}
-			f.Panels = append(f.Panels, plot.Panel{
-				X: plot.Axis{Label: by.label, Log: true}, Y: plot.Axis{Label: what.label},
-				Lines: []plot.Line{line}, Height: 110,
-			})
+		partitions := plot.Line{Color: plot.Orange, Dots: true}
+		for _, p := range r.ByPartitions {
+			partitions.Name = fmt.Sprintf("over partitions, %s workers", count(uint64(p.Workers)))
+			partitions.Points = append(partitions.Points, plot.Point{X: float64(p.Partitions), Y: what.y(p)})
 		}
+		f.Panels = append(f.Panels, plot.Panel{
+			X: plot.Axis{Label: "workers, or partitions", Log: true}, Y: plot.Axis{Label: what.label},
+			Lines: []plot.Line{partitions, workers}, Height: 110,
+		})
 	}
 	return f
 }
