@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
@@ -22,7 +25,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: `Measure what a cluster does. What is compared is measured in one run: machines
 differ, and so does one machine from one minute to the next. Each benchmark runs
 worker processes of this program and a NATS server of its own, which syncs to disk,
-and leaves nothing behind.`,
+and leaves nothing behind. With --storage azure it also runs an Azurite, which stands
+in for Azure. A running cluster is measured by 'bench failover --attach' alone.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
@@ -38,11 +42,13 @@ and leaves nothing behind.`,
 
 // benchmark is what every benchmark's command has.
 type benchmark struct {
+	cmd  *cobra.Command
 	plot string
 	log  logFlags
 }
 
 func (b *benchmark) register(cmd *cobra.Command) {
+	b.cmd = cmd
 	cmd.Flags().StringVar(&b.plot, "plot", "", "draw the result to this file, which ends in .svg or .png")
 	b.log.register(cmd)
 	cmd.Flags().Lookup("log-level").DefValue = "error"
@@ -52,7 +58,7 @@ func (b *benchmark) register(cmd *cobra.Command) {
 
 // check refuses a plot that cannot be drawn before anything is measured.
 func (b *benchmark) check() error {
-	if b.plot == "" {
+	if !b.cmd.Flags().Changed("plot") {
 		return nil
 	}
 	if plotWriter(b.plot) == nil {
@@ -63,6 +69,34 @@ func (b *benchmark) check() error {
 	}
 	return nil
 }
+
+// checkAlone refuses flags that name a cluster or an account, for a benchmark that runs
+// a cluster of its own. Variables that do are none of its business.
+func (b *benchmark) checkAlone() (err error) {
+	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains([]string{"output", "timeout", "storage"}, f.Name) {
+			err = usagef("--%s: '%s' runs a cluster of its own on this machine: leave that flag out, or measure a running cluster with 'bench failover --attach'", f.Name, b.cmd.CommandPath())
+		}
+	})
+	return err
+}
+
+// between refuses a flag's value beyond its bounds.
+func between[T cmp.Ordered](flag string, got, least, most T) error {
+	if got < least || got > most {
+		return usagef("--%s must be %v to %v, got %v", flag, least, most, got)
+	}
+	return nil
+}
+
+// What benchmarks can be given. More is a slip, and would take days or all memory.
+const (
+	mostRounds        = 1000
+	mostProcesses     = 256
+	mostJobs          = 100_000
+	mostJobPartitions = 1_000_000_000
+	longest           = time.Hour
+)
 
 func plotWriter(name string) func(io.Writer, plot.Figure) error {
 	switch strings.ToLower(filepath.Ext(name)) {

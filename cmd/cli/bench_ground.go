@@ -26,10 +26,14 @@ type benchGround struct {
 	output  io.Writer // of all of them
 }
 
-// startBench starts a NATS server and storage. Flags and variables that say which
-// cluster or account is meant count for nothing but what kind of storage it is.
+// startBench starts a NATS server and storage. Of what says which cluster or account
+// is meant, the kind of storage counts: flags that say more are refused, and variables
+// ignored.
 func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
-	at, _, err := a.at.resolve()
+	if err := b.checkAlone(); err != nil {
+		return nil, err
+	}
+	at, _, err := place{storage: a.at.storage, cluster: defaultCluster, replicas: 1}.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if err := os.Mkdir(traces, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for traces: %w", err)
 	}
-	base, err := a.startGround(ctx, place{cluster: defaultCluster, storage: at.storage}, dir, 0, at.storage == storageAzure, log)
+	base, err := a.startGround(ctx, at, dir, 0, at.storage == storageAzure, log)
 	if err != nil {
 		return nil, err
 	}

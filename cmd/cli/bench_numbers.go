@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -17,25 +17,29 @@ type numberList struct {
 func (n *numberList) Set(text string) error {
 	n.list = nil
 	for word := range strings.SplitSeq(text, ",") {
-		v, err := wholeNumber(strings.TrimSpace(word))
-		if err != nil || v < n.least || v > n.most {
-			return fmt.Errorf("got %q, want whole numbers from %d to %d, such as 1000 or 1e6, with commas between them", word, n.least, n.most)
+		v, ok := wholeNumber(strings.TrimSpace(word))
+		if !ok || v < n.least || v > n.most {
+			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, with commas between them", n.least, n.most)
+			if word != text { // all of it is told already
+				err = fmt.Errorf("%q: %w", word, err)
+			}
+			return err
 		}
 		n.list = append(n.list, v)
 	}
 	return nil
 }
 
-func wholeNumber(word string) (uint64, error) {
-	if v, err := strconv.ParseUint(word, 10, 64); err == nil {
-		return v, nil
+// wholeNumber reads 1000, 1e3 or 1.5e3. A float64 would not have all whole numbers from
+// 2^53 on.
+func wholeNumber(word string) (uint64, bool) {
+	const bits = 128 // more than those of any uint64
+	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)
+	if err != nil || !f.IsInt() {
+		return 0, false
 	}
-	v, err := strconv.ParseFloat(word, 64)
-	const exact = 1 << 53 // below it, a float64 has every whole number
-	if err == nil && (v != math.Trunc(v) || v < 0 || v > exact) {
-		err = strconv.ErrRange
-	}
-	return uint64(v), err
+	v, rounded := f.Uint64()
+	return v, rounded == big.Exact
 }
 
 func (n *numberList) String() string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -24,22 +25,20 @@ func (a *app) benchOverheadCommand() *cobra.Command {
 		Long: `Find the same primes with a plain loop in this process and with a flock of worker
 processes of one slot each, in turns, cut into more and more partitions. Efficiency
 is the loop's time over the flock's, from the submission to the durable result. CPU
-seconds are those of each process; with storage on NATS they are within NATS'.`,
+seconds are those of each process; storage on NATS is within NATS' process.`,
 		Example: "  " + a.name + " bench overhead --partitions 1e4,1e6",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case workers < 1:
-				return usagef("--workers must be at least 1, got %d", workers)
-			case work < 100*time.Millisecond:
-				return usagef("--work must be at least 100ms, got %v", work)
-			case rounds < 1:
-				return usagef("--rounds must be at least 1, got %d", rounds)
-			}
-			if err := b.check(); err != nil {
+			err := cmp.Or(
+				between("workers", workers, 1, mostProcesses),
+				between("work", work, 100*time.Millisecond, longest),
+				between("rounds", rounds, 1, mostRounds),
+				b.check(),
+			)
+			if err != nil {
 				return err
 			}
-			_, err := measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.OverheadReport, err error) {
+			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.OverheadReport, err error) {
 				tell("starting the workers", 0, 0)
 				g, err := a.startBenchFlock(ctx, &b, workers, 1)
 				if err != nil {
@@ -62,7 +61,7 @@ seconds are those of each process; with storage on NATS they are within NATS'.`,
 	b.register(cmd)
 	cmd.Flags().IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "how many worker processes to run, and goroutines of the loop")
 	cmd.Flags().Var(&partitions, "partitions", "what the same work is cut into")
-	cmd.Flags().DurationVar(&work, "work", 5*time.Second, "about how long the loop takes, at least 100ms")
+	cmd.Flags().DurationVar(&work, "work", 5*time.Second, "about how long the loop takes, from 100ms to 1h")
 	cmd.Flags().IntVar(&rounds, "rounds", 5, "how often each is measured")
 	return cmd
 }

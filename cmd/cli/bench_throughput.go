@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -26,22 +27,24 @@ jobs, of which some number is kept under way: submitted, run and durably finishe
 		Example: "  " + a.name + " bench throughput --at-once 1,10,100",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case len(partitions.list) != 1:
+			if len(partitions.list) != 1 {
 				return usagef("--partitions: want one number, got %s", partitions.String())
-			case workers < 1:
-				return usagef("--workers must be at least 1, got %d", workers)
-			case cfg.Rounds < 1 || cfg.Jobs < 1 || cfg.Small < 1:
-				return usagef("--rounds, --jobs and --job-partitions must be at least 1")
 			}
-			if err := b.check(); err != nil {
+			err := cmp.Or(
+				between("workers", workers, 1, mostProcesses),
+				between("rounds", cfg.Rounds, 1, mostRounds),
+				between("jobs", cfg.Jobs, 1, mostJobs),
+				between("job-partitions", cfg.Small, 1, mostJobPartitions),
+				b.check(),
+			)
+			if err != nil {
 				return err
 			}
 			cfg.Workers, cfg.Partitions = workers, partitions.list[0]
 			for _, n := range atOnce.list {
 				cfg.AtOnce = append(cfg.AtOnce, int(n))
 			}
-			_, err := measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ThroughputReport, err error) {
+			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.ThroughputReport, err error) {
 				tell("starting the workers", 0, 0)
 				g, err := a.startBenchFlock(ctx, &b, workers, 1)
 				if err != nil {
