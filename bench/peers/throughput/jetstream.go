@@ -46,7 +46,8 @@ const (
 	streamName    = "TASKS"
 	// underWay is how many insertions may wait for the server at once.
 	underWay = 8192
-	// maxUnacknowledged does not stand in the way of any setting.
+	// maxUnacknowledged is far above what workers have in hand. A server that syncs
+	// reaches it in long runs: it removes tasks more slowly than they are done.
 	maxUnacknowledged = 100_000
 	// acknowledgeAfter is longer than tasks wait in a worker's hand.
 	acknowledgeAfter = 2 * time.Minute
