@@ -17,7 +17,10 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/bellwether
-	$(GO) build -o bin/bellwether ./cmd/bellwether
+	$(GO) build $(STAMP) -o bin/bellwether ./cmd/bellwether
+
+# What is measured says what it was built from, whatever GOFLAGS has.
+bench bench-peers: STAMP = -buildvcs=auto
 
 .PHONY: demo
 demo: build ## the main job: 4 worker processes, the leader killed half-way, the same bytes (STORAGE=azure: on Azurite)
@@ -71,16 +74,20 @@ deploy-check: ## what is in deploy, as far as it can be tried without a cluster 
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
-bench: build ## renew bench/RESULTS.md, in an hour on an idle machine (SECTIONS="overhead scale")
+bench: build ## renew bench/RESULTS.md but for peers, in an hour on an idle machine (SECTIONS="overhead scale")
 	$(GO) run ./bench/results $(SECTIONS)
 
 PEERS = all
 
 .PHONY: bench-peers
-bench-peers: build ## queues and elections beside Bellwether, for an hour (PEERS="-help"); installs Redis and PostgreSQL if missing
+bench-peers: build ## renew its section peers, for another hour, or only look (PEERS="-help"); installs Redis and PostgreSQL if missing
 	bench/peers/install
 	cd bench/peers && $(GO) build -o ../../bin/peers .
+ifeq ($(PEERS),all)
+	$(GO) run ./bench/results peers
+else
 	bin/peers -bellwether bin/bellwether $(PEERS)
+endif
 
 .PHONY: bench-peers-check
 bench-peers-check: ## lint and quick tests of bench/peers, which is a module of its own; needs no servers

@@ -88,7 +88,7 @@ func anyProgram(t *testing.T) string {
 func TestMeasuresAndPrints(t *testing.T) {
 	for format, wants := range map[string][]string{
 		"table":    {"empty tasks", "goroutine pool", "TASKS/S"},
-		"markdown": {"## Peers", "### ", "| goroutine pool |", "peers"},
+		"markdown": {"Measured ", "### ", "| goroutine pool |", "peers"},
 		"json":     {`"goroutine pool"`, `"seconds"`, `"machine"`},
 	} {
 		var out, errs bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
@@ -27,14 +28,14 @@ type results struct {
 func newResults() results {
 	return results{
 		Began:   time.Now().UTC().Truncate(time.Second),
-		Machine: machine(),
+		Machine: bench.Machine() + ", " + runtime.Version(),
 		Command: commandLine(),
 	}
 }
 
 // commandLine is this program's, as one would type it.
 func commandLine() string {
-	line := "peers"
+	line := os.Args[0]
 	for _, arg := range os.Args[1:] {
 		if strings.ContainsAny(arg, " ,;'\"$*") {
 			arg = strconv.Quote(arg)
@@ -42,35 +43,6 @@ func commandLine() string {
 		line += " " + arg
 	}
 	return line
-}
-
-// machine describes this machine as far as it says what it is.
-func machine() string {
-	words := []string{fmt.Sprintf("%d cores", runtime.NumCPU())}
-	if model := field("/proc/cpuinfo", "model name"); model != "" {
-		words = append(words, model)
-	}
-	if memory := field("/proc/meminfo", "MemTotal"); memory != "" {
-		words = append(words, memory+" memory")
-	}
-	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		words = append(words, "Linux "+strings.TrimSpace(string(kernel)))
-	}
-	return strings.Join(append(words, runtime.Version()), ", ")
-}
-
-// field is what a file of /proc says after a name and a colon; empty if it does not.
-func field(file, name string) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 func (r results) tables() (all []report.Table) {
@@ -92,7 +64,7 @@ func (r results) print(w io.Writer, format string) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	case "markdown":
-		if _, err := fmt.Fprintf(w, "## Peers\n\nMeasured %s on %s, by\n\n    %s\n\n", r.Began.Format(time.DateOnly), r.Machine, r.Command); err != nil {
+		if _, err := fmt.Fprintf(w, "Measured %s on %s, by\n\n    $ %s\n\n", r.Began.Format(time.DateOnly), r.Machine, r.Command); err != nil {
 			return err
 		}
 		for _, t := range r.tables() {

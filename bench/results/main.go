@@ -4,8 +4,9 @@
 //
 // Each section is a command, what it printed, and its plot, with the machine and the
 // versions. It is kept in a file of its own in bench/results, and RESULTS.md is all of
-// these in order, so that one section can be renewed without the others. What other
-// programs put there as peers.md comes last.
+// these in order, so that one section can be renewed without the others. Section peers
+// is what bin/peers prints, which 'make bench-peers' builds; it takes an hour and
+// servers of others, and is renewed only where it is named.
 //
 // It is called in the root folder of the repository. A command that fails ends it;
 // sections that were renewed before stay so.
@@ -59,7 +60,7 @@ func renew(ctx context.Context, program string, quick bool, names []string) erro
 		return err
 	}
 	for _, s := range sections {
-		if len(names) > 0 && !slices.Contains(names, s.name) {
+		if !slices.Contains(names, s.name) && (len(names) > 0 || s.name == peers) {
 			continue
 		}
 		if err := s.renew(ctx, program, dir, quick); err != nil {
@@ -79,46 +80,68 @@ func sectionNames() string {
 
 // renew runs the section's command and writes its file and its plot.
 func (s section) renew(ctx context.Context, program, dir string, quick bool) error {
-	versions, err := versionsOf(program, slices.Contains(s.args, "azure"))
+	args := s.args
+	if quick {
+		args = slices.Concat(args, s.quick)
+	}
+	text, err := s.measure(ctx, program, dir, args)
 	if err != nil {
 		return err
 	}
-	args := append([]string{"bench"}, s.args...)
-	if quick {
-		args = append(args, s.quick...)
+	text = append(fmt.Appendf(nil, "## %s\n\n%s\n\n", s.title, strings.TrimSpace(s.about)), text...)
+	return os.WriteFile(filepath.Join(dir, "results", s.name+".md"), text, 0o644)
+}
+
+// measure runs the section's command and returns what is to be said of it.
+func (s section) measure(ctx context.Context, program, dir string, args []string) ([]byte, error) {
+	if s.name == peers {
+		args = slices.Concat([]string{"-bellwether", program, "-o", "markdown"}, args, []string{"all"})
+		text, err := output(ctx, filepath.Join("bin", "peers"), args)
+		return append(bytes.TrimSpace(text), '\n'), err
+	}
+	versions, err := versionsOf(program, slices.Contains(args, "azure"))
+	if err != nil {
+		return nil, err
 	}
 	plot := s.name + ".svg"
-	fmt.Fprintln(os.Stderr, filepath.Base(program), strings.Join(args, " "))
+	args = slices.Concat([]string{"bench"}, args, []string{"--plot", filepath.Join(dir, "results", plot)})
 	began := time.Now()
-	cmd := exec.CommandContext(ctx, program, append(args, "--plot", filepath.Join(dir, "results", plot))...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it removes what it has started
-	cmd.Stderr = os.Stderr
-	printed, err := cmd.Output()
+	printed, err := output(ctx, program, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "## %s\n\n%s\n\n    $ bellwether %s\n\n", s.title, strings.TrimSpace(s.about), strings.Join(args, " "))
+	fmt.Fprintf(&text, "    $ %s %s\n\n", program, strings.Join(args, " "))
 	for line := range strings.Lines(string(printed)) {
 		text.WriteString(strings.TrimRight("    "+strings.TrimRight(line, "\n"), " ") + "\n")
 	}
 	fmt.Fprintf(&text, "\n![%s](results/%s)\n\n%s. It took %s, on %s.\n", s.title, plot, versions, time.Since(began).Round(time.Second), began.UTC().Format(time.DateOnly))
-	return os.WriteFile(filepath.Join(dir, "results", s.name+".md"), text.Bytes(), 0o644)
+	return text.Bytes(), nil
+}
+
+// output is what a command printed.
+func output(ctx context.Context, program string, args []string) ([]byte, error) {
+	fmt.Fprintln(os.Stderr, program, strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it removes what it has started
+	cmd.Stderr = os.Stderr
+	return cmd.Output()
 }
 
 const head = `# Results
 
-What the benchmarks gave, with the command for each: ` + "`make bench`" + ` renews them all, and
-` + "`go run ./bench/results SECTION`" + ` one of them. Figures of one section were taken in one run.
-Those of different sections are not to be compared: even the same machine is not the same
-from one minute to the next. Package bench says how each is measured.
+What the benchmarks gave, with the command for each. ` + "`make bench`" + ` renews all sections but
+the last, which ` + "`make bench-peers`" + ` does; ` + "`make bench SECTIONS=\"NAME…\"`" + ` renews those whose
+plots have these names. Figures of one section were taken in one run. Those of different
+sections are not to be compared: even the same machine is not the same from one minute to
+the next. Package bench says how each is measured.
 `
 
 // assemble joins the sections that there are.
 func assemble(dir string) error {
 	text := []byte(head)
-	for _, name := range append(strings.Split(sectionNames(), ", "), "peers") {
-		section, err := os.ReadFile(filepath.Join(dir, "results", name+".md"))
+	for _, s := range sections {
+		section, err := os.ReadFile(filepath.Join(dir, "results", s.name+".md"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -34,5 +35,43 @@ func TestRenewRefusesUnknownSections(t *testing.T) {
 	err := renew(t.Context(), "nothing", false, []string{"weather"})
 	if err == nil || !strings.Contains(err.Error(), `no section "weather"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRevision(t *testing.T) {
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	commit := setting("vcs.revision", "33dc182c0ffee33dc182c0ffee33dc182c0ffee1")
+	for want, settings := range map[string][]debug.BuildSetting{
+		"of an unknown revision":    nil,
+		"33dc182c0ffe":              {commit, setting("vcs.modified", "false")},
+		"33dc182c0ffe with changes": {commit, setting("vcs.modified", "true")},
+	} {
+		if got := revision(&debug.BuildInfo{Settings: settings}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The program that is measured is a script here.
+func TestRenewShowsTheCommandThatWasRun(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, folder := range []string{"bin", "bench/results"} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("bin/peers", []byte("#!/bin/sh\necho \"it was called $*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := renew(t.Context(), "bin/bellwether", false, []string{peers}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("bench/RESULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(got); !strings.HasPrefix(text, head+"\n## Peers\n\n") || !strings.HasSuffix(text, "\n\nit was called -bellwether bin/bellwether -o markdown all\n") {
+		t.Errorf("got\n%s", text)
 	}
 }

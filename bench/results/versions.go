@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/bench"
@@ -16,12 +17,7 @@ func versionsOf(program string, onAzurite bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what %s was built from: %w", program, err)
 	}
-	parts := []string{bench.Machine(), info.GoVersion}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			parts = append(parts, "Bellwether "+s.Value[:12])
-		}
-	}
+	parts := []string{bench.Machine(), info.GoVersion, "Bellwether " + revision(info)}
 	for _, m := range info.Deps {
 		if strings.HasPrefix(m.Path, "github.com/nats-io/nats-server") {
 			parts = append(parts, "NATS server "+m.Version)
@@ -35,6 +31,20 @@ func versionsOf(program string, onAzurite bool) (string, error) {
 		parts = append(parts, "Azurite "+azurite)
 	}
 	return strings.Join(parts, ", "), nil
+}
+
+// revision is what a program was built from, as far as it was told.
+func revision(info *debug.BuildInfo) string {
+	revision, changed := "of an unknown revision", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " with changes"
+		}
+	}
+	return revision + changed
 }
 
 func azuriteVersion() (string, error) {
