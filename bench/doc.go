@@ -8,6 +8,10 @@
 //	Throughput   partitions that do nothing, and many small jobs
 //	Scale        what leading costs, by workers and by partitions
 //
+// All but Scale take a [Cluster], which is a connection, the cluster's subjects and its
+// store, and the processes of its workers, if they are to be measured or killed: the
+// example of Overhead puts them together.
+//
 // What is compared is measured in one run, in turns: machines differ, and so does the
 // same machine from one minute to the next.
 //

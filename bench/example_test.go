@@ -9,9 +9,68 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/bellwether-compute/bellwether/bench"
+	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
+
+// A NATS server in this process, worker processes of the program bellwether, and the
+// Cluster that they are. For [bench.Failover] the workers would be processes of
+// "bellwether bench worker --traces DIR", or of a program of one's own whose definitions
+// are [bench.Traced].
+func ExampleOverhead() {
+	dir, err := os.MkdirTemp("", "bellwether-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	server, err := embedded.Start(embedded.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Shutdown()
+
+	const name, workers = "example", 2
+	processes := flock.New(flock.Config{
+		Program: "bellwether", Args: []string{"worker", "--slots=1", "--with-parent"},
+		Env: []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=" + name},
+	})
+	defer processes.Stop(10*time.Second, nil)
+	for range workers {
+		if _, err := processes.Add(); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	ctx := context.Background()
+	subjects, err := wire.NewSubjects(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	conn, err := nats.Connect(server.URL())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	driver, err := jetstream.Open(ctx, conn, jetstream.Config{Cluster: name})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := bench.Overhead(ctx, bench.OverheadConfig{
+		Cluster: bench.Cluster{Conn: conn, Subjects: subjects, Store: store.New(driver, driver)},
+		Flock:   processes, Workers: workers,
+		Partitions: []uint64{1e4, 1e6}, Work: 5 * time.Second, Rounds: 3,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report.Table(os.Stdout)
+}
 
 // What leading costs, with the leader in this process as well. The command has it in
 // a process of its own.
