@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,6 +68,9 @@ func (b *benchmark) check() error {
 	if info, err := os.Stat(filepath.Dir(b.plot)); err != nil || !info.IsDir() {
 		return usagef("--plot: there is no folder %s", filepath.Dir(b.plot))
 	}
+	if info, err := os.Stat(b.plot); err == nil && info.IsDir() {
+		return usagef("--plot: want a file, but %s is a folder", b.plot)
+	}
 	return nil
 }
 
@@ -118,7 +122,9 @@ type report interface {
 // tell says what is being done and, where all is above 0, how far it is.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark, showing progress, and prints its report.
+// measure runs a benchmark, showing progress, and prints its report. It is printed
+// before it is drawn, and if one of them fails, the other is done all the same: what
+// was measured took long.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -140,11 +146,12 @@ func measure[R report](ctx context.Context, a *app, b *benchmark, run func(conte
 	if ctx.Err() != nil {
 		return r, errInterrupted
 	}
-	if err == nil && b.plot != "" {
-		err = b.draw(r.Figure())
+	if err != nil {
+		return r, err
 	}
-	if err == nil {
-		err = a.show(r, r.Table)
+	err = a.show(r, r.Table)
+	if b.plot != "" {
+		err = errors.Join(err, b.draw(r.Figure()))
 	}
 	return r, err
 }

@@ -50,8 +50,8 @@ workers', and throughput is what the leader says.`,
 			r, err := measure(cmd.Context(), a, &flags.benchmark, func(ctx context.Context, tell tell) (bench.FailoverReport, error) {
 				return a.benchFailover(ctx, &flags, args, tell)
 			})
-			if err == nil && r.Same != nil && !*r.Same {
-				err = errors.New("the bytes differ")
+			if r.Same != nil && !*r.Same {
+				err = errors.Join(err, errors.New("the bytes differ"))
 			}
 			return err
 		},
