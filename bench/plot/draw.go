@@ -1,6 +1,9 @@
 package plot
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // canvas is what figures are drawn on. Pixels count from the upper left corner.
 type canvas interface {
@@ -30,8 +33,11 @@ const (
 	footHeight  = 44 // of a panel: the ticks and label of X
 	fieldHeight = 230
 	rowHeight   = 14
-	small       = 11 // of text
+	rowsHeight  = 240 // at most, of all rows of a panel: many are lower
+	tiny        = 8   // of text
+	small       = 11
 	large       = 14
+	labelHeight = 13   // of marks, which are stacked
 	perRune     = 0.56 // of a text's size, about
 )
 
@@ -40,7 +46,7 @@ func (p Panel) fieldHeight() float64 {
 	case p.Height > 0:
 		return p.Height
 	case len(p.Rows) > 0:
-		return float64(len(p.Rows)) * rowHeight
+		return min(float64(len(p.Rows))*rowHeight, rowsHeight)
 	}
 	return fieldHeight
 }
@@ -89,16 +95,25 @@ func (p Panel) draw(c canvas, top float64) {
 	for _, l := range p.Lines {
 		l.draw(c, x, y)
 	}
-	p.drawMarks(c, x, top, bottom)
+	marks := top
+	if p.drawHighest(c, x, y) {
+		marks += labelHeight
+	}
+	p.drawMarks(c, x, marks, bottom)
 	c.line([]Point{{leftEdge, top}, {leftEdge, bottom}, {width - rightEdge, bottom}}, black, 1)
 }
 
 func (p Panel) drawRows(c canvas, x scale, top float64) {
+	const every = 10 // of them is numbered where they are too low for all
 	high := p.fieldHeight() / max(1, float64(len(p.Rows)))
 	gap := min(2, high/6)
+	longest := 0.0
+	for _, r := range p.Rows {
+		longest = max(longest, r.length())
+	}
 	for i, r := range p.Rows {
 		upper, lower := top+high*float64(i)+gap, top+high*float64(i+1)-gap
-		if high >= small {
+		if high >= small || (i+1)%every == 0 {
 			c.text(Point{leftEdge - 7, (upper+lower)/2 + 4}, end, black, small, r.Label)
 		}
 		at := 0.0
@@ -106,7 +121,21 @@ func (p Panel) drawRows(c canvas, x scale, top float64) {
 			c.rect(Point{x.place(at), upper}, Point{x.place(at + part.Length), lower}, part.Color)
 			at += part.Length
 		}
+		if at > x.axis.Max { // it is cut, and the mark at its end says so
+			c.rect(Point{width - rightEdge - 3, upper}, Point{width - rightEdge, lower}, black)
+			if high >= tiny || at == longest {
+				c.text(Point{width - rightEdge + 2, (upper+lower)/2 + 3}, begin, black, tiny, number(roughly(at)))
+			}
+		}
 	}
+}
+
+func (r Row) length() float64 {
+	length := 0.0
+	for _, part := range r.Parts {
+		length += part.Length
+	}
+	return length
 }
 
 func (l Line) draw(c canvas, x, y scale) {
@@ -114,31 +143,99 @@ func (l Line) draw(c canvas, x, y scale) {
 	if l.Faint {
 		thick = 0.5
 	}
-	var points []Point
+	place := func(share Point) Point { return Point{x.pixel(share.X), y.pixel(share.Y)} }
+	var run []Point // that is joined, within the field
+	var last *Point
 	for _, p := range l.Points {
-		if x.axis.shows(p.X) && y.axis.shows(p.Y) {
-			points = append(points, Point{x.place(p.X), y.place(p.Y)})
+		if !x.axis.shows(p.X) || !y.axis.shows(p.Y) {
+			continue
 		}
-	}
-	c.line(points, l.Color, thick)
-	if l.Dots {
-		for _, p := range points {
-			c.dot(p, l.Color, 3)
+		at := Point{x.share(p.X), y.share(p.Y)}
+		if l.Dots && within(at) {
+			c.dot(place(at), l.Color, 3)
 		}
+		if last != nil {
+			if from, to, some := clip(*last, at); some {
+				if from != *last || len(run) == 0 {
+					c.line(run, l.Color, thick)
+					run = []Point{place(from)}
+				}
+				run = append(run, place(to))
+			}
+		}
+		last = &at
 	}
+	c.line(run, l.Color, thick)
 }
 
-// drawMarks writes labels one above the other, each behind its line, or before it
-// where it would cross that of another mark.
+func within(share Point) bool {
+	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
+}
+
+// clip is what of the way between two points, told as shares of the axes, is in the
+// field, and whether any of it is. (Liang and Barsky, A New Concept and Method for Line
+// Clipping, ACM Transactions on Graphics 3.1, 1984.)
+func clip(a, b Point) (from, to Point, some bool) {
+	dx, dy := b.X-a.X, b.Y-a.Y
+	first, last := 0.0, 1.0 // shares of the way
+	for _, side := range []struct{ speed, room float64 }{{-dx, a.X}, {dx, 1 - a.X}, {-dy, a.Y}, {dy, 1 - a.Y}} {
+		switch when := side.room / side.speed; {
+		case side.speed == 0 && side.room < 0:
+			return a, b, false
+		case side.speed < 0:
+			first = max(first, when)
+		case side.speed > 0:
+			last = min(last, when)
+		}
+	}
+	from, to = a, b
+	if first > 0 {
+		from = Point{a.X + first*dx, a.Y + first*dy}
+	}
+	if last < 1 {
+		to = Point{a.X + last*dx, a.Y + last*dy}
+	}
+	return from, to, first <= last
+}
+
+// drawHighest writes the largest value that Y has no place for, if there is one, at the
+// top of the field.
+func (p Panel) drawHighest(c canvas, x, y scale) bool {
+	var highest Point
+	some := false
+	for _, l := range p.Lines {
+		for _, at := range l.Points {
+			beyond := x.axis.shows(at.X) && y.axis.shows(at.Y) && x.share(at.X) >= 0 && x.share(at.X) <= 1 && y.share(at.Y) > 1+1e-9
+			if beyond && (!some || at.Y > highest.Y) {
+				highest, some = at, true
+			}
+		}
+	}
+	if !some {
+		return false
+	}
+	label := "up to " + number(roughly(highest.Y))
+	at, side := Point{x.place(highest.X) + 5, y.pixel(1) + small}, begin
+	if at.X+textWidth(label) > width-rightEdge {
+		at.X, side = at.X-10, end
+	}
+	c.text(at, side, black, small, label)
+	return true
+}
+
+// drawMarks writes labels one above the other, from left to right. Each line ends at
+// the foot of its label, so that it crosses none of those below, which are to its left. One
+// that would run out of the picture is written before its line.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
-	for i, m := range p.Marks {
-		at := x.place(m.At)
-		c.line([]Point{{at, top}, {at, bottom}}, m.Color, 1.2)
-		room := gap + textWidth(m.Label)
-		crosses := slices.ContainsFunc(p.Marks, func(o Mark) bool { return o.At > m.At && x.place(o.At) < at+room })
-		label, side := Point{at + gap, bottom - 8 - 14*float64(i)}, begin
-		if crosses && at-room > leftEdge {
+	marks := slices.Clone(p.Marks)
+	marks = slices.DeleteFunc(marks, func(m Mark) bool { return !x.axis.shows(m.At) || x.share(m.At) < 0 || x.share(m.At) > 1 })
+	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
+	for i, m := range marks {
+		at, base := x.place(m.At), bottom-8-labelHeight*float64(i)
+		c.line([]Point{{at, top}, {at, base + 3}}, m.Color, 1.2)
+		label, side := Point{at + gap, base}, begin
+		if label.X+textWidth(m.Label) > width {
 			label.X, side = at-gap, end
 		}
 		c.text(label, side, m.Color, small, m.Label)
@@ -191,14 +288,7 @@ func (p Panel) values() (xs, ys []float64) {
 		}
 	}
 	for _, r := range p.Rows {
-		length := 0.0
-		for _, part := range r.Parts {
-			length += part.Length
-		}
-		xs = append(xs, length)
-	}
-	for _, m := range p.Marks {
-		xs = append(xs, m.At)
+		xs = append(xs, r.length())
 	}
 	return xs, ys
 }

@@ -12,11 +12,15 @@ type Figure struct {
 }
 
 // Panel is a field between two axes. What is listed first is drawn below the rest.
+// Values beyond an axis' bounds are seen to be: lines leave the field there, with the
+// largest value that Y has no place for written where that is, and bars that are cut
+// end black and have their length written behind them, or the longest has, where they
+// are low. Marks beyond X are left out.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
 	Rows  []Row  // bars from left to right, from the top down; they take the place of Y's ticks
-	Marks []Mark // moments on X
+	Marks []Mark // moments on X, which does not stretch for them
 
 	Height float64 // of the field, in pixels; 0: a usual one
 }
@@ -128,13 +132,17 @@ func (a Axis) shows(v float64) bool {
 }
 
 // place is the value's pixel. Values beyond the bounds are put on them.
-func (s scale) place(v float64) float64 {
-	share := (v - s.axis.Min) / (s.axis.Max - s.axis.Min)
+func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
+
+// share is how far along the axis a value is; what is beyond it is below 0 or above 1.
+func (s scale) share(v float64) float64 {
 	if s.axis.Log {
-		share = math.Log(v/s.axis.Min) / math.Log(s.axis.Max/s.axis.Min)
+		return math.Log(v/s.axis.Min) / math.Log(s.axis.Max/s.axis.Min)
 	}
-	return s.from + min(1, max(0, share))*(s.to-s.from)
+	return (v - s.axis.Min) / (s.axis.Max - s.axis.Min)
 }
+
+func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
 // ticks are the values that are written beside the axis, about so many at most.
 func (s scale) ticks(most int) []float64 {
@@ -164,6 +172,15 @@ func roundStep(least float64) float64 {
 		}
 	}
 	return 10 * base
+}
+
+// roughly is a value with three digits.
+func roughly(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := decade(math.Floor, math.Abs(v)) / 100
+	return math.Round(v/unit) * unit
 }
 
 // number writes a tick's value shortly.

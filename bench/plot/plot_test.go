@@ -30,10 +30,10 @@ var figure = Figure{
 				{Name: "each", Color: Sky, Faint: true, Points: []Point{{-1, 0.7}, {2, 0.9}}},
 				{Name: "median", Color: Blue, Points: []Point{{-1, 0.6}, {0, 1}, {2, 0.95}}},
 			},
-			Marks: []Mark{{0, "the leader is hit", Vermilion}, {0.2, "back", Green}},
+			Marks: []Mark{{0.2, "back", Green}, {0, "the leader is hit", Vermilion}, {1.9, "late", Purple}, {3, "never", Grey}},
 		},
 		{
-			X: Axis{Label: "milliseconds"}, Y: Axis{Label: "each time"},
+			X: Axis{Label: "milliseconds", Max: 100}, Y: Axis{Label: "each time"},
 			Rows: []Row{
 				{"1", []Part{{"noticed", Grey, 40}, {"back", Green, 25}}},
 				{"2", []Part{{"noticed", Grey, 30}, {"back", Green, 90}}},
@@ -146,6 +146,42 @@ func TestTicks(t *testing.T) {
 		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(b)) }
 		if !slices.EqualFunc(got, c.want, near) {
 			t.Errorf("%+v of %v: got %v, want %v", c.axis, c.values, got, c.want)
+		}
+	}
+}
+
+func TestMarksStretchNoAxis(t *testing.T) {
+	p := Panel{Lines: []Line{{Points: []Point{{1, 1}, {2, 1}}}}, Marks: []Mark{{At: 100}}}
+	if xs, _ := p.values(); slices.Contains(xs, 100) {
+		t.Errorf("the X axis has a place for %v, want only the line's", xs)
+	}
+}
+
+func TestManyRowsAreLow(t *testing.T) {
+	for rows, want := range map[int]float64{1: rowHeight, 10: 10 * rowHeight, 50: rowsHeight, 1000: rowsHeight} {
+		if got := (Panel{Rows: make([]Row, rows)}).fieldHeight(); got != want {
+			t.Errorf("%d rows: got a field of %v, want %v", rows, got, want)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		a, b, from, to Point
+		some           bool
+	}{
+		{"within", Point{0.1, 0.2}, Point{0.9, 1}, Point{0.1, 0.2}, Point{0.9, 1}, true},
+		{"out at the top", Point{0.5, 0.5}, Point{0.5, 1.5}, Point{0.5, 0.5}, Point{0.5, 1}, true},
+		{"in from the left", Point{-1, 0.5}, Point{1, 0.5}, Point{0, 0.5}, Point{1, 0.5}, true},
+		{"through", Point{-1, -1}, Point{2, 2}, Point{0, 0}, Point{1, 1}, true},
+		{"above", Point{0, 1.5}, Point{1, 1.5}, Point{}, Point{}, false},
+		{"past a corner", Point{-0.5, 0.9}, Point{0.5, 1.9}, Point{}, Point{}, false},
+	} {
+		from, to, some := clip(c.a, c.b)
+		near := func(a, b Point) bool { return math.Hypot(a.X-b.X, a.Y-b.Y) < 1e-9 }
+		if some != c.some || some && (!near(from, c.from) || !near(to, c.to)) {
+			t.Errorf("%s: got %v to %v, %t", c.name, from, to, some)
 		}
 	}
 }
