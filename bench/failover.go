@@ -43,8 +43,8 @@ type FailoverConfig struct {
 	Traces string
 
 	How       How
-	Failovers int           // at least 1
-	Watch     time.Duration // how long throughput is watched after each; at least a second
+	Failovers int           // 1 to MaxFailovers
+	Watch     time.Duration // how long throughput is watched after each; a second to MaxWatch
 
 	// Job is what the cluster works on meanwhile; it must last until the end. The
 	// zero Job is primes, as many as it takes.
@@ -60,14 +60,24 @@ type FailoverConfig struct {
 	Progress func(doing string, done, all uint64)
 }
 
+// What more would say nothing new.
+const (
+	MaxFailovers = 1000
+	MaxWatch     = 10 * time.Minute
+)
+
+// ErrJobGoesOn: the job on a running cluster, which nobody needs any more, could not be
+// cancelled.
+var ErrJobGoesOn = errors.New("the job goes on")
+
 func (c FailoverConfig) validate() error {
 	switch {
 	case c.Workers < 2:
 		return fmt.Errorf("a failover takes at least 2 workers, got %d", c.Workers)
-	case c.Failovers < 1:
-		return fmt.Errorf("want at least 1 failover, got %d", c.Failovers)
-	case c.Watch < time.Second:
-		return fmt.Errorf("want to watch for at least 1s, got %v", c.Watch)
+	case c.Failovers < 1 || c.Failovers > MaxFailovers:
+		return fmt.Errorf("want 1 to %d failovers, got %d", MaxFailovers, c.Failovers)
+	case c.Watch < time.Second || c.Watch > MaxWatch:
+		return fmt.Errorf("want to watch for 1s to %v, got %v", MaxWatch, c.Watch)
 	case c.How != Kill && c.How != Term && c.How != Stop && c.How != StepDown:
 		return fmt.Errorf("a leader is made to lead no more by kill, term, stop or step-down, not by %q", c.How)
 	case c.How == Stop && !canFreeze:
@@ -137,18 +147,30 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 		return FailoverReport{}, err
 	}
 	f.slots = slots(workers)
-	if err := f.begin(ctx); err != nil {
-		return FailoverReport{}, err
-	}
 	report, err := f.measure(ctx)
-	if f.Flock == nil && (err != nil || !f.Verify) {
+	if f.Flock == nil && f.id != "" && (err != nil || !f.Verify) {
 		// Nobody needs the job any more; a flock's ends with it.
-		err = errors.Join(err, f.Cluster.cancel(context.WithoutCancel(ctx), f.id))
+		err = errors.Join(err, f.giveUp(context.WithoutCancel(ctx)))
 	}
 	return report, err
 }
 
+// giveUp cancels the job unless it has ended by itself.
+func (f *failover) giveUp(ctx context.Context) error {
+	err := f.Cluster.cancel(ctx, f.id)
+	if err == nil {
+		return nil
+	}
+	if _, ended, _ := f.Cluster.ended(ctx, f.id); ended {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrJobGoesOn, err)
+}
+
 func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
+	if err := f.begin(ctx); err != nil {
+		return FailoverReport{}, err
+	}
 	report := FailoverReport{How: f.How, Workers: f.Workers, Slots: f.slots, Job: f.Job.Name(), Params: f.Params, Failovers: []Outage{}}
 	if err := f.dealAll(ctx); err != nil {
 		return report, err
@@ -173,10 +195,30 @@ func (f *failover) begin(ctx context.Context) error {
 	if f.id, err = f.Cluster.submit(ctx, f.Job, f.Params); err != nil {
 		return err
 	}
-	return until(ctx, "the job is under way", look, func(ctx context.Context) (bool, error) {
+	f.Progress("waiting for the job's first results", 0, 0)
+	var ended error
+	err = until(ctx, "the job is under way", look, func(ctx context.Context) (bool, error) {
+		if ended = f.stillRuns(ctx); ended != nil {
+			return true, nil
+		}
 		p, ok := f.Cluster.progress(ctx, f.id)
 		return ok && p.Done > 0, nil
 	})
+	return errors.Join(err, ended)
+}
+
+// stillRuns fails where the job has ended, or where that cannot be told.
+func (f *failover) stillRuns(ctx context.Context) error {
+	m, ended, err := f.Cluster.ended(ctx, f.id)
+	switch {
+	case err != nil:
+		return err
+	case ended && m.State == store.Completed:
+		return errors.New("the job ended before the last failover was over: it is too short")
+	case ended:
+		return fmt.Errorf("job %s is %s: %s", f.id, m.State, m.Error)
+	}
+	return nil
 }
 
 // size makes the job of primes that last a bit longer than the failovers.
@@ -189,6 +231,9 @@ func (f *failover) size(ctx context.Context) error {
 	p, err := primesFor(ctx, slots, busy)
 	if err != nil {
 		return err
+	}
+	if p.Limit == mostLimit {
+		return fmt.Errorf("the longest load that there is may end before %v, which this takes: fewer failovers, or a shorter watch", busy.Round(time.Second))
 	}
 	f.Job = jobs.MustNew(primes.Definition)
 	f.Params, err = f.Job.Params(nil, fmt.Sprint("limit=", p.Limit), fmt.Sprint("width=", p.Width))
@@ -241,8 +286,8 @@ func (f *failover) deal(ctx context.Context) error {
 	if err := errors.Join(err, recover()); err != nil {
 		return err
 	}
-	if _, ended, err := f.Cluster.ended(ctx, f.id); ended || err != nil {
-		return errors.Join(err, errors.New("the job ended before that was over: it is too short"))
+	if err := f.stillRuns(ctx); err != nil {
+		return err
 	}
 	f.outages = append(f.outages, o)
 	return nil
@@ -299,23 +344,41 @@ func (f *failover) count(ctx context.Context, report *FailoverReport) error {
 	if err := f.completeTerms(ctx); err != nil {
 		return err
 	}
-	var executions []execution
-	if f.Flock != nil {
-		var err error
-		if executions, err = readTraces(f.Traces); err != nil {
+	if f.Flock == nil {
+		report.Failovers = f.outagesBy(f.samples.between)
+		for i, o := range f.outages {
+			if !f.fineEnough(o) {
+				report.Failovers[i].Shares = nil
+			}
+		}
+	} else {
+		executions, err := readTraces(f.Traces)
+		if err != nil {
 			return err
 		}
+		report.Failovers = f.outagesBy(countOf(executions))
+		for i, repeats := range countAgain(f.outages, executions, f.Watch+f.steady(), f.slots) {
+			report.Failovers[i].Repeats = repeats
+		}
 	}
-	done := completed(f.samples.between)
-	if f.Flock != nil {
-		done = countOf(executions)
-	}
-	for _, o := range f.outages {
-		report.Failovers = append(report.Failovers, newOutage(o, done, f.calm(), f.Watch, f.steady()))
-	}
-	countAgain(report.Failovers, f.outages, executions, f.Watch+f.steady(), f.slots)
 	report.summarize()
 	return nil
+}
+
+func (f *failover) outagesBy(done completed) []Outage {
+	var all []Outage
+	for _, o := range f.outages {
+		all = append(all, newOutage(o, done, f.calm(), f.Watch, f.steady()))
+	}
+	return all
+}
+
+// fineEnough reports whether the leader hears of results so often that windows mean
+// something, while nothing happens.
+func (f *failover) fineEnough(o outage) bool {
+	settled := o.at.Add(f.Watch)
+	news := f.samples.news(o.at.Add(-f.calm()), o.at) + f.samples.news(settled, settled.Add(f.steady()))
+	return news >= int((f.calm()+f.steady())/window)
 }
 
 // completeTerms reads what became of the terms after they were looked at: workers

@@ -22,25 +22,34 @@ type Outage struct {
 	Cause string    `json:"cause"` // as in the history
 	At    time.Time `json:"at"`
 
-	// The steps follow one another, as in the history, in milliseconds. Workers hold
-	// work ahead: a first assignment of 0 says that none wanted more before the next
-	// failover, and a first result of 0 that it came before the assignment.
-	Detect          float64 `json:"detect_ms"`
-	Elect           float64 `json:"elect_ms"`
-	Fence           float64 `json:"fence_ms"`
-	Resume          float64 `json:"resume_ms"`
-	FirstAssignment float64 `json:"first_assignment_ms"`
-	FirstResult     float64 `json:"first_result_ms"`
+	// The steps follow one another, as in the history, in milliseconds. What did not
+	// happen before the next failover, or is not known, is left out: a leader that hands
+	// over is not believed dead, and since workers hold work ahead, it may be that none
+	// wanted more.
+	Detect          *float64 `json:"detect_ms,omitempty"`
+	Elect           float64  `json:"elect_ms"`
+	Fence           float64  `json:"fence_ms"`
+	Resume          float64  `json:"resume_ms"`
+	FirstAssignment *float64 `json:"first_assignment_ms,omitempty"`
+	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0: no later than the first assignment
 
 	// Since the leader was hit, in milliseconds.
-	Ready    float64 `json:"until_ready_ms"`    // until the next could give work
-	Assigned float64 `json:"until_assigned_ms"` // until it did; 0: it did not
+	Ready    float64  `json:"until_ready_ms"`              // until the next could give work
+	Assigned *float64 `json:"until_assigned_ms,omitempty"` // until it did
 
-	Before  float64   `json:"before"`  // share in the second before
-	After   float64   `json:"after"`   // share in all windows together
+	*Shares
+	*Repeats
+}
+
+// Shares are the throughput of one failover, as shares of the survivors' steady rate.
+// There are none where nothing was completed in the steady time, and where the leader
+// of a running cluster heard of results too rarely: of fewer than one in each window.
+type Shares struct {
+	Before  float64   `json:"before"`  // in the second before
+	After   float64   `json:"after"`   // in all windows together
 	Lowest  float64   `json:"lowest"`  // the smallest of the windows
-	Windows []float64 `json:"windows"` // shares in windows of 250 ms after it
-	Samples []float64 `json:"samples"` // shares in pieces of 50 ms, the first of them a second before
+	Windows []float64 `json:"windows"` // of 250 ms each, after it
+	Samples []float64 `json:"samples"` // in pieces of 50 ms, the first of them a second before
 
 	// The smallest of as many windows of 250 ms in which nothing happens: how low the
 	// machine's noise alone takes Lowest. They are some of the steady time and some of
@@ -48,13 +57,19 @@ type Outage struct {
 	// other, so that each window is told as a share of its own time's mean: from 0 to 1.
 	// What drifts from one time to the next is left out: noise can take Lowest further.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
+}
 
+// Repeats are what was executed more than once for one failover. It is not known where
+// there are no traces.
+type Repeats struct {
 	// Partitions that the process which was hit had executed and that were executed
-	// again, or the other way round; those that others executed twice; and the time
-	// that workers spent on both. All are 0 where there are no traces.
-	Again    uint64  `json:"executed_again"`
-	Repeated uint64  `json:"repeated"`
-	Lost     float64 `json:"lost_worker_seconds"`
+	// again, or the other way round; and those that others executed twice.
+	Again  uint64 `json:"executed_again"`
+	Others uint64 `json:"repeated"`
+
+	// Lost is the time that workers spent on both, by their speed in the second before;
+	// not known where no partition ended in that.
+	Lost *float64 `json:"lost_worker_seconds,omitempty"`
 }
 
 // completed counts the partitions that were completed from one moment to another.
@@ -67,25 +82,38 @@ func newOutage(o outage, done completed, calm, watch, steady time.Duration) Outa
 	ready := t.At.Add(t.Fence + t.Resume)
 	r := Outage{
 		Epoch: t.Epoch, Cause: t.Cause, At: o.at.UTC(),
-		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
-		FirstAssignment: millis(t.FirstAssignment), FirstResult: millis(t.FirstResult),
-		Ready: millis(ready.Sub(o.at)), Windows: []float64{}, Samples: []float64{},
+		Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
+		Ready: millis(ready.Sub(o.at)), Shares: newShares(o.at, done, calm, watch, steady),
 	}
-	if t.FirstAssignment > 0 {
-		r.Assigned = millis(ready.Add(t.FirstAssignment).Sub(o.at))
+	if t.Detect > 0 {
+		r.Detect = new(millis(t.Detect))
 	}
-	settled := o.at.Add(watch)
+	if t.FirstAssignment == 0 {
+		return r
+	}
+	r.FirstAssignment = new(millis(t.FirstAssignment))
+	r.Assigned = new(millis(ready.Add(t.FirstAssignment).Sub(o.at)))
+	// The history has a first result of 0 where it came before the assignment, and
+	// where there was none.
+	if t.FirstResult > 0 || r.Shares != nil {
+		r.FirstResult = new(millis(t.FirstResult))
+	}
+	return r
+}
+
+func newShares(hit time.Time, done completed, calm, watch, steady time.Duration) *Shares {
+	settled, before := hit.Add(watch), hit.Add(-calm)
 	rate := done.rate(settled, steady)
 	if rate == 0 {
-		return r // and no share means anything
+		return nil
 	}
-	r.Before = done.rate(o.at.Add(-steadyBefore), steadyBefore) / rate
-	r.After = done.rate(o.at, watch) / rate
-	r.Windows = done.shares(o.at, watch, window, rate)
+	r := &Shares{
+		Before:  done.rate(hit.Add(-steadyBefore), steadyBefore) / rate,
+		After:   done.rate(hit, watch) / rate,
+		Windows: done.shares(hit, watch, window, rate),
+		Samples: done.shares(hit.Add(-steadyBefore), steadyBefore+watch, fine, rate),
+	}
 	r.Lowest = slices.Min(r.Windows)
-	r.Samples = done.shares(o.at.Add(-steadyBefore), steadyBefore+watch, fine, rate)
-
-	before := o.at.Add(-calm)
 	undisturbed := slices.Concat(
 		done.shares(settled, steady, window, rate),
 		done.shares(before, calm, window, done.rate(before, calm)),
@@ -123,7 +151,11 @@ func countOf(executions []execution) completed {
 // had a part in counts for its outage, whenever that came out; the rest counts for the
 // outage before it, until it was over: at a job's end workers that are idle run what
 // others are slow with.
-func countAgain(reports []Outage, outages []outage, executions []execution, over time.Duration, slots int) {
+func countAgain(outages []outage, executions []execution, over time.Duration, slots int) []*Repeats {
+	counts := make([]*Repeats, len(outages))
+	for i := range counts {
+		counts[i] = &Repeats{}
+	}
 	first := make(map[uint64]int, len(executions)) // by partition, the process
 	for _, e := range executions {
 		pid, again := first[e.partition]
@@ -132,19 +164,20 @@ func countAgain(reports []Outage, outages []outage, executions []execution, over
 			continue
 		}
 		if i := lastOutage(outages, e.at, func(o outage) bool { return o.victim == pid || o.victim == e.pid }); i >= 0 {
-			reports[i].Again++
+			counts[i].Again++
 			continue
 		}
 		if i := lastOutage(outages, e.at, func(outage) bool { return true }); i >= 0 && e.at.Before(outages[i].at.Add(over)) {
-			reports[i].Repeated++
+			counts[i].Others++
 		}
 	}
 	for i, o := range outages {
 		if before := len(between(executions, o.at.Add(-steadyBefore), o.at)); before > 0 {
 			each := float64(slots) * steadyBefore.Seconds() / float64(before)
-			reports[i].Lost = float64(reports[i].Again+reports[i].Repeated) * each
+			counts[i].Lost = new(float64(counts[i].Again+counts[i].Others) * each)
 		}
 	}
+	return counts
 }
 
 // lastOutage finds the last of those outages that came before a moment; -1: none did.

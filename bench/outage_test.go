@@ -49,8 +49,8 @@ func TestSharesOfAnOutage(t *testing.T) {
 		{"lowest", got.Lowest, 0},
 		{"lowest undisturbed", got.LowestUndisturbed, 1},
 		{"until ready", got.Ready, 100},
-		{"until assigned", got.Assigned, 150},
-		{"detect", got.Detect, 40},
+		{"until assigned", *got.Assigned, 150},
+		{"detect", *got.Detect, 40},
 	} {
 		if !near(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.what, c.got, c.want)
@@ -67,11 +67,35 @@ func TestSharesOfAnOutage(t *testing.T) {
 
 func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
 	got := newOutage(outage{at: at(0)}, countOf(nil), time.Second, time.Second, time.Second)
-	if got.Before != 0 || got.LowestUndisturbed != 0 || len(got.Windows) != 0 {
-		t.Errorf("got %+v, want no shares", got)
+	if got.Shares != nil {
+		t.Errorf("got %+v, want no shares", got.Shares)
 	}
-	if got.Assigned != 0 {
-		t.Errorf("assigned after %v ms, though it never was", got.Assigned)
+	if got.Assigned != nil {
+		t.Errorf("assigned after %v ms, though it never was", *got.Assigned)
+	}
+}
+
+func TestFirstResultOfAnOutage(t *testing.T) {
+	even := countOf(evenly(2, 100, 0, 20))
+	for _, c := range []struct {
+		name               string
+		assignment, result time.Duration // as in the history
+		done               completed
+		want               *float64 // in milliseconds
+	}{
+		{"after the assignment", time.Millisecond, 5 * time.Millisecond, even, new(5.0)},
+		{"before it", 1, 0, even, new(0.0)},
+		{"none", time.Millisecond, 0, countOf(nil), nil},
+		{"no assignment", 0, 5 * time.Millisecond, even, nil},
+	} {
+		o := outage{at: at(10), term: store.TermRecord{At: at(10), FirstAssignment: c.assignment, FirstResult: c.result}}
+		got := newOutage(o, c.done, time.Second, time.Second, time.Second)
+		if (got.FirstResult == nil) != (c.want == nil) || c.want != nil && *got.FirstResult != *c.want {
+			t.Errorf("%s: got %v, want %v", c.name, ifKnown(1, got.FirstResult), ifKnown(1, c.want))
+		}
+		if (got.FirstAssignment == nil) != (c.assignment == 0) {
+			t.Errorf("%s: the assignment is %v", c.name, ifKnown(1, got.FirstAssignment))
+		}
 	}
 }
 
@@ -120,7 +144,7 @@ func TestLowSharesAreTheWorst(t *testing.T) {
 	r := FailoverReport{}
 	for i := range 20 {
 		share := 1 - float64(i)/100
-		r.Failovers = append(r.Failovers, Outage{Lowest: share - 0.5, LowestUndisturbed: share})
+		r.Failovers = append(r.Failovers, Outage{Shares: &Shares{Lowest: share - 0.5, LowestUndisturbed: share}})
 	}
 	r.summarize()
 	for name, want := range map[string]Spread{
@@ -161,35 +185,32 @@ func TestCountAgain(t *testing.T) {
 		run(3, 4, 13.7), // another's
 		run(3, 4, 19),   // at the job's end
 	}
-	got := make([]Outage, 2)
-	countAgain(got, []outage{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
+	got := countAgain([]outage{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
 	for i, want := range []struct{ again, repeated uint64 }{{2, 1}, {3, 0}} {
-		if got[i].Again != want.again || got[i].Repeated != want.repeated {
-			t.Errorf("outage %d: got %d of the victim's and %d others executed again, want %d and %d", i, got[i].Again, got[i].Repeated, want.again, want.repeated)
+		if got[i].Again != want.again || got[i].Others != want.repeated {
+			t.Errorf("outage %d: got %d of the victim's and %d others executed again, want %d and %d", i, got[i].Again, got[i].Others, want.again, want.repeated)
 		}
 	}
-	if want := 3 * 2 / 4.0; got[0].Lost != want { // three partitions of half a second each
+	if want := 3 * 2 / 4.0; *got[0].Lost != want { // three partitions of half a second each
 		t.Errorf("lost: got %v worker-seconds, want %v", got[0].Lost, want)
 	}
 }
 
 func TestCountWhatNoVictimHad(t *testing.T) {
 	executions := []execution{{7, 3, at(10)}, {8, 3, at(10.1)}, {7, 4, at(10.2)}, {8, 4, at(13)}, {7, 5, at(9)}}
-	got := make([]Outage, 1)
-	countAgain(got, []outage{{at: at(10)}}, executions, 2*time.Second, 1)
-	if got[0].Again != 0 || got[0].Repeated != 1 {
-		t.Errorf("got %d and %d, want none of a victim's and 1 other", got[0].Again, got[0].Repeated)
+	got := countAgain([]outage{{at: at(10)}}, executions, 2*time.Second, 1)
+	if got[0].Again != 0 || got[0].Others != 1 {
+		t.Errorf("got %d and %d, want none of a victim's and 1 other", got[0].Again, got[0].Others)
 	}
 }
 
 // A process that stood still and went on may be hit again.
 func TestCountWhatWasHitTwice(t *testing.T) {
 	executions := []execution{{7, 1, at(9)}, {7, 2, at(11)}, {8, 1, at(19)}, {8, 2, at(21)}}
-	got := make([]Outage, 2)
-	countAgain(got, []outage{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
+	got := countAgain([]outage{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
 	for i := range got {
-		if got[i].Again != 1 || got[i].Repeated != 0 {
-			t.Errorf("outage %d: got %d and %d, want one of the victim's and no other", i, got[i].Again, got[i].Repeated)
+		if got[i].Again != 1 || got[i].Others != 0 {
+			t.Errorf("outage %d: got %d and %d, want one of the victim's and no other", i, got[i].Again, got[i].Others)
 		}
 	}
 }
@@ -208,6 +229,26 @@ func TestSamplesBetween(t *testing.T) {
 	} {
 		if got := s.between(at(c.from), at(c.to)); !near(got, c.want) {
 			t.Errorf("from %v to %v: got %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func TestNewsMustComeOftenEnough(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		every float64 // seconds
+		want  bool
+	}{
+		{"twice in a window", 0.125, true},
+		{"every other window", 0.5, false},
+	} {
+		f := failover{FailoverConfig: FailoverConfig{Watch: time.Second}}
+		for i := range 200 {
+			seconds := float64(i) / 20
+			f.samples.add(at(seconds), math.Floor(seconds/c.every))
+		}
+		if got := f.fineEnough(outage{at: at(5)}); got != c.want {
+			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
 		}
 	}
 }

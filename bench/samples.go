@@ -45,6 +45,19 @@ func (s *samples) between(from, to time.Time) float64 {
 	return s.doneBy(to) - s.doneBy(from)
 }
 
+// news is how often the leader had heard of more, from one moment to another.
+func (s *samples) news(from, to time.Time) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for i := 1; i < len(s.list); i++ {
+		if at := s.list[i].at; at.After(from) && !at.After(to) && s.list[i].done > s.list[i-1].done {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *samples) doneBy(t time.Time) float64 {
 	i, found := slices.BinarySearchFunc(s.list, t, func(s sample, t time.Time) int { return s.at.Compare(t) })
 	switch {

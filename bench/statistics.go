@@ -1,15 +1,20 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
 
 // Spread sums up several measurements of one thing. What has the unit of the
 // measurements is 0 where there were none.
+//
+// Where large values are bad, 95 % of them do not exceed P95, and Worst is the
+// largest. Where small ones are bad, as with shares of throughput, 95 % are not below
+// P95, and Worst is the smallest.
 type Spread struct {
 	Median float64 `json:"median"`
-	P95    float64 `json:"p95"` // the smallest value that 95 % of the values do not exceed
+	P95    float64 `json:"p95"` // by the nearest rank: one of the values
 	Worst  float64 `json:"worst"`
 }
 
@@ -22,8 +27,7 @@ func spreadOf(values []float64) Spread {
 	return Spread{Median: median(sorted), P95: sorted[rank(0.95, len(sorted))], Worst: sorted[len(sorted)-1]}
 }
 
-// spreadOfShares sums up values of which small ones are bad: the worst is the
-// smallest, and 95 % of the values are not below P95.
+// spreadOfShares sums up values of which small ones are bad.
 func spreadOfShares(values []float64) Spread {
 	negated := make([]float64, len(values))
 	for i, v := range values {
@@ -50,4 +54,12 @@ func median(values []float64) float64 {
 		return sorted[middle]
 	}
 	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// numbered writes so many of something.
+func numbered(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
