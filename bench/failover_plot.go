@@ -48,7 +48,7 @@ func (r FailoverReport) closer() plot.Panel {
 	}
 	// A quarter more is for the last label, and nothing is known beyond the windows.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
-	p.Height = 210
+	p.Height = 180
 	return p
 }
 
@@ -114,10 +114,10 @@ func (r FailoverReport) parts() plot.Panel {
 		}
 		p.Rows = append(p.Rows, row)
 		longest = max(longest, length)
-		// Where no worker wants more for a while, the bar is cut: what matters is before.
 		most = max(most, 2*ready)
 	}
-	if longest > most {
+	// Where no worker wants more for a long while, the bar is cut: what matters is before.
+	if longest > 2*most {
 		p.X.Max = most
 	}
 	return p

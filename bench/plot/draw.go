@@ -223,22 +223,33 @@ func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	return true
 }
 
-// drawMarks writes labels one above the other, from left to right. Each line ends at
-// the foot of its label, so that it crosses none of those below, which are to its left. One
-// that would run out of the picture is written before its line.
+// drawMarks writes labels behind their lines, or before them where they would run out of
+// the picture. Labels that meet are one above the other, from left to right, and each line
+// ends at the foot of its label, so that it does not cross those below.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
-	marks := slices.Clone(p.Marks)
-	marks = slices.DeleteFunc(marks, func(m Mark) bool { return !x.axis.shows(m.At) || x.share(m.At) < 0 || x.share(m.At) > 1 })
+	marks := slices.DeleteFunc(slices.Clone(p.Marks), func(m Mark) bool {
+		return !x.axis.shows(m.At) || x.share(m.At) < 0 || x.share(m.At) > 1
+	})
 	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
-	for i, m := range marks {
-		at, base := x.place(m.At), bottom-8-labelHeight*float64(i)
-		c.line([]Point{{at, top}, {at, base + 3}}, m.Color, 1.2)
-		label, side := Point{at + gap, base}, begin
-		if label.X+textWidth(m.Label) > width {
-			label.X, side = at-gap, end
+	type taken struct{ from, to, row float64 }
+	var labels []taken
+	for _, m := range marks {
+		at, room := x.place(m.At), gap+textWidth(m.Label)
+		label, from, side := at+gap, at, begin
+		if at+room > width {
+			label, from, side = at-gap, at-room, end
 		}
-		c.text(label, side, m.Color, small, m.Label)
+		row := 0.0
+		for _, l := range labels {
+			if l.to >= from && l.from <= from+room {
+				row = max(row, l.row+1)
+			}
+		}
+		labels = append(labels, taken{from, from + room, row})
+		base := bottom - 8 - labelHeight*row
+		c.line([]Point{{at, top}, {at, base + 2}}, m.Color, 1.2)
+		c.text(Point{label, base}, side, m.Color, small, m.Label)
 	}
 }
 

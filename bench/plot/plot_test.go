@@ -157,6 +157,48 @@ func TestMarksStretchNoAxis(t *testing.T) {
 	}
 }
 
+// strokes is a canvas that keeps the lines and the boxes of the texts.
+type strokes struct {
+	lines [][]Point
+	boxes [][2]Point // upper left, lower right
+}
+
+func (s *strokes) line(points []Point, _ Color, _ float64) { s.lines = append(s.lines, points) }
+func (s *strokes) dot(Point, Color, float64)               {}
+func (s *strokes) rect(Point, Point, Color)                {}
+func (s *strokes) text(at Point, side side, _ Color, size float64, text string) {
+	left := at.X - textWidth(text)*[...]float64{begin: 0, middle: 0.5, end: 1}[side]
+	s.boxes = append(s.boxes, [2]Point{{left, at.Y - size}, {left + textWidth(text), at.Y}})
+}
+
+func TestLabelsOfMarksAreReadable(t *testing.T) {
+	for _, moments := range [][]float64{
+		{0, 0.05, 0.062, 0.065, 0.119, 0.179, 0.179}, {0, 2.18, 2.2, 2.21, 3.2, 3.25}, {0, 4.7}, {0, 0.1, 4.99}, {4.9}, {0, 0.001, 0.002, 0.003},
+	} {
+		var p Panel
+		for _, at := range moments {
+			p.Marks = append(p.Marks, Mark{At: at, Label: "a moment's label"})
+		}
+		var drawn strokes
+		p.drawMarks(&drawn, newScale(Axis{Min: -0.2, Max: 5}, nil, leftEdge, width-rightEdge), 0, fieldHeight)
+		for i, box := range drawn.boxes {
+			if box[0].X < leftEdge || box[1].X > width {
+				t.Errorf("%v: label %d is from %v to %v, out of the picture", moments, i, box[0].X, box[1].X)
+			}
+			for j, line := range drawn.lines {
+				if x := line[0].X; x > box[0].X && x < box[1].X && line[1].Y > box[0].Y {
+					t.Errorf("%v: line %d crosses label %d", moments, j, i)
+				}
+			}
+			for j, other := range drawn.boxes[:i] {
+				if other[0].X < box[1].X && box[0].X < other[1].X && other[0].Y < box[1].Y && box[0].Y < other[1].Y {
+					t.Errorf("%v: label %d is on label %d", moments, i, j)
+				}
+			}
+		}
+	}
+}
+
 func TestManyRowsAreLow(t *testing.T) {
 	for rows, want := range map[int]float64{1: rowHeight, 10: 10 * rowHeight, 50: rowsHeight, 1000: rowsHeight} {
 		if got := (Panel{Rows: make([]Row, rows)}).fieldHeight(); got != want {
