@@ -21,10 +21,11 @@
 // it executed and when, in a file of its own. So throughput is what was really done,
 // by the millisecond, whoever led and whatever died; and what was done twice can be
 // told, and by whom. Steps are those of the cluster's own history. On a running
-// cluster there are no traces, and throughput is what the leader says, which is as
-// fine as the reports that it gets. Beside the slowest of the short windows after the
-// blow stands the slowest of as many in which nothing happens: where that is low too,
-// the machine was busy with something else, or the reports are too coarse.
+// cluster there are no traces: what was done twice is not known, and throughput is what
+// the leader says, which is as fine as the reports that it gets. Where they come more
+// rarely than the windows, it is left out. Beside the slowest of the short windows
+// after the blow stands the slowest of as many in which nothing happens: where that is
+// low too, the machine was busy with something else, or the reports are too coarse.
 //
 // Overhead and Throughput take the time from the submission to the moment that the
 // durable result has in its manifest.
