@@ -191,10 +191,11 @@ func (f *failover) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
-	if f.id, err = f.Cluster.submit(ctx, f.Job, f.Params); err != nil {
+	id, err := f.Cluster.submit(ctx, f.Job, f.Params)
+	if err != nil {
 		return err
 	}
+	f.id = id
 	f.Progress("waiting for the job's first results", 0, 0)
 	var ended error
 	err = until(ctx, "the job is under way", look, func(ctx context.Context) (bool, error) {
@@ -207,10 +208,12 @@ func (f *failover) begin(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// stillRuns fails where the job has ended, or where that cannot be told.
+// stillRuns fails where the job has ended. Where storage is away, it has not.
 func (f *failover) stillRuns(ctx context.Context) error {
 	m, ended, err := f.Cluster.ended(ctx, f.id)
 	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return nil
 	case err != nil:
 		return err
 	case ended && m.State == store.Completed:

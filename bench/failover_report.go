@@ -223,7 +223,7 @@ func (r FailoverReport) ofSome(v Summary) string {
 	if v.Of == len(r.Failovers) {
 		return ""
 	}
-	return fmt.Sprintf("\tof %d", v.Of)
+	return fmt.Sprintf("\tin %d of %d", v.Of, len(r.Failovers))
 }
 
 // tableEach has a row for each failover.

@@ -21,7 +21,7 @@ func TestSummariesSayOfHowMany(t *testing.T) {
 	table := tabled(r)
 	for _, want := range []string{
 		"3 failovers by kill, 2 workers with 2 slots in all\n",
-		"\na worker is given work\t30.0 ms\t60.0 ms\t60.0 ms\tof 2\n",
+		"\na worker is given work\t30.0 ms\t60.0 ms\t60.0 ms\tin 2 of 3\n",
 		"\nwork can be given\t40.0 ms\t40.0 ms\t40.0 ms\n",
 		"\nEACH, IN MS\tDETECT\tELECT\tFENCE\tRESUME\tWORK\tRESULT\tBEFORE\tAFTER\tSLOWEST\n",
 		"\n1\t50.0\t20.0\t10.0\t40.0\t0.0\t0.0\t0.00\t0.00\t0.00\n",
