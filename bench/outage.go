@@ -3,6 +3,8 @@ package bench
 import (
 	"slices"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 const (
@@ -91,12 +93,10 @@ func newOutage(o outage, done completed, calm, watch, steady time.Duration) Outa
 	if t.FirstAssignment == 0 {
 		return r
 	}
-	r.FirstAssignment = new(millis(t.FirstAssignment))
+	r.FirstAssignment = new(took(t.FirstAssignment))
 	r.Assigned = new(millis(ready.Add(t.FirstAssignment).Sub(o.at)))
-	// The history has a first result of 0 where it came before the assignment, and
-	// where there was none.
-	if t.FirstResult > 0 || r.Shares != nil {
-		r.FirstResult = new(millis(t.FirstResult))
+	if t.FirstResult > 0 {
+		r.FirstResult = new(took(t.FirstResult))
 	}
 	return r
 }
@@ -137,6 +137,14 @@ func (done completed) shares(from time.Time, d, piece time.Duration, of float64)
 		}
 	}
 	return shares
+}
+
+// took is how long a step of the history took, in milliseconds.
+func took(d time.Duration) float64 {
+	if d == store.AtOnce {
+		return 0
+	}
+	return millis(d)
 }
 
 // millis is a duration in milliseconds, to the microsecond.

@@ -76,20 +76,18 @@ func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
 }
 
 func TestFirstResultOfAnOutage(t *testing.T) {
-	even := countOf(evenly(2, 100, 0, 20))
 	for _, c := range []struct {
 		name               string
 		assignment, result time.Duration // as in the history
-		done               completed
-		want               *float64 // in milliseconds
+		want               *float64      // in milliseconds
 	}{
-		{"after the assignment", time.Millisecond, 5 * time.Millisecond, even, new(5.0)},
-		{"before it", 1, 0, even, new(0.0)},
-		{"none", time.Millisecond, 0, countOf(nil), nil},
-		{"no assignment", 0, 5 * time.Millisecond, even, nil},
+		{"after the assignment", time.Millisecond, 5 * time.Millisecond, new(5.0)},
+		{"before it", store.AtOnce, store.AtOnce, new(0.0)},
+		{"none", time.Millisecond, 0, nil},
+		{"no assignment", 0, 0, nil},
 	} {
 		o := outage{at: at(10), term: store.TermRecord{At: at(10), FirstAssignment: c.assignment, FirstResult: c.result}}
-		got := newOutage(o, c.done, time.Second, time.Second, time.Second)
+		got := newOutage(o, countOf(nil), time.Second, time.Second, time.Second)
 		if (got.FirstResult == nil) != (c.want == nil) || c.want != nil && *got.FirstResult != *c.want {
 			t.Errorf("%s: got %v, want %v", c.name, ifKnown(1, got.FirstResult), ifKnown(1, c.want))
 		}

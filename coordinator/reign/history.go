@@ -41,10 +41,10 @@ func (r *Reign) recordTerm() {
 		record.Resume = t.settled - t.fenced
 	}
 	if t.firstAssignment > 0 {
-		record.FirstAssignment = max(1, t.firstAssignment-t.settled) // 0 would say that it has not come
-	}
-	if t.firstResult > 0 {
-		record.FirstResult = max(0, t.firstResult-t.firstAssignment)
+		record.FirstAssignment = max(store.AtOnce, t.firstAssignment-t.settled)
+		if t.firstResult > 0 { // maybe of work that was given before
+			record.FirstResult = max(store.AtOnce, t.firstResult-t.firstAssignment)
+		}
 	}
 	if record == t.recorded {
 		return

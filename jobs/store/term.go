@@ -26,6 +26,9 @@ type TermRecord struct {
 	FirstResult     time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // a worker reported a new node
 }
 
+// AtOnce is what a record has of a step that took no time.
+const AtOnce = time.Microsecond
+
 const (
 	keptTerms  = 1000
 	pruneEvery = 100 // epochs; so the list has 1,100 entries at most, or few more
