@@ -80,7 +80,7 @@ bench: build ## renew bench/RESULTS.md but for peers, in an hour on an idle mach
 PEERS = all
 
 .PHONY: bench-peers
-bench-peers: build ## renew its section peers, for another hour, or only look (PEERS="-help"); installs Redis and PostgreSQL if missing
+bench-peers: build ## renew its section peers, in half an hour, or only look (PEERS="-help"); installs Redis and PostgreSQL if missing
 	bench/peers/install
 	cd bench/peers && $(GO) build -o ../../bin/peers .
 ifeq ($(PEERS),all)
