@@ -16,6 +16,9 @@ const (
 	// one worker, which takes no more than 2,048.
 	maxSpansPerSlot = 16
 	maxSpans        = spansPerSlot * wire.MaxSlots
+	// manySpans of all workers are so many that no slot is given more than it is at
+	// least: what leading costs goes by their number.
+	manySpans = 16_000
 	// atFirst is the most partitions of a piece while nobody knows how long they take.
 	// Where they take next to nothing that costs a few reports.
 	atFirst = 32
@@ -92,7 +95,7 @@ func (l *Ledger) wants(w *worker, priority int) bool {
 	switch {
 	case spans < spansPerSlot*w.slots:
 		return true
-	case spans >= maxSpansPerSlot*w.slots:
+	case spans >= maxSpansPerSlot*w.slots || l.spans() >= manySpans:
 		return false
 	}
 	enough := min(l.horizon(), l.share(w, priority))
@@ -113,6 +116,14 @@ func (l *Ledger) share(w *worker, priority int) time.Duration {
 		}
 	}
 	return d
+}
+
+// spans is how many spans all workers hold.
+func (l *Ledger) spans() (n int) {
+	for _, j := range l.jobs {
+		n += j.held.len()
+	}
+	return n
 }
 
 // slotsFor is how many slots there are that may be given work of a job.
