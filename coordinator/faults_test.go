@@ -409,7 +409,9 @@ func TestSupersededBlobsAreRemoved(t *testing.T) {
 				t.Errorf("executed %d partitions, want %d", m.Executed, partitions)
 			}
 			t.Logf("%d blobs were written, %d there at most", written.Load(), most)
-			if written.Load() < partitions/2 || most > partitions/3 {
+			// How many are there at once depends on how far removals are behind; were there
+			// none, it would be all.
+			if written.Load() < partitions/2 || most > int(written.Load())/2 {
 				t.Errorf("%d blobs were there at once, of %d that were written", most, written.Load())
 			}
 		})
