@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -160,7 +161,7 @@ func (r FailoverReport) Table(w io.Writer) {
 
 func (r FailoverReport) title() string {
 	return fmt.Sprintf("%s by %s, %s with %s in all",
-		numbered(len(r.Failovers), "failover"), r.How, numbered(r.Workers, "worker"), numbered(r.Slots, "slot"))
+		readable.Plural(len(r.Failovers), "failover"), r.How, readable.Plural(r.Workers, "worker"), readable.Plural(r.Slots, "slot"))
 }
 
 func (r FailoverReport) tableSteps(w io.Writer) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -199,7 +200,7 @@ func (c ThroughputConfig) countJobs(ctx context.Context, atOnce int, ids []strin
 // Table writes the report for people, with tabs between columns.
 func (r ThroughputReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%d workers with %d slots\n\n", r.Workers, r.Slots)
-	fmt.Fprintf(w, "partitions that do nothing, %s in a job\t%s/s\n", about(float64(r.Partitions)), about(r.Median))
+	fmt.Fprintf(w, "partitions that do nothing, %s in a job\t%s/s\n", readable.About(float64(r.Partitions)), readable.About(r.Median))
 	fmt.Fprintf(w, "\nJOBS AT ONCE\tJOBS/S\tMEDIAN\tP95\tWORST\n")
 	for _, p := range r.Many {
 		fmt.Fprintf(w, "%d\t%.1f\t%.1f ms\t%.1f ms\t%.1f ms\n", p.AtOnce, p.Rate, p.Took.Median, p.Took.P95, p.Took.Worst)

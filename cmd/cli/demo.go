@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -239,7 +240,7 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.
 	p.clear()
 	o := report.Cluster
 	s.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s",
-		duration(o.Finished.Sub(*o.Started)), count(o.Partitions), count(o.Executed), count(o.Repeated))
+		duration(o.Finished.Sub(*o.Started)), readable.Count(o.Partitions), readable.Count(o.Executed), readable.Count(o.Repeated))
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 )
 
 // defaultPort is where NATS servers listen.
@@ -190,7 +191,7 @@ func (a *app) greet(base *ground, data string, workers, slots int) error {
 		row(w, "cluster", answer.Cluster)
 		row(w, "storage", answer.Storage)
 		row(w, "data", data)
-		row(w, "workers", fmt.Sprintf("%d, %s each", workers, plural(slots, "slot")))
+		row(w, "workers", fmt.Sprintf("%d, %s each", workers, readable.Plural(slots, "slot")))
 		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", envNATSURL, answer.NATS)
 		if answer.Cluster != defaultCluster {
 			fmt.Fprintf(w, " %s=%s", envCluster, answer.Cluster)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -55,7 +57,7 @@ func (a *app) list(ctx context.Context, c *cluster) error {
 			if s.Partitions > 0 && s.knowsDone() {
 				done = fmt.Sprintf("%d%%", percent(s.Done, s.Partitions))
 			}
-			row(w, s.ID, s.Job, s.State, done, count(s.Partitions), clock(*s.Submitted))
+			row(w, s.ID, s.Job, s.State, done, readable.Count(s.Partitions), clock(*s.Submitted))
 		}
 	})
 }

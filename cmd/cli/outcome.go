@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -60,8 +61,8 @@ func (o outcome) table(w io.Writer) {
 	row(w, "id", o.ID)
 	row(w, "job", o.Job+" "+o.Version)
 	row(w, "state", o.State)
-	row(w, "partitions", count(o.Partitions))
-	row(w, "executed", fmt.Sprintf("%s, %s of them repeated", count(o.Executed), count(o.Repeated)))
+	row(w, "partitions", readable.Count(o.Partitions))
+	row(w, "executed", fmt.Sprintf("%s, %s of them repeated", readable.Count(o.Executed), readable.Count(o.Repeated)))
 	if len(o.Skipped) > 0 {
 		row(w, "skipped", numbers(o.Skipped))
 	}

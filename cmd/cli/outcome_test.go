@@ -21,13 +21,3 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
-
-func TestCount(t *testing.T) {
-	for n, want := range map[uint64]string{
-		0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567",
-	} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d): got %q, want %q", n, got, want)
-		}
-	}
-}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -68,19 +66,6 @@ func row(w io.Writer, cells ...any) {
 		fmt.Fprint(w, c)
 	}
 	fmt.Fprintln(w)
-}
-
-// count writes a number with commas between groups of three digits.
-func count(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
 }
 
 // duration writes a duration as people read it: 1.234s, 2m5s, 3h20m0s.

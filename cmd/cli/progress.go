@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -44,7 +45,7 @@ func (s snapshot) line() string {
 	if s.All == 0 {
 		parts = append(parts, string(s.State)+s.Doing)
 	} else {
-		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), count(s.Done)+"/"+count(s.All))
+		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), readable.Count(s.Done)+"/"+readable.Count(s.All))
 		if s.Doing != "" {
 			parts = append(parts, s.Doing)
 		}
@@ -59,7 +60,7 @@ func (s snapshot) line() string {
 		if s.Epoch == 0 {
 			parts = append(parts, "nobody leads at the moment")
 		} else {
-			parts = append(parts, plural(s.Workers, "worker"), fmt.Sprintf("epoch %d", s.Epoch))
+			parts = append(parts, readable.Plural(s.Workers, "worker"), fmt.Sprintf("epoch %d", s.Epoch))
 		}
 	}
 	if s.Trouble != "" {
@@ -99,13 +100,6 @@ func rate(perSecond float64) string {
 		}
 	}
 	return fmt.Sprintf("%.3g", perSecond)
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // quietFor is how long a pipe gets to see nothing between two lines.
