@@ -116,7 +116,7 @@ func interruptedAttached(failed error) error {
 	if errors.Is(failed, bench.ErrJobGoesOn) {
 		return fmt.Errorf("interrupted: %w", failed)
 	}
-	return errors.New("interrupted; the job is cancelled")
+	return errors.New("interrupted; no job is left behind")
 }
 
 func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args []string, tell tell) (bench.FailoverReport, error) {

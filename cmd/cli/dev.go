@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,9 +109,8 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 		return err
 	}
 
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	signals, ignore := stopSignals()
+	defer ignore()
 
 	slots := cmp.Or(flags.slots, shareOut(flags.workers))
 	workers, err := a.newFlock(base, slots, flags.log, true)

@@ -55,6 +55,7 @@ func offerAzurite(t *testing.T, env *testscript.Env) error {
 
 // scriptCommands are what scripts may use besides testscript's own commands.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"await":  await,
 	"status": wantStatus,
 	"dev":    startDev,
 	"keep":   keepLine,

@@ -9,11 +9,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -109,9 +107,8 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	}
 	id := newWorkerID()
 	log = log.With("self", id)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	signals, ignore := stopSignals()
+	defer ignore()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -139,7 +136,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	ended := make(chan error, 1)
 	go func() { ended <- a.work(ctx, id, flags, log) }()
 	var eviction *imds.Event // that ends this worker
-	for stopping := false; ; {
+	for stopping, wished := false, false; ; {
 		select {
 		case err := <-ended:
 			if eviction != nil {
@@ -155,12 +152,15 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 		case <-orphaned:
 			return errors.New("the process that started this worker is gone")
 		case s := <-signals:
-			if stopping {
+			if wished {
 				return fmt.Errorf("second signal (%v): ended without waiting for running partitions", s)
 			}
-			log.Info("Stopping in order", "signal", s.String())
-			stopping = true
-			stop()
+			wished = true
+			if !stopping {
+				log.Info("Stopping in order", "signal", s.String())
+				stopping = true
+				stop()
+			}
 		}
 	}
 }
