@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,8 +20,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// flockSize is how many workers follow, and how many pings make sure that all know
-// their leader.
 const flockSize = 16
 
 // TestElection runs elections on Azurite, and cuts the leader off from everything
@@ -47,9 +46,9 @@ func TestElection(t *testing.T) {
 	var took []time.Duration
 	var cost []int64
 	for epoch := uint64(2); epoch <= 5; epoch++ {
-		flock[leader.worker].awaitPings(t, flockSize)
+		flock[leader.worker].awaitPings(t, flockSize-1) // nobody claims any more
 		quiet := requests() - flock[leader.worker].counter.Total()
-		flock[leader.worker].awaitPings(t, 2*flockSize)
+		flock[leader.worker].awaitPings(t, flockSize-1)
 		if n := requests() - flock[leader.worker].counter.Total() - quiet; n != 0 {
 			t.Errorf("in epoch %d, followers made %d requests while a leader answered", leader.epoch, n)
 		}
@@ -71,8 +70,9 @@ func TestElection(t *testing.T) {
 	if median := took[len(took)/2]; median > 2*time.Second {
 		t.Errorf("the median of takeovers is %v", median)
 	}
-	// On a machine that is busy with other things, more of them try in vain.
-	if median := cost[len(cost)/2]; median > flockSize {
+	// On a machine that is busy with other things, more of them try in vain: once, and
+	// those that do not know the record read it.
+	if median := cost[len(cost)/2]; median > 2*flockSize {
 		t.Errorf("the median of takeovers took %d requests", median)
 	}
 }
@@ -156,7 +156,7 @@ type worker struct {
 	nc        *nats.Conn
 	transport *faults.Transport
 	counter   account.Counter
-	answered  chan struct{}  // while leading, an element for each ping, if somebody waits for it
+	answered  chan string    // while leading, who pinged (its inbox), if somebody waits for it
 	ended     chan time.Time // when the leading function saw its context end
 	stop      func()
 }
@@ -168,13 +168,16 @@ func (w *worker) die() {
 	w.stop()
 }
 
-func (w *worker) awaitPings(t *testing.T, n int) {
+// awaitPings waits until so many followers have pinged this leader.
+func (w *worker) awaitPings(t *testing.T, followers int) {
 	t.Helper()
-	for range n {
+	late := time.After(time.Minute)
+	for seen := map[string]bool{}; len(seen) < followers; {
 		select {
-		case <-w.answered:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s gets no pings", w.id)
+		case inbox := <-w.answered:
+			seen[inbox] = true
+		case <-late:
+			t.Fatalf("%s got pings from %d followers, want %d", w.id, len(seen), followers)
 		}
 	}
 }
@@ -183,7 +186,7 @@ func (w *worker) awaitPings(t *testing.T, n int) {
 // pings.
 func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- reign) *worker {
 	t.Helper()
-	w := &worker{id: id, answered: make(chan struct{}), ended: make(chan time.Time, 10)}
+	w := &worker{id: id, answered: make(chan string), ended: make(chan time.Time, 10)}
 	var a *account.Account
 	a, w.transport = faulty(t, &w.counter)
 	lease := open(t, a, cfg)
@@ -246,7 +249,7 @@ func (w *worker) lead(subjects wire.Subjects, led chan<- reign) election.LeadFun
 			case ping := <-pings:
 				_ = ping.Respond(wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: w.id}))
 				select {
-				case w.answered <- struct{}{}:
+				case w.answered <- ping.Reply[:strings.LastIndexByte(ping.Reply, '.')]:
 				default:
 				}
 			case <-beat.C:
