@@ -41,7 +41,7 @@ func TestDevReplacesADeadWorker(t *testing.T) {
 	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&greeting); err != nil {
 		t.Fatalf("dev did not start: %v", err)
 	}
-	f := &testFlock{t: t, url: greeting.NATS, cluster: "test"}
+	f := newCommander(t, greeting.NATS, "test", nil)
 	f.awaitWorkers(2)
 	before := f.pids()
 	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {

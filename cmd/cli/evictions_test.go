@@ -75,7 +75,7 @@ func TestEviction(t *testing.T) {
 	doomed := startWorker(t, output, "--nats", f.url, "--cluster", f.cluster, "--watch-evictions", "--metadata-url", service.URL)
 	f.awaitWorkers(1)
 	output.await(regexp.MustCompile(`(msg="Watching for evictions")`))
-	id := f.submit(jobParams...)
+	id := f.submitHeld(jobParams...)
 	if _, err := f.Add(); err != nil {
 		t.Fatal(err)
 	}

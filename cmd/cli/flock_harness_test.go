@@ -29,6 +29,7 @@ type testFlock struct {
 	cluster string   // its name
 	flags   []string // by which commands find storage
 	trace   string   // a folder: what every process executed
+	release string   // a file: once it is there, jobs submitted with submitHeld may end
 	output  *testOutput
 	*flock.Flock
 }
@@ -54,7 +55,8 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 		t.Fatal(err)
 	}
 	output := newTestOutput(t)
-	f := &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir(), output: output}
+	f := newCommander(t, at.nats, newTestCluster(), at.flags)
+	f.output = output
 	f.Flock = flock.New(flock.Config{
 		Program: program,
 		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, at.flags, flags),
@@ -67,6 +69,15 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 		f.add(workers)
 	}
 	return f
+}
+
+// newCommander returns a testFlock without processes, for commands alone.
+func newCommander(t *testing.T, nats, cluster string, flags []string) *testFlock {
+	t.Helper()
+	return &testFlock{
+		t: t, url: nats, cluster: cluster, flags: flags,
+		trace: t.TempDir(), release: filepath.Join(t.TempDir(), "release"),
+	}
 }
 
 // add starts workers and waits until a leader knows all that run.
@@ -172,6 +183,13 @@ func (f *testFlock) submit(params ...string) string {
 	return answer.ID
 }
 
+// submitHeld is submit for a job that does not end before finish waits for its end:
+// what a test does to the flock meanwhile comes in time, however slow the machine.
+func (f *testFlock) submitHeld(params ...string) string {
+	f.t.Helper()
+	return f.submit(append(params, "hold="+f.release)...)
+}
+
 func (f *testFlock) jobArgs(command string, params []string) []string {
 	args := []string{command, "squares"}
 	for _, p := range params {
@@ -234,6 +252,9 @@ func (f *testFlock) awaitDone(id string, n uint64) {
 // same job run in one process.
 func (f *testFlock) finish(id string, params ...string) outcomeAnswer {
 	f.t.Helper()
+	if err := os.WriteFile(f.release, nil, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
 	f.until("the job has ended", func() bool {
 		var s statusAnswer
 		f.do(&s, "status", id)

@@ -43,7 +43,7 @@ func TestWithoutTroubleNothingIsRepeated(t *testing.T) {
 func TestLeaderIsKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/4)
 		leader := f.leader()
 		f.kill(f.process(leader.PID))
@@ -64,7 +64,7 @@ func TestLeaderIsKilled(t *testing.T) {
 func TestFollowerIsKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/4)
 		victim := f.others(f.leader().PID)[0]
 		f.kill(victim)
@@ -84,7 +84,7 @@ func TestFollowerIsKilled(t *testing.T) {
 func TestAllWorkersButOneAreKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/4)
 		leader := f.leader().PID
 		survivor := f.others(leader)[0]
@@ -104,7 +104,7 @@ func TestAllWorkersButOneAreKilled(t *testing.T) {
 func TestAllWorkersAreKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/2)
 		var dead []int
 		for _, p := range f.Running() {
@@ -138,7 +138,7 @@ func TestAllWorkersAreKilled(t *testing.T) {
 func TestAllWorkersAreTerminated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/4)
 		old := f.Running()
 		for _, p := range old {
@@ -163,7 +163,7 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 func TestLeaderIsTerminated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
-		id := f.submit(jobParams...)
+		id := f.submitHeld(jobParams...)
 		f.awaitDone(id, partitions/4)
 		leader := f.process(f.leader().PID)
 		leader.Signal(syscall.SIGTERM)
@@ -232,7 +232,7 @@ func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
 		long := []string{"n=4000", "width=1", "sleep=10ms"} // 10 s
-		id := f.submit(long...)
+		id := f.submitHeld(long...)
 		f.awaitDone(id, 400)
 		before := f.leader()
 		sleeper := f.process(before.PID)

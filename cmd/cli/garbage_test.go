@@ -26,7 +26,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := f.submit(jobParams...)
+	id := f.submitHeld(jobParams...)
 	f.awaitDone(id, partitions/10)
 	leader := f.leader()
 

@@ -36,7 +36,7 @@ func TestIdleClusterLogsNothing(t *testing.T) {
 func TestLogTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 2)
-	id := f.submit(jobParams...)
+	id := f.submitHeld(jobParams...)
 	f.awaitDone(id, partitions/10)
 	f.kill(f.process(f.leader().PID))
 	f.finish(id, jobParams...)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +71,7 @@ type squaresParams struct {
 	Sleep time.Duration `json:"sleep" min:"0s" max:"1m" help:"what each partition takes"`
 	Fail  string        `json:"fail" help:"fail with this error"`
 	Trace string        `json:"trace" help:"a folder: each process notes there what it executes"`
+	Hold  string        `json:"hold" help:"a file: until it is there, the last partition is not done, unless its process is told to stop"`
 }
 
 type squaresResult struct {
@@ -77,11 +80,17 @@ type squaresResult struct {
 
 type squaresMapper struct {
 	squaresParams
-	trace *os.File // nil: none
+	trace *os.File        // nil: none
+	told  <-chan struct{} // closed once this process is told to stop
+	deaf  func()          // ends listening for that
 }
 
 func openSquares(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
-	m := squaresMapper{squaresParams: p}
+	m := squaresMapper{squaresParams: p, deaf: func() {}}
+	if p.Hold != "" {
+		told, deaf := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		m.told, m.deaf = told.Done(), deaf
+	}
 	if p.Trace != "" {
 		var err error
 		name := filepath.Join(p.Trace, strconv.Itoa(os.Getpid()))
@@ -103,6 +112,11 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 		case <-time.After(m.Sleep):
 		}
 	}
+	if m.Hold != "" && (partition+1)*m.Width >= m.N {
+		if err := m.hold(ctx); err != nil {
+			return 0, err
+		}
+	}
 	var sum uint64
 	for n := partition * m.Width; n < min((partition+1)*m.Width, m.N); n++ {
 		sum += n * n
@@ -115,7 +129,24 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 	return sum, nil
 }
 
+// hold waits until the file is there or this process is told to stop.
+func (m squaresMapper) hold(ctx context.Context) error {
+	for {
+		if _, err := os.Stat(m.Hold); err == nil {
+			return nil
+		}
+		select {
+		case <-m.told:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("hold: %w", ctx.Err())
+		case <-time.After(10 * time.Millisecond): // between two looks
+		}
+	}
+}
+
 func (m squaresMapper) Close() error {
+	m.deaf()
 	if m.trace == nil {
 		return nil
 	}

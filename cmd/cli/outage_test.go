@@ -49,7 +49,7 @@ func newFaultyFlock(t *testing.T) *faultyFlock {
 		t.Skip("takes long")
 	}
 	at := onAzure.start(t)
-	f := &faultyFlock{testFlock: &testFlock{t: t, url: at.nats, cluster: newTestCluster(), flags: at.flags, trace: t.TempDir()}}
+	f := &faultyFlock{testFlock: newCommander(t, at.nats, newTestCluster(), at.flags)}
 	azurites := azuritetest.Server(t)
 	var err error
 	if f.storage, err = faults.New(azurites.QueueURL()); err != nil {
@@ -247,7 +247,7 @@ func TestWithFaultyStorage(t *testing.T) {
 			f := newFaultyFlock(t)
 			f.storage.Set(decide(t))
 			f.join(3)
-			id := f.submit(faultyParams...)
+			id := f.submitHeld(faultyParams...)
 			f.awaitDone(id, 30)
 			var next leaderAnswer
 			if status := f.ask(&next, "leader", "step-down"); status != 0 {
@@ -274,7 +274,7 @@ func TestStorageIsOut(t *testing.T) {
 	t.Parallel()
 	f := newFaultyFlock(t)
 	f.join(3)
-	id := f.submit(faultyParams...)
+	id := f.submitHeld(faultyParams...)
 	f.awaitDone(id, 50)
 	before := f.leader()
 	f.blobs.Stall()

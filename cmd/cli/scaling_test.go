@@ -11,7 +11,7 @@ func TestScaling(t *testing.T) {
 	const all = 1000
 	params := []string{"n=10000", "width=10", "sleep=20ms"} // 20 s of one slot
 	f := newTestFlock(t, onJetStream, 1)
-	id := f.submit(params...)
+	id := f.submitHeld(params...)
 	f.awaitDone(id, all/50)
 	f.scale(12)
 	f.awaitDone(id, all/4)

@@ -32,7 +32,7 @@ func TestRollingUpgrade(t *testing.T) {
 	const fleet = 3
 	f := newTestFlock(t, onJetStream, fleet)
 	params := []string{"n=10000", "width=10", "sleep=20ms"}
-	running := f.submit(params...)
+	running := f.submitHeld(params...)
 	f.awaitDone(running, 1)
 	waiting := f.submitNext(jobParams...)
 	f.until("status says what the new version waits for", func() bool {
