@@ -46,17 +46,18 @@ type record struct {
 	manifest store.Manifest // the zero Manifest with state queued where no leader has taken it up
 }
 
+// record reads what storage has of a job. With an error comes what could be read.
 func (c *cluster) record(ctx context.Context, id string) (record, error) {
 	// Where the job is being removed, the spec goes before the manifest.
 	manifest, _, err := c.store.Manifest(ctx, id)
 	spec, specErr := c.store.Spec(ctx, id)
 	switch {
 	case specErr != nil:
-		return record{}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
+		return record{store.Spec{ID: id}, manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	case errors.Is(err, store.ErrNotFound):
 		manifest = store.Manifest{State: store.Queued}
 	case err != nil:
-		return record{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
+		return record{spec, manifest}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
 	}
 	return record{spec, manifest}, nil
 }
@@ -65,9 +66,15 @@ func (c *cluster) record(ctx context.Context, id string) (record, error) {
 // to storage, and there may be thousands.
 const jobsAtOnce = 16
 
-// records is what storage has of jobs, in that order, and what is wrong with those
-// that are damaged. Jobs that are not there are left out: they have just been removed.
-func (c *cluster) records(ctx context.Context, ids []string) (records []record, damaged []error, err error) {
+// damagedRecord is what could be read of a job that is damaged.
+type damagedRecord struct {
+	record
+	err error
+}
+
+// records is what storage has of jobs, in that order, and of those that are damaged.
+// Jobs that are not there are left out: they have just been removed.
+func (c *cluster) records(ctx context.Context, ids []string) (records []record, damaged []damagedRecord, err error) {
 	all, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(jobsAtOnce)
@@ -88,7 +95,7 @@ func (c *cluster) records(ctx context.Context, ids []string) (records []record, 
 		case err == nil:
 			records = append(records, all[i])
 		case errors.Is(err, store.ErrCorrupt):
-			damaged = append(damaged, err)
+			damaged = append(damaged, damagedRecord{all[i], err})
 		}
 	}
 	return records, damaged, nil
@@ -103,7 +110,11 @@ func (a *app) all(ctx context.Context, c *cluster) ([]record, error) {
 	}
 	records, damaged, err := c.records(ctx, ids)
 	for _, d := range damaged {
-		a.note("%v: '%s remove' takes its ID", d, c.program)
+		if errors.Is(d.err, store.ErrNewer) {
+			a.note("%v", d.err)
+		} else {
+			a.note("%v: '%s remove' takes its ID", d.err, c.program)
+		}
 	}
 	return records, err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 func (a *app) removeCommand() *cobra.Command {
@@ -77,7 +79,7 @@ func (a *app) removable(ctx context.Context, c *cluster, named []string, before 
 }
 
 // removableOf checks that all jobs that are named can be removed: they have ended, or
-// are damaged, so that nobody can work on them.
+// are damaged, so that nobody can begin them.
 func (c *cluster) removableOf(ctx context.Context, named, half []string) ([]string, error) {
 	ids, err := c.jobs(ctx)
 	if err != nil {
@@ -89,9 +91,17 @@ func (c *cluster) removableOf(ctx context.Context, named, half []string) ([]stri
 			return nil, usagef("cluster %s has no job %s: '%s list' shows those it has, and a removal takes whole IDs", c.name, id, c.program)
 		}
 	}
-	records, _, err := c.records(ctx, named)
+	records, damaged, err := c.records(ctx, named)
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range damaged {
+		if errors.Is(d.err, store.ErrNewer) {
+			return nil, fmt.Errorf("%w: remove it with that", d.err)
+		}
+		if d.manifest.State == store.Running { // whose leader has read the rest before
+			records = append(records, d.record)
+		}
 	}
 	for _, r := range records {
 		if id, state := r.spec.ID, r.manifest.State; !state.Final() {

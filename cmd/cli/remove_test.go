@@ -77,7 +77,7 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	storage := store.New(driver, driver)
 	ids := submitMany(t, storage, 100)
 	damaged := ids[50]
-	if _, err := driver.Put(t.Context(), "manifest/"+damaged, []byte("no manifest"), store.Always); err != nil {
+	if _, err := driver.Put(t.Context(), "manifest/"+damaged, []byte{1}, store.Always); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) (out, errs string) {
@@ -101,6 +101,50 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	run("remove", damaged)
 	if _, errs := run("list"); strings.Contains(errs, damaged) {
 		t.Errorf("after its removal: %s", errs)
+	}
+}
+
+// TestRemoveOfWhatCannotBeRead removes nothing that somebody may be at work on.
+func TestRemoveOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const damaged, newer = "\x01", "\xff"
+	f := newTestFlock(t, onJetStream, 0)
+	driver := f.openStorage()
+	storage := store.New(driver, driver)
+	for _, test := range []struct {
+		name           string
+		state          store.State // of the manifest; empty: there is none
+		spec, manifest string      // what is there instead, where it is not empty
+		want           string      // a part of what is said; empty: it is removed
+	}{
+		{"spec of a job that waits", "", damaged, "", ""},
+		{"spec of a job that runs", store.Running, damaged, "", "has not ended, it is running"},
+		{"spec of a job that has ended", store.Cancelled, damaged, "", ""},
+		{"manifest", store.Running, "", damaged, ""},
+		{"spec of a later version", store.Cancelled, newer, "", "written by a later version"},
+		{"manifest of a later version", store.Running, "", newer, "written by a later version"},
+	} {
+		id := submitMany(t, storage, 1)[0]
+		if test.state != "" {
+			m := store.Manifest{Epoch: 1, Sequence: 1, State: test.state}
+			if _, err := storage.PutManifest(t.Context(), id, m, store.IfAbsent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for key, data := range map[string]string{"spec/" + id: test.spec, "manifest/" + id: test.manifest} {
+			if data == "" {
+				continue
+			}
+			if _, err := driver.Put(t.Context(), key, []byte(data), store.Always); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var out, errs bytes.Buffer
+		args := append([]string{"remove", id, "--nats", f.url, "--cluster", f.cluster}, f.flags...)
+		status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
+		if removed := status == 0; removed != (test.want == "") || !strings.Contains(errs.String(), test.want) {
+			t.Errorf("%s: removed: %v; standard error is %q, want %q", test.name, removed, errs.String(), test.want)
+		}
 	}
 }
 

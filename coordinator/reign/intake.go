@@ -46,7 +46,7 @@ func (r *Reign) begin(ctx context.Context, spec store.Spec, before store.Manifes
 	case errors.Is(err, errUnwanted):
 		return r.ready(r.ctx, spec.ID)
 	case errors.Is(err, store.ErrCorrupt):
-		return r.setAside(spec.ID, err), nil
+		return setAside(spec.ID, err), nil
 	case err != nil && !errors.As(err, &fault):
 		return readied{}, err
 	}

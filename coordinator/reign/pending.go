@@ -30,7 +30,7 @@ func (r *Reign) newPending(id string, p *pending) *pending {
 // received: a submission was taken from the queue, and room for its job.
 func (r *Reign) received(s *store.Submission) {
 	j, p := r.jobs[s.ID], r.pending[s.ID]
-	_, parked := r.parked[s.ID]
+	before, parked := r.parked[s.ID]
 	switch {
 	case j != nil: // it was delivered again
 		j.submission = s
@@ -40,9 +40,9 @@ func (r *Reign) received(s *store.Submission) {
 			r.active.leave()
 		}
 		p.submission = s
-	case parked:
+	case parked && !before.damaged():
 		r.active.leave() // it comes again, maybe to a leader who can do it
-	default:
+	default: // maybe it was damaged, and somebody has removed it since
 		r.accept(s.ID, r.newPending(s.ID, &pending{submission: s}))
 	}
 }

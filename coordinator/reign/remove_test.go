@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // fate is what becomes of a leader, one of whose storage calls took long.
@@ -175,4 +176,31 @@ func (s *stage) empty() bool {
 		}
 	}
 	return len(s.queue.messages) == 0
+}
+
+// A job that cannot be read is removed while its leader has it set aside.
+func TestRemoveDamaged(t *testing.T) {
+	for _, damaged := range []string{"spec/", "manifest/"} {
+		t.Run(damaged, func(t *testing.T) {
+			s := newStage(t)
+			job := s.submit("partitions=5")
+			if damaged == "spec/" { // or nobody would have begun it
+				done := store.Manifest{Epoch: 1, Sequence: 1, State: store.Running, Partitions: 5, Epochs: []uint64{1}}
+				if _, err := s.store.PutManifest(t.Context(), job, done, store.IfAbsent); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.blobs.Put(t.Context(), damaged+job, []byte{1}, store.Always); err != nil {
+				t.Fatal(err)
+			}
+			l := s.lead(plain)
+			s.until("the job to be set aside", func() bool { return len(l.reign.Jobs(wire.JobQuery{}).Jobs) == 1 })
+			s.pass(2 * hideFor)
+			s.remove(job)
+			s.wantNothing()
+			if jobs := l.reign.Jobs(wire.JobQuery{}).Jobs; len(jobs) > 0 {
+				t.Errorf("the leader still has %+v", jobs)
+			}
+		})
+	}
 }

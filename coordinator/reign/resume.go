@@ -108,13 +108,13 @@ func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	case errors.Is(specErr, store.ErrNotFound):
 		return r.removed(id)
 	case errors.Is(specErr, store.ErrCorrupt):
-		return r.setAside(id, specErr), nil
+		return setAside(id, specErr), nil
 	case specErr != nil:
 		return readied{}, specErr
 	case errors.Is(err, store.ErrNotFound):
 		return r.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
 	case errors.Is(err, store.ErrCorrupt):
-		return r.setAside(id, err), nil
+		return setAside(id, err), nil
 	case err != nil:
 		return readied{}, err
 	case manifest.State.Final():
@@ -144,7 +144,7 @@ func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
-		return r.setAside(id, err), nil
+		return setAside(id, err), nil
 	case err != nil:
 		return readied{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
@@ -167,14 +167,12 @@ func (j *activeJob) with(plan jobs.Plan) (ready readied, err error) {
 // park sets a job aside that this leader does not know. Another may.
 func (r *Reign) park(spec store.Spec) readied {
 	why := fmt.Sprintf("the leader %s does not know %s version %s: start workers of a program that does", r.cfg.Worker, spec.Job, spec.Version)
-	r.log.Warn("Job waits", "job", spec.ID, "reason", why)
 	return readied{id: spec.ID, parked: parkedJob{wire.JobKind{Name: spec.Job, Version: spec.Version}, why}}
 }
 
 // setAside parks a job of which something is damaged, so that it keeps nobody
 // from leading the others.
-func (r *Reign) setAside(id string, err error) readied {
-	r.log.Error("Active job cannot be read, it is left alone", "job", id, "error", err)
+func setAside(id string, err error) readied {
 	return readied{id: id, parked: parkedJob{why: err.Error()}}
 }
 
@@ -232,16 +230,29 @@ const inReceipt = 8 << 10
 // looked at again whenever their submission comes back.
 const maxParked = 10_000
 
+// keepParked remembers a job that cannot be worked on, and says so once.
+func (r *Reign) keepParked(id string, p parkedJob) {
+	switch {
+	case r.parked[id] == p:
+	case p.damaged():
+		r.log.Error("Active job cannot be read, it is left alone", "job", id, "error", p.why)
+	default:
+		r.log.Warn("Job waits", "job", id, "reason", p.why)
+	}
+	if len(r.parked) < maxParked {
+		r.parked[id] = p
+	}
+	r.step(ledger.JobParked{Job: id})
+}
+
 // takeOn tells the ledger of a readied job.
 func (r *Reign) takeOn(ready readied) {
 	switch {
 	case ready.parked.why != "":
-		if len(r.parked) < maxParked {
-			r.parked[ready.id] = ready.parked
-		}
-		r.step(ledger.JobParked{Job: ready.id})
+		r.keepParked(ready.id, ready.parked)
 		return
 	case ready.ended:
+		delete(r.parked, ready.id)
 		r.step(ledger.JobEnded{Job: ready.id})
 		return
 	}

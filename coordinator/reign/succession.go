@@ -12,6 +12,8 @@ type parkedJob struct {
 	why  string
 }
 
+func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
+
 // heir is a worker that may lead next, and of how many jobs it knows the kind.
 type heir struct {
 	id             string

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 )
 
@@ -19,6 +20,10 @@ var (
 	// ErrCorrupt: what is stored is not what was written, or is of a format this
 	// program does not know.
 	ErrCorrupt = errors.New("corrupt or unknown format")
+
+	// ErrNewer is the ErrCorrupt of what a later version of the program has written,
+	// which reads it.
+	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
 )
 
 // Version identifies one write of one key. Drivers choose its form (an ETag, a

@@ -135,6 +135,9 @@ func decode[R any](data []byte) (R, error) {
 	if len(data) == 0 {
 		return record, fmt.Errorf("%w: it is empty", ErrCorrupt)
 	}
+	if data[0] > formatVersion {
+		return record, fmt.Errorf("%w: it is of format %d, this program knows %d", ErrNewer, data[0], formatVersion)
+	}
 	if data[0] != formatVersion {
 		return record, fmt.Errorf("%w: it is of format %d, this program knows %d", ErrCorrupt, data[0], formatVersion)
 	}
