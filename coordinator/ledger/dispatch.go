@@ -12,12 +12,13 @@ const (
 	// spansPerSlot is how many spans a slot is given at least, while there are any:
 	// one to run and one to go on with.
 	spansPerSlot = 2
-	// maxSpansPerSlot bounds them where spans turn out short, and maxSpans those of
-	// one worker, which takes no more than 2,048.
+	// maxSpansPerSlot bounds them where spans turn out short, and maxSpans those of one
+	// worker: what the one with the most slots must have, and less than any holds
+	// (book.MaxHeld).
 	maxSpansPerSlot = 16
 	maxSpans        = spansPerSlot * wire.MaxSlots
-	// manySpans of all workers are so many that no slot is given more than it is at
-	// least: what leading costs goes by their number.
+	// manySpans of all workers are so many that no slot is given more than it must
+	// have of each priority: what leading costs goes by their number.
 	manySpans = 16_000
 	// atFirst is the most partitions of a piece while nobody knows how long they take.
 	// Where they take next to nothing that costs a few reports.
@@ -50,17 +51,13 @@ func (l *Ledger) fill(w *worker) {
 
 // giveNext gives a worker one more assignment, if it should have one and there is
 // one: of the jobs with the highest priority, and among them of that which has
-// the fewest out.
+// the fewest out. A worker that has enough of one priority is given of lower ones.
 func (l *Ledger) giveNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
-		if best != nil && (j.spec.Priority < best.spec.Priority || j.held.len() >= best.held.len()) {
-			continue
-		}
-		if refused != nil && j.spec.Priority == refused.spec.Priority {
-			continue
-		}
-		if !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
+		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.held.len() >= best.held.len())
+		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
+		if worse || hasEnough || !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
 			continue
 		}
 		if best == nil && !l.wants(w, j.spec.Priority) {

@@ -80,8 +80,8 @@ var errRemoved = errors.New("job was removed")
 
 // place writes the manifest of a job that is not active. Where it is the first, the
 // job may have been cancelled and removed since its spec was read, so that nothing
-// stands in the way of the write: as the spec goes before the manifest, it is looked
-// for once more.
+// stands in the way of the write. So the spec is looked for once more. While it is
+// there, a removal has yet to come to the manifest, and takes this one.
 func (r *Reign) place(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	err = r.persist("write manifest", func(ctx context.Context) (err error) {
 		version, err = r.cfg.Store.PutManifest(ctx, id, m, cond)

@@ -101,22 +101,24 @@ type readied struct {
 // from its manifest otherwise. From then on the writes of earlier leaders fail. It is
 // called from tasks.
 func (r *Reign) ready(ctx context.Context, id string) (readied, error) {
-	// The manifest is read first. Where it was removed, so was the spec before.
-	manifest, version, err := r.readManifest(id)
-	spec, specErr := r.readSpec(id)
+	// The manifest is read first: if a removal has taken it, the spec is gone as well.
+	manifest, version, manifestErr := r.readManifest(id)
+	spec, err := r.readSpec(id)
 	switch {
-	case errors.Is(specErr, store.ErrNotFound):
-		return r.removed(id)
-	case errors.Is(specErr, store.ErrCorrupt):
-		return setAside(id, specErr), nil
-	case specErr != nil:
-		return readied{}, specErr
 	case errors.Is(err, store.ErrNotFound):
-		return r.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
+		return r.removed(id)
 	case errors.Is(err, store.ErrCorrupt):
 		return setAside(id, err), nil
 	case err != nil:
 		return readied{}, err
+	}
+	switch {
+	case errors.Is(manifestErr, store.ErrNotFound):
+		return r.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
+	case errors.Is(manifestErr, store.ErrCorrupt):
+		return setAside(id, manifestErr), nil
+	case manifestErr != nil:
+		return readied{}, manifestErr
 	case manifest.State.Final():
 		return readied{id: id, ended: true}, nil
 	case manifest.State == store.Queued && manifest.Epoch <= r.term.Epoch:

@@ -210,7 +210,9 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs, err := s.Jobs(ctx) // after the manifests, before which specs are written
+	// A spec is written before any manifest of its job. So whatever was listed above has
+	// one by now, unless it was removed.
+	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
