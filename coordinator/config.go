@@ -58,7 +58,7 @@ type Term struct {
 	Epoch   uint64
 	LeaseID string
 	Cause   string        // why it began
-	Crashed bool          // that worker did not stop of its own accord
+	Crashed bool          // the leader before did not stop of its own accord
 	Since   time.Time     // when the lease was acquired
 	Detect  time.Duration // from the last sign of life of the leader before to the decision to replace it
 	Elect   time.Duration // from that decision to the lease held

@@ -190,6 +190,6 @@
 // # Drivers
 //
 // [Lease] is implemented by bloblease on an Azure blob, by kvlease on a NATS
-// JetStream key, and by memlease for tests. The cases in leasetest are what any driver is held to. [Peers] is
-// implemented by natspeers.
+// JetStream key, and by memlease for tests. The cases in leasetest are what any
+// driver is held to. [Peers] is implemented by natspeers.
 package election

@@ -5,8 +5,8 @@
 // Each section is a command, what it printed, and its plot, with the machine and the
 // versions. It is kept in a file of its own in bench/results, and RESULTS.md is all of
 // these in order, so that one section can be renewed without the others. Section peers
-// is what bin/peers prints, which 'make bench-peers' builds; it takes an hour and
-// servers of others, and is renewed only where it is named.
+// is what bin/peers prints, which 'make bench-peers' builds; it takes half an hour
+// and servers of others, and is renewed only where it is named.
 //
 // It is called in the root folder of the repository. A command that fails ends it;
 // sections that were renewed before stay so.

@@ -44,18 +44,20 @@ of as many undisturbed ones of the same run.`,
 	{
 		name: "failover-stop", title: "The leader stands still",
 		about: `SIGSTOP: the process is there and does not answer, as when a machine is out of
-memory. The others give it two seconds. Afterwards it goes on, as a worker.`,
+memory. The others give it two seconds, and the next leader gives it one more to say what
+it holds. Afterwards it goes on, as a worker.`,
 		args:  []string{"failover", "--kills", "10", "--how", "stop", "--verify=false"},
 		quick: []string{"--kills", "2", "--watch", "3s"},
 	},
 	{
 		name: "overhead", title: "Against a plain loop",
 		about: `The same primes by a plain loop and by a flock of worker processes, in turns, cut
-into more and more partitions. Efficiency is the loop's time over the flock's: 1 is as
-fast as the loop. The processor time under LEADER is that of its whole process, which
-works as the others do: nearly all of it is its share of the primes, and what leading
-alone costs is measured below. Storage is JetStream here, which is within the NATS
-server, so that its processor time is in that column.`,
+into more and more partitions. Efficiency is the loop's time over the flock's in the same
+round: 1 is as fast as the loop. Each column is the median of the rounds, so that the
+efficiency is not quite that of the times beside it. The processor time under LEADER is
+that of its whole process, which works as the others do: nearly all of it is its share of
+the primes, and what leading alone costs is measured below. Storage is JetStream here,
+which is within the NATS server, so that its processor time is in that column.`,
 		args:  []string{"overhead", "--work", "10s"},
 		quick: []string{"--work", "500ms", "--rounds", "2"},
 	},

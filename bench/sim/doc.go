@@ -1,5 +1,5 @@
-// Package sim simulates whole clusters, tens of thousands of them in a minute, and
-// looks after every step whether Bellwether keeps its promises.
+// Package sim simulates whole clusters, some thousands of them in a minute on each
+// core, and looks after every step whether Bellwether keeps its promises.
 //
 // What is real: the ledger, the term around it (coordinator/reign), the election
 // (election.Machine), the worker's bookkeeping (worker/book), the stored formats

@@ -24,10 +24,11 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure what a cluster does, on this machine or on a running one",
 		Long: `Measure what a cluster does. What is compared is measured in one run: machines
-differ, and so does one machine from one minute to the next. Each benchmark runs
-worker processes of this program and a NATS server of its own, which syncs to disk,
-and leaves nothing behind. With --storage azure it also runs an Azurite, which stands
-in for Azure. A running cluster is measured by 'bench failover --attach' alone.`,
+differ, and so does one machine from one minute to the next. Each benchmark runs a
+NATS server of its own, which syncs to disk, and worker processes of this program,
+which scale only simulates; it leaves nothing behind. With --storage azure all but
+scale also run an Azurite, which stands in for Azure. A running cluster is measured
+by 'bench failover --attach' alone.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())

@@ -36,9 +36,9 @@ step took until another leader gave work, what the others finished meanwhile as 
 share of what they do when nothing happens, what work was lost, and whether the
 result is the same bytes as in one process.
 
-A run takes about twice --watch and two seconds for each of --kills: a minute as it
-is. Comparing the bytes takes as long again, or more where a process with all cores is
-no faster than the flock: --verify=false about halves the time.
+Each of --kills takes about twice --watch and two seconds: all, a minute by default.
+Comparing the bytes takes as long again, or more where a process with all cores is no
+faster than the flock: --verify=false at least halves the time.
 
 With --attach it is done to the cluster that --nats, --cluster and --storage name,
 whose leader is only asked to step down. The job, which must last until the end,

@@ -28,7 +28,8 @@ func (a *app) benchScaleCommand() *cobra.Command {
 process of its own, and measure that process: cores, memory, messages, storage. The
 workers are simulated: they talk to the leader over NATS as real ones do, and let
 time pass where those would compute. Together they report 500 times a second at
-most: give --lasts some eight times the seconds between two reports of a worker.`,
+most: give --lasts some eight times the seconds between two reports of a worker,
+which is 32s for 2,000 workers.`,
 		Example: "  " + a.name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,8 +69,8 @@ most: give --lasts some eight times the seconds between two reports of a worker.
 	b.register(cmd)
 	cmd.Flags().Var(&workers, "workers", "how many workers, each with a job of --at-partitions")
 	cmd.Flags().Var(&partitions, "partitions", "how many partitions, each with --at-workers")
-	cmd.Flags().Var(&atWorkers, "at-workers", "see --partitions")
-	cmd.Flags().Var(&atPartitions, "at-partitions", "see --workers")
+	cmd.Flags().Var(&atWorkers, "at-workers", "how many workers for each of --partitions (one NUMBER)")
+	cmd.Flags().Var(&atPartitions, "at-partitions", "how many partitions for each of --workers (one NUMBER)")
 	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
 	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "about how long each job takes, from 1s to 1h")
 	return cmd

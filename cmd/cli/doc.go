@@ -11,19 +11,21 @@
 //	run, catalog        jobs, in this process
 //	submit              storage: spec, then a message in the queue
 //	status, list        storage, and the leader's live numbers where it answers
-//	watch, result       the same
-//	cancel, workers,    the leader alone
-//	leader
-//	history, requeue    storage
+//	watch               the same
+//	result, history,    storage
+//	remove, requeue
+//	cancel              storage, then the leader
+//	workers, leader     the leader alone
 //	worker              everything: election, worker and, where elected, coordinator
-//	dev, demo, bench    a NATS server in this process and worker processes
+//	dev, demo, bench    a NATS server in this process and, but for bench scale, worker
+//	                    processes; with --attach, bench failover only asks, like the others
 //
 // # Exit status
 //
 //	0  done
 //	1  the job failed or was cancelled, or something unforeseen went wrong
 //	2  bad usage: a flag, a parameter, a job or an ID that does not exist
-//	3  no cluster, or no answer or no result in time
+//	3  no cluster, no answer in time, or the job has not ended
 //
 // # Logs
 //

@@ -10,7 +10,7 @@ const (
 	statusOK     = 0
 	statusFailed = 1 // the job failed or was cancelled; anything unforeseen
 	statusUsage  = 2 // bad usage
-	statusAbsent = 3 // no cluster, no answer in time
+	statusAbsent = 3 // no cluster, no answer in time, or the job has not ended
 )
 
 // statusError is an error with the exit status it calls for. An error without

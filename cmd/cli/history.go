@@ -45,7 +45,11 @@ steps took, in milliseconds. The steps follow one another: detect, from the last
 life of the leader before until it is believed dead; elect, until the lease is
 held; fence, until no earlier leader can write; resume, until work can be handed
 out; first work, until a worker is given some; first result, until a worker
-reports something new.`,
+reports something new.
+
+The causes: first, nobody has led before; handover, the leader before stopped in
+order; died, its process was gone; silent, it did not answer; expired, its lease
+was waited out; free, nobody had the lease.`,
 		Args: takes(0, 0),
 		RunE: a.onStorage(func(ctx context.Context, c *cluster) error {
 			terms, err := c.store.Terms(ctx)

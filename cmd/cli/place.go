@@ -34,7 +34,7 @@ type place struct {
 func (p *place) register(flags *pflag.FlagSet) {
 	flags.StringVar(&p.cluster, "cluster", "", `the cluster's name (env `+envCluster+`; default "`+defaultCluster+`")`)
 	flags.StringVar(&p.storage, "storage", "", `where the cluster keeps things: `+storageJetStream+` or `+storageAzure+` (env `+envStorage+`; default "`+storageJetStream+`")`)
-	flags.IntVar(&p.replicas, "replicas", 0, `how many NATS servers keep each value of storage `+storageJetStream+`, which counts when the first to open it creates it (env `+envReplicas+`; default 1)`)
+	flags.IntVar(&p.replicas, "replicas", 0, `on how many NATS servers storage `+storageJetStream+` keeps each value; it counts only when the storage is created (env `+envReplicas+`; default 1)`)
 	p.azure.register(flags)
 }
 

@@ -57,7 +57,7 @@ take longer than --drain-timeout are cancelled, and run again elsewhere. Whateve
 would kill it then should wait 10 seconds more. A second signal ends it at once,
 which costs the others a moment of work.
 
-With --http, GET /healthz answers 200 while the process turns, and GET /readyz 200
+With --http, GET /healthz answers 200 while the process's loops run, and GET /readyz 200
 while it is in contact with a leader, which may be itself; both say what is the
 matter. GET /metrics has figures for Prometheus.
 

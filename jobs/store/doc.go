@@ -6,7 +6,7 @@
 //	       |
 //	     Store        types, keys, formats
 //	     /   \
-//	 Blobs   Queue    a driver: jetstream, memory
+//	 Blobs   Queue    a driver: azure, jetstream, memory
 //
 // [Store] is what the rest of the program uses. [Blobs] and [Queue] are what a
 // driver implements; package storetest holds every driver to the same behaviour.

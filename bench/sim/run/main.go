@@ -2,7 +2,7 @@
 // which promise was broken, if one was:
 //
 //	go run ./bench/sim/run -seeds 10000
-//	go run ./bench/sim/run -seed 4711 -trace
+//	go run ./bench/sim/run -seed 4711
 package main
 
 import (

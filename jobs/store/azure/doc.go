@@ -19,7 +19,7 @@
 //
 // Receive asks at once, and again as long as there was a message. Where there was
 // none it waits, 100 ms first and twice as long each time, up to [Config.PollEvery]
-// (2 s): a receiver that waits makes 30 requests a minute, and sees a submission
+// (2 s): a receiver that waits makes some 32 requests a minute, and sees a submission
 // after 2 s at most. Only a leader receives. Each message hidden costs one request
 // per Extend. All else costs one request per call: Get, Put, Delete, Send, and one
 // per 5,000 keys for List. Package account counts them.
