@@ -71,7 +71,7 @@ func TestRenewShowsTheCommandThatWasRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(got); !strings.HasPrefix(text, head+"\n## Peers\n\n") || !strings.HasSuffix(text, "\n\nit was called -bellwether bin/bellwether -o markdown all\n") {
+	if text := string(got); !strings.HasPrefix(text, head+"\n## Peers\n\n") || !strings.HasSuffix(text, "\n\nit was called -bellwether bin/bellwether -o markdown -rounds 3 all\n") {
 		t.Errorf("got\n%s", text)
 	}
 }
