@@ -55,8 +55,7 @@ leader.`,
 }
 
 // removable finds the jobs to remove: those that are named or, without names, those
-// that ended before a moment. What is left of a removal that was broken off is always
-// removable.
+// that ended before a moment. What is left of jobs that were removed is always removable.
 func (a *app) removable(ctx context.Context, c *cluster, named []string, before time.Time) ([]string, error) {
 	half, err := c.store.HalfRemoved(ctx)
 	if err != nil {

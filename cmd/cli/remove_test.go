@@ -148,7 +148,8 @@ func TestRemoveOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRemovalsBrokenOff finishes removals that had come to the manifest.
+// TestRemovalsBrokenOff finishes removals that had come to the manifest, and takes away
+// what leaders wrote of jobs that were removed.
 func TestRemovalsBrokenOff(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 0)
@@ -167,10 +168,17 @@ func TestRemovalsBrokenOff(t *testing.T) {
 		}
 	}
 	f.remove(ids[0])
+	late := store.NewID(time.Now())
+	if err := storage.PutResult(t.Context(), late, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.PutPartial(t.Context(), late, jobs.Node{}, []byte("large")); err != nil {
+		t.Fatal(err)
+	}
 	f.remove("--ended-before", "1h") // which those are not that are whole
 	f.checkListed(ids[3:]...)
 	f.remove("--ended-before", "0s")
-	for _, kind := range []string{"spec/", "manifest/"} {
+	for _, kind := range []string{"spec/", "manifest/", "result/", "partial/"} {
 		if keys, err := driver.List(t.Context(), kind); err != nil || len(keys) > 0 {
 			t.Errorf("%v is left, error %v", keys, err)
 		}

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -203,23 +205,33 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
-// HalfRemoved returns the IDs of jobs of which Remove left the manifest alone, oldest
-// first. To call it again removes that too.
+// HalfRemoved returns the IDs of jobs that were removed and of which something is
+// left, oldest first: a removal was broken off, or a leader that did not know of it
+// wrote something afterwards. To call Remove again takes that away too.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
-	ids, err := s.listIDs(ctx, manifests)
-	if err != nil {
-		return nil, err
+	left := map[string]bool{}
+	for _, kind := range []string{partials, results, plans, manifests} {
+		keys, err := s.blobs.List(ctx, kind)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind, err)
+		}
+		for _, key := range keys {
+			id, _, _ := strings.Cut(strings.TrimPrefix(key, kind), "/")
+			if ValidID(id) {
+				left[id] = true
+			}
+		}
 	}
-	// A spec is written before any manifest of its job. So whatever was listed above has
-	// one by now, unless it was removed.
+	// A job's spec is written before anything else of it. So whatever was listed above
+	// has one by now, unless it was removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(ids, func(id string) bool {
-		_, found := slices.BinarySearch(specs, id)
-		return found
-	}), nil
+	for _, id := range specs {
+		delete(left, id)
+	}
+	return slices.Sorted(maps.Keys(left)), nil
 }
 
 // Remove removes everything of a job that has ended. Where it fails before the spec
