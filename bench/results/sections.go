@@ -110,7 +110,7 @@ Failovers here are not those of the sections above: three candidates with nothin
 on an idle machine, and time runs until the next leader has done what only a leader may.
 For Bellwether that is to hand out work, of sleeping partitions, to workers of 32 slots.
 Above, worker processes keep all cores busy.`,
-		args:  []string{"-rounds", "3"}, // the usual five take an hour
+		args:  []string{"-rounds", "3"}, // the usual five take forty minutes
 		quick: []string{"-rounds", "1", "-kills", "1", "-for", "300ms", "-same", "1000", "-busy", "200ms"},
 	},
 }
