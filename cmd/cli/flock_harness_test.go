@@ -122,20 +122,26 @@ func (f *testFlock) until(what string, holds func() bool) {
 	}
 }
 
-// ask runs a command in this process, decodes its JSON and returns its status.
+// run runs a command in this process.
+func (f *testFlock) run(args ...string) (status int, out, errs string) {
+	var o, e bytes.Buffer
+	args = slices.Concat(args, []string{"--nats", f.url, "--cluster", f.cluster}, f.flags)
+	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares))
+	return status, o.String(), e.String()
+}
+
+// ask runs a command, decodes its JSON and returns its status.
 func (f *testFlock) ask(answer any, args ...string) (status int) {
 	f.t.Helper()
-	var out, errs bytes.Buffer
-	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--cluster", f.cluster, "--timeout", "20s"}, f.flags)
-	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
-	if out.Len() == 0 {
+	status, out, _ := f.run(slices.Concat(args, []string{"-o", "json", "--timeout", "20s"})...)
+	if out == "" {
 		if status == 0 {
 			f.t.Fatalf("%v printed nothing", args)
 		}
 		return status
 	}
-	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
-		f.t.Fatalf("%v: %v in %s", args, err, out.Bytes())
+	if err := json.Unmarshal([]byte(out), answer); err != nil {
+		f.t.Fatalf("%v: %v in %s", args, err, out)
 	}
 	return status
 }

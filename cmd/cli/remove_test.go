@@ -1,13 +1,11 @@
 package cli_test
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -82,12 +80,11 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	}
 	run := func(args ...string) (out, errs string) {
 		t.Helper()
-		var o, e bytes.Buffer
-		args = append(append(args, "--nats", f.url, "--cluster", f.cluster), f.flags...)
-		if status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e}, jobs.MustNew(squares)); status != 0 {
-			t.Errorf("%v: status %d: %s", args, status, e.Bytes())
+		status, out, errs := f.run(args...)
+		if status != 0 {
+			t.Errorf("%v: status %d: %s", args, status, errs)
 		}
-		return o.String(), e.String()
+		return out, errs
 	}
 	out, errs := run("list")
 	if !strings.Contains(errs, damaged) {
@@ -139,11 +136,9 @@ func TestRemoveOfWhatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var out, errs bytes.Buffer
-		args := append([]string{"remove", id, "--nats", f.url, "--cluster", f.cluster}, f.flags...)
-		status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
-		if removed := status == 0; removed != (test.want == "") || !strings.Contains(errs.String(), test.want) {
-			t.Errorf("%s: removed: %v; standard error is %q, want %q", test.name, removed, errs.String(), test.want)
+		status, _, errs := f.run("remove", id)
+		if removed := status == 0; removed != (test.want == "") || !strings.Contains(errs, test.want) {
+			t.Errorf("%s: removed: %v; standard error is %q, want %q", test.name, removed, errs, test.want)
 		}
 	}
 }
