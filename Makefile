@@ -28,7 +28,7 @@ demo: build ## the main job: 4 worker processes, the leader killed half-way, the
 
 .PHONY: azurite
 azurite: ## run Azurite, which stands in for Azure Storage, until Ctrl-C
-	$(GO) run ./deploy/azurite/run
+	$(GO) run ./deploy/local/azurite/run
 
 .PHONY: test
 test: ## all tests, with the race detector

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 func TestConfigsAreChecked(t *testing.T) {
-	some := flock.New(flock.Config{})
+	some := procs.New(procs.Config{})
 	defer some.Stop(0, nil)
 	failover := FailoverConfig{Workers: 2, Flock: some, How: Kill, Failovers: 1, Watch: time.Second}
 	overhead := OverheadConfig{Flock: some, Workers: 1, Partitions: []uint64{1}, Work: time.Second, Rounds: 1}

@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/bench"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -29,14 +29,14 @@ func ExampleOverhead() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	server, err := embedded.Start(embedded.Config{Dir: dir})
+	server, err := natsserver.Start(natsserver.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer server.Shutdown()
 
 	const name, workers = "example", 2
-	processes := flock.New(flock.Config{
+	processes := procs.New(procs.Config{
 		Program: "bellwether", Args: []string{"worker", "--slots=1", "--with-parent"},
 		Env: []string{"BELLWETHER_NATS_URL=" + server.URL(), "BELLWETHER_CLUSTER=" + name},
 	})
@@ -80,7 +80,7 @@ func ExampleScale() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	server, err := embedded.Start(embedded.Config{Dir: dir})
+	server, err := natsserver.Start(natsserver.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}

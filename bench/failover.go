@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -39,7 +39,7 @@ type FailoverConfig struct {
 	// Traces the folder that their definitions leave traces in (see [Traced]). Without
 	// a flock, How must be StepDown, and throughput is what the leader says of it,
 	// which is only as fine as the reports that it gets.
-	Flock  *flock.Flock
+	Flock  *procs.Flock
 	Traces string
 
 	How       How

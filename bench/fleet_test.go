@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 )
 
 // TestMain makes the test binary a worker where a benchmark starts it as one.
@@ -42,14 +42,14 @@ type fleet struct {
 	b     *testing.B
 	url   string
 	flags []string // by which storage is found
-	*flock.Flock
+	*procs.Flock
 }
 
 // startFleet starts that many workers of one slot each, on storage that these flags
 // name. They end with the benchmark.
 func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	b.Helper()
-	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
+	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 		b.Fatal(err)
 	}
 	f := &fleet{b: b, url: server.URL(), flags: append(storage, "--cluster", fmt.Sprintf("bench-%d", time.Now().UnixNano()))}
-	f.Flock = flock.New(flock.Config{
+	f.Flock = procs.New(procs.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL()},

@@ -2,9 +2,9 @@
 
 package bench
 
-import "github.com/bellwether-compute/bellwether/cmd/cli/flock"
+import "github.com/bellwether-compute/bellwether/deploy/local/procs"
 
 const canFreeze = false // nor call these
 
-func freeze(*flock.Process) {}
-func thaw(*flock.Process)   {}
+func freeze(*procs.Process) {}
+func thaw(*procs.Process)   {}

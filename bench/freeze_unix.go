@@ -5,11 +5,11 @@ package bench
 import (
 	"syscall"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 const canFreeze = true
 
 // freeze makes a process stand still, and thaw makes it go on.
-func freeze(p *flock.Process) { p.Signal(syscall.SIGSTOP) }
-func thaw(p *flock.Process)   { p.Signal(syscall.SIGCONT) }
+func freeze(p *procs.Process) { p.Signal(syscall.SIGSTOP) }
+func thaw(p *procs.Process)   { p.Signal(syscall.SIGCONT) }

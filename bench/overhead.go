@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
 	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -22,7 +22,7 @@ type OverheadConfig struct {
 	// Cluster is of the Flock's processes alone, and its NATS server is in this
 	// process.
 	Cluster Cluster
-	Flock   *flock.Flock
+	Flock   *procs.Flock
 	Workers int
 
 	// Storage is the ID of the storage's own process; 0 where storage is NATS.

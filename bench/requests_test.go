@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/book"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // simulated is a worker that runs nothing: time passes, and with it partitions of
@@ -24,7 +24,7 @@ type simulated struct {
 	inbox    string
 	msgs     chan *nats.Msg
 
-	book  *book.Book
+	book  *session.Book
 	trees map[string]jobs.Tree
 	busy  []*busySlot
 
@@ -37,7 +37,7 @@ type simulated struct {
 
 // busySlot is a slot that runs a span.
 type busySlot struct {
-	run  *book.Run
+	run  *session.Run
 	tree jobs.Tree
 	done jobs.Span // and not delivered
 	at   time.Time // up to when its work is done
@@ -75,7 +75,7 @@ func newSimulated(nc *nats.Conn, subjects wire.Subjects, id string, slots int, s
 	w := &simulated{
 		id: id, speed: speed, nc: nc, subjects: subjects, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, 64),
 		trees: map[string]jobs.Tree{}, every: firstInterval,
-		book: book.New(id, wire.Hello{
+		book: session.New(id, wire.Hello{
 			Slots: slots, Since: time.Now(), Knows: []wire.JobKind{{Name: counting.Name, Version: counting.Version}},
 		}),
 	}
@@ -209,7 +209,7 @@ func (w *simulated) deliver() error {
 }
 
 // deliver hands over what was done before hi, as the few nodes that it merges to.
-func (s *busySlot) deliver(b *book.Book, hi uint64) error {
+func (s *busySlot) deliver(b *session.Book, hi uint64) error {
 	if s.done.Empty() {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -50,7 +50,7 @@ type Config struct {
 
 	// Observe is told what there is to measure of a term, on its loop: it must not
 	// wait. Nil: nobody measures.
-	Observe func(reign.Observation)
+	Observe func(term.Observation)
 }
 
 // Term is one leadership, as the election grants it.
@@ -76,8 +76,8 @@ func (c Config) validate() error {
 }
 
 // reign is the part of the configuration that does not concern NATS.
-func (c Config) reign() reign.Config {
-	return reign.Config{
+func (c Config) reign() term.Config {
+	return term.Config{
 		Worker: c.Worker, Host: c.Host, PID: c.PID, Store: c.Store, Jobs: c.Jobs, Logger: c.Logger, Ledger: c.Ledger,
 		BeaconEvery: c.BeaconEvery, MaxActive: c.MaxActive, MaxMerging: runtime.GOMAXPROCS(0),
 		ExtendEvery: c.ExtendEvery, StopWithin: c.StopWithin, Observe: c.Observe,
@@ -85,8 +85,8 @@ func (c Config) reign() reign.Config {
 }
 
 // reign is the part of the term that does not concern the loop.
-func (t Term) reign() reign.Term {
-	return reign.Term{
+func (t Term) reign() term.Term {
+	return term.Term{
 		Epoch: t.Epoch, LeaseID: t.LeaseID, Cause: t.Cause, Crashed: t.Crashed,
 		Since: t.Since, Detect: t.Detect, Elect: t.Elect, Deposed: t.Deposed,
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -25,24 +25,24 @@ func New(cfg Config) (*Coordinator, error) {
 // to stop. In the latter case everything is checkpointed, and the worker that
 // should lead next is returned, or "" for any. Nothing that Lead has started is
 // running when it returns.
-func (c *Coordinator) Lead(ctx context.Context, term Term) (successor string, err error) {
+func (c *Coordinator) Lead(ctx context.Context, t Term) (successor string, err error) {
 	inner, cancel := context.WithCancel(undated{ctx})
 	l := newLoop(ctx, inner)
-	link := newLink(c.cfg, term.Epoch)
+	link := newLink(c.cfg, t.Epoch)
 	defer func() { // in this order: callbacks may wait for the loop until the context is done
 		cancel()
 		link.close()
 		l.tasks.Wait()
 	}()
-	r, err := reign.New(inner, c.cfg.reign(), term.reign(), l, link)
+	r, err := term.New(inner, c.cfg.reign(), t.reign(), l, link)
 	if err != nil {
-		return "", fmt.Errorf("lead epoch %d: %w", term.Epoch, err)
+		return "", fmt.Errorf("lead epoch %d: %w", t.Epoch, err)
 	}
-	if err := link.listen(hearing{r, l, wire.Pong{Epoch: term.Epoch, Worker: c.cfg.Worker}}); err != nil {
-		return "", fmt.Errorf("listen as leader of epoch %d: %w", term.Epoch, err)
+	if err := link.listen(hearing{r, l, wire.Pong{Epoch: t.Epoch, Worker: c.cfg.Worker}}); err != nil {
+		return "", fmt.Errorf("listen as leader of epoch %d: %w", t.Epoch, err)
 	}
 	r.Begin()
-	return l.run(r, term)
+	return l.run(r, t)
 }
 
 // undated is a leadership without its deadline, which moves on. Whoever took it

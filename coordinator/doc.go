@@ -14,7 +14,7 @@
 //
 // This package is the process around a term: it listens, decodes and refuses
 // beside the loop; the loop takes one thing after the other to the reign. See
-// package reign for the states of a job, and for what can fail at each step and
+// package term for the states of a job, and for what can fail at each step and
 // why that is safe, and package ledger for where each partition is.
 //
 // The loop never waits: merges of users' values, storage and planning happen

@@ -3,14 +3,14 @@ package coordinator
 import (
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // hearing decodes and checks what a leader is told and asked, beside the loop,
 // and has the loop answer. An answer that is lost is asked for again.
 type hearing struct {
-	reign *reign.Reign
+	reign *term.Reign
 	loop  *loop
 	pong  wire.Pong
 }

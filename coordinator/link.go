@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -36,7 +36,7 @@ const probeTimeout = time.Second
 // stableFor is how long after this process reconnected nobody's absence counts.
 const stableFor = 2 * time.Second
 
-var _ reign.Link = (*link)(nil)
+var _ term.Link = (*link)(nil)
 
 func newLink(cfg Config, epoch uint64) *link {
 	return &link{

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 )
 
 // loop is the goroutine of one term, which everything that happens to the reign
@@ -17,20 +17,20 @@ type loop struct {
 	tasks sync.WaitGroup
 }
 
-var _ reign.World = (*loop)(nil)
+var _ term.World = (*loop)(nil)
 
 func newLoop(trust, ctx context.Context) *loop {
 	return &loop{trust: trust, ctx: ctx, inbox: make(chan func(), 64)}
 }
 
 // run turns until the leadership is over or the reign has left.
-func (l *loop) run(r *reign.Reign, term Term) (successor string, err error) {
+func (l *loop) run(r *term.Reign, t Term) (successor string, err error) {
 	every := r.TickEvery()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	stopping := term.Stopping
+	stopping := t.Stopping
 	for {
-		term.Beat()
+		t.Beat()
 		in := func() {}
 		select {
 		case <-l.trust.Done():

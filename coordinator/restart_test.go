@@ -18,15 +18,15 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator"
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // wholeCluster is a cluster with nothing left out: members that race for a lease,
@@ -34,7 +34,7 @@ import (
 type wholeCluster struct {
 	t      *testing.T
 	dir    string
-	server *embedded.Server
+	server *natsserver.Server
 	port   int
 	log    *slog.Logger
 	jobs   []jobs.Job
@@ -60,12 +60,12 @@ func newWholeCluster(t *testing.T, members int, kinds ...jobs.Job) *wholeCluster
 
 func (c *wholeCluster) startServer() {
 	c.t.Helper()
-	cfg := embedded.Config{Dir: c.dir}
+	cfg := natsserver.Config{Dir: c.dir}
 	if c.port != 0 {
 		cfg.Port = c.port
 	}
 	var err error
-	if c.server, err = embedded.Start(cfg); err != nil {
+	if c.server, err = natsserver.Start(cfg); err != nil {
 		c.t.Fatal(err)
 	}
 	at, err := url.Parse(c.server.URL())
@@ -106,7 +106,7 @@ func (c *wholeCluster) member(ctx context.Context, id string) {
 	}
 	nc, st := c.connect()
 	defer nc.Close()
-	w, err := worker.New(nc, st, worker.Config{Subjects: subjects, ID: id, Slots: 2, Jobs: c.jobs, DrainTimeout: time.Second, Logger: log})
+	w, err := executor.New(nc, st, executor.Config{Subjects: subjects, ID: id, Slots: 2, Jobs: c.jobs, DrainTimeout: time.Second, Logger: log})
 	if err != nil {
 		c.t.Error(err)
 		return

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
 // azuriteServer is an Azurite, one process after another, and the proxies through

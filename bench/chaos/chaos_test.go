@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
 // scope is what a fault is done to. No two faults are done to the same at once.

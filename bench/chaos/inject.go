@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	azureaccount "github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 

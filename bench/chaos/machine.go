@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // machine has one worker process, one after another, and the links by which it
@@ -26,7 +26,7 @@ type machine struct {
 	nats    *faults.Link
 	blobs   *faults.Link // nil on JetStream, and so is queues
 	queues  *faults.Link
-	flock   *flock.Flock
+	flock   *procs.Flock
 	log     *os.File
 	book    *book
 	hurry   <-chan struct{} // closed where nobody waits for an end in order
@@ -39,7 +39,7 @@ type machine struct {
 
 // life is one process.
 type life struct {
-	*flock.Process
+	*procs.Process
 	since time.Time
 	told  syscall.Signal // to end; 0: nobody did
 }
@@ -88,7 +88,7 @@ func (c *cluster) newMachine(number int) (m *machine, err error) {
 	if m.log, err = os.Create(filepath.Join(c.dir.logs, fmt.Sprintf("machine-%d.log", number))); err != nil {
 		return m, err
 	}
-	m.flock = flock.New(flock.Config{
+	m.flock = procs.New(procs.Config{
 		Program: c.program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--lease", c.on.lease().String()}, at...),
 		Env:     c.environment(),
@@ -137,7 +137,7 @@ func (m *machine) start() {
 		return
 	}
 	var (
-		p   *flock.Process
+		p   *procs.Process
 		err error
 	)
 	m.inside(func() { p, err = m.flock.Add() })

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // ServeNATS runs a NATS server that keeps things in a directory until SIGTERM or the
@@ -27,7 +27,7 @@ func ServeNATS(dir, port string) error {
 	if err != nil {
 		return fmt.Errorf("read port: %w", err)
 	}
-	server, err := embedded.Start(embedded.Config{Dir: dir, Port: n, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: n, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func ServeNATS(dir, port string) error {
 // with one directory.
 type natsServer struct {
 	port  string
-	flock *flock.Flock
+	flock *procs.Flock
 	log   *os.File
 	book  *book
 
 	mu      sync.Mutex
-	process *flock.Process
+	process *procs.Process
 }
 
 func (c *cluster) startNATS() (err error) {
@@ -64,7 +64,7 @@ func (c *cluster) startNATS() (err error) {
 	if s.log, err = os.Create(filepath.Join(c.dir.logs, "nats.log")); err != nil {
 		return fmt.Errorf("start NATS: %w", err)
 	}
-	s.flock = flock.New(flock.Config{
+	s.flock = procs.New(procs.Config{
 		Program: c.program,
 		Args:    []string{"nats", c.dir.nats, s.port},
 		Env:     []string{"TMPDIR=" + c.dir.temporary},
@@ -112,7 +112,7 @@ func (s *natsServer) start() {
 }
 
 // running is the process that runs, or nil.
-func (s *natsServer) running() *flock.Process {
+func (s *natsServer) running() *procs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {

@@ -17,7 +17,7 @@ type candidate struct {
 	process *process
 	machine *election.Machine
 	wakeAt  time.Duration // a timer is set for then
-	term    *term         // while it leads
+	term    *leadership   // while it leads
 }
 
 func newCandidate(p *process) *candidate {

@@ -1,8 +1,8 @@
 // Package sim simulates whole clusters, some thousands of them in a minute on each
 // core, and looks after every step whether Bellwether keeps its promises.
 //
-// What is real: the ledger, the term around it (coordinator/reign), the election
-// (election.Machine), the worker's bookkeeping (worker/book), the stored formats
+// What is real: the ledger, the term around it (coordinator/term), the election
+// (election.Machine), the worker's bookkeeping (worker/session), the stored formats
 // and, in some simulations, those of the wire. What is simulated: time, NATS,
 // storage, and the shells that join these to the real parts.
 //

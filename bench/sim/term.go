@@ -6,20 +6,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// term is one leadership: a real reign, whose tasks wait for simulated storage
+// leadership is one term: a real reign, whose tasks wait for simulated storage
 // and whose messages go over a simulated network.
-type term struct {
+type leadership struct {
 	candidate  *candidate
 	process    *process
 	epoch      uint64
 	trust      *trust
 	finish     context.CancelFunc // ends what the reign has begun
-	reign      *reign.Reign
+	reign      *term.Reign
 	beatWanted bool
 	tasks      int // that have not returned
 	waits      []*wait
@@ -28,19 +28,19 @@ type term struct {
 }
 
 var (
-	_ reign.World = (*term)(nil)
-	_ reign.Link  = (*term)(nil)
+	_ term.World = (*leadership)(nil)
+	_ term.Link  = (*leadership)(nil)
 )
 
-func newTerm(c *candidate, lead election.Lead) *term {
+func newTerm(c *candidate, lead election.Lead) *leadership {
 	p := c.process
-	t := &term{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Until)}
+	t := &leadership{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Until)}
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.trust)
-	r, err := reign.New(inner, reign.Config{
+	r, err := term.New(inner, term.Config{
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
-	}, reign.Term{
+	}, term.Term{
 		Epoch: t.epoch, LeaseID: lead.Record.LeaseID, Cause: string(lead.Cause),
 		Crashed: lead.Cause == election.Died || lead.Cause == election.Expired,
 		Since:   p.wall(), Detect: lead.Detect, Elect: lead.Elect, Deposed: t.deposed,
@@ -52,12 +52,12 @@ func newTerm(c *candidate, lead election.Lead) *term {
 	return t
 }
 
-func (t *term) begin() {
+func (t *leadership) begin() {
 	t.turn(t.reign.Begin)
 	t.tick()
 }
 
-func (t *term) tick() {
+func (t *leadership) tick() {
 	t.process.timer(t.reign.TickEvery(), func() {
 		if !t.over {
 			t.turn(t.reign.Tick)
@@ -67,7 +67,7 @@ func (t *term) tick() {
 }
 
 // turn is one turn of the leading loop.
-func (t *term) turn(do func()) {
+func (t *leadership) turn(do func()) {
 	if t.over {
 		return
 	}
@@ -83,7 +83,7 @@ func (t *term) turn(do func()) {
 }
 
 // check ends the term where it is to end.
-func (t *term) check() {
+func (t *leadership) check() {
 	if t.over || !t.process.alive {
 		return
 	}
@@ -97,7 +97,7 @@ func (t *term) check() {
 }
 
 // end ends the term. The machine hears of it once no task of it runs.
-func (t *term) end(verdict election.Returned) {
+func (t *leadership) end(verdict election.Returned) {
 	t.over, t.verdict = true, verdict
 	t.finish()
 	for _, w := range slices.Clone(t.waits) {
@@ -106,7 +106,7 @@ func (t *term) end(verdict election.Returned) {
 	t.mayReturn()
 }
 
-func (t *term) mayReturn() {
+func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
 		// Not in the middle of what the machine or a task does.
 		t.process.timer(0, func() {
@@ -119,9 +119,9 @@ func (t *term) mayReturn() {
 	}
 }
 
-func (t *term) stop() { t.turn(t.reign.Stop) }
+func (t *leadership) stop() { t.turn(t.reign.Stop) }
 
-func (t *term) deposed(epoch uint64) {
+func (t *leadership) deposed(epoch uint64) {
 	if epoch > t.epoch {
 		cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
 		t.trust.end(cause)
@@ -129,7 +129,7 @@ func (t *term) deposed(epoch uint64) {
 	}
 }
 
-func (t *term) report(r wire.Report, respond func(wire.Receipt)) {
+func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	s := t.process.sim
 	if r.Hello != nil && len(r.Jobs) > 0 {
 		s.hit("seen: new leader told of partials")
@@ -152,17 +152,17 @@ func (t *term) report(r wire.Report, respond func(wire.Receipt)) {
 	})
 }
 
-func (t *term) ping(respond func()) { t.turn(respond) }
+func (t *leadership) ping(respond func()) { t.turn(respond) }
 
-func (t *term) cancel(job string, answer func(error)) {
+func (t *leadership) cancel(job string, answer func(error)) {
 	t.turn(func() { t.reign.Cancel(job, answer) })
 }
 
-// Now, Go, Post and Pause are [reign.World].
+// Now, Go, Post and Pause are [term.World].
 
-func (t *term) Now() time.Time { return t.process.wall() }
+func (t *leadership) Now() time.Time { return t.process.wall() }
 
-func (t *term) Go(task func()) {
+func (t *leadership) Go(task func()) {
 	t.tasks++
 	t.process.timer(0, func() {
 		t.process.start(task, func() {
@@ -172,27 +172,27 @@ func (t *term) Go(task func()) {
 	})
 }
 
-func (t *term) Post(in func()) {
+func (t *leadership) Post(in func()) {
 	t.process.timer(0, func() { t.turn(in) })
 }
 
-func (t *term) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
+func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
-// Beacon, Nudge and Absent are [reign.Link].
+// Beacon, Nudge and Absent are [term.Link].
 
-func (t *term) Beacon(b wire.Beacon) {
+func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.all(t.process, func(to *process) { to.candidate.heard(b) })
 	t.process.worker.follow(b.Epoch)
 }
 
-func (t *term) Nudge(worker string) {
+func (t *leadership) Nudge(worker string) {
 	p := t.process
 	p.sim.network.ask(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
 		to.worker.nudged(t.epoch)
 	}, func() {})
 }
 
-func (t *term) Absent(_ context.Context, worker string) bool {
+func (t *leadership) Absent(_ context.Context, worker string) bool {
 	p := t.process
 	absent := false
 	p.sim.await(func(done func()) {
@@ -214,7 +214,7 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	if ctx.Err() != nil {
 		return
 	}
-	var t *term
+	var t *leadership
 	if p.candidate != nil {
 		t = p.candidate.term
 	}

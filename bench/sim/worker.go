@@ -7,14 +7,14 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker/book"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // worker drives a real book as package worker does: slots that take time, and a
 // conversation with the leader over a network that fails.
 type worker struct {
 	process   *process
-	book      *book.Book
+	book      *session.Book
 	slotCount int
 	slots     []*slot
 	tasks     map[string]*openJob
@@ -63,7 +63,7 @@ func newWorker(p *process, slots int) *worker {
 	for _, d := range p.knows {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
-	w.book = book.New(p.name, hello)
+	w.book = session.New(p.name, hello)
 	for range slots {
 		w.slots = append(w.slots, &slot{worker: w})
 	}
@@ -326,7 +326,7 @@ func (w *worker) drain() {
 // slot runs one span at a time.
 type slot struct {
 	worker *worker
-	run    *book.Run
+	run    *session.Run
 	open   *openJob
 	stack  jobs.Stack
 	asked  bool
@@ -424,7 +424,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	for i, part := range partials {
 		partial := wire.NewPartial(part.Node, part.Data)
 		items[i] = wire.Item{Partial: &partial}
-		large = large || len(part.Data) > book.MaxInline
+		large = large || len(part.Data) > session.MaxInline
 	}
 	if !large {
 		enter()
@@ -436,7 +436,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	var written []string
 	p.start(func() {
 		for i, part := range partials {
-			for len(part.Data) > book.MaxInline && ctx.Err() == nil {
+			for len(part.Data) > session.MaxInline && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
 				if written = append(written, blob); err == nil {
 					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob}}

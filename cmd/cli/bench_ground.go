@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/bench"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // benchGround is what a benchmark measures on, on this machine: a NATS server,
@@ -20,7 +20,7 @@ type benchGround struct {
 	dir     string
 	traces  string // a folder for workers that leave some
 	cluster *cluster
-	workers *flock.Flock
+	workers *procs.Flock
 	log     *slog.Logger
 	args    []string  // of every process
 	output  io.Writer // of all of them
@@ -84,12 +84,12 @@ func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (
 }
 
 // flock is processes of this program that run a command of bench, not yet started.
-func (g *benchGround) flock(command ...string) (*flock.Flock, error) {
+func (g *benchGround) flock(command ...string) (*procs.Flock, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return flock.New(flock.Config{
+	return procs.New(procs.Config{
 		Program: program, Args: slices.Concat([]string{"bench"}, command, g.args), Env: g.env(), Output: g.output, Log: g.log,
 	}), nil
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
 	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -173,7 +173,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 }
 
 // demoJob submits the job, kills its leader half-way and waits for the end.
-func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *flock.Flock, job jobs.Job, params jobs.Params, report *demoReport) error {
+func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *procs.Flock, job jobs.Job, params jobs.Params, report *demoReport) error {
 	leader, err := c.awaitWorkers(ctx, demoWorkers)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
 	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // defaultPort is where NATS servers listen.
@@ -153,7 +153,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 func shareOut(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
 // newFlock is a flock of this program's worker processes, not yet started.
-func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*flock.Flock, error) {
+func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*procs.Flock, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -162,7 +162,7 @@ func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*fl
 	if err != nil {
 		return nil, err
 	}
-	return flock.New(flock.Config{
+	return procs.New(procs.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
 		Env:     base.env(),

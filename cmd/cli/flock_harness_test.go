@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -31,7 +31,7 @@ type testFlock struct {
 	trace   string   // a folder: what every process executed
 	release string   // a file: once it is there, jobs submitted with submitHeld may end
 	output  *testOutput
-	*flock.Flock
+	*procs.Flock
 }
 
 var testClusters atomic.Int64
@@ -57,7 +57,7 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 	output := newTestOutput(t)
 	f := newCommander(t, at.nats, newTestCluster(), at.flags)
 	f.output = output
-	f.Flock = flock.New(flock.Config{
+	f.Flock = procs.New(procs.Config{
 		Program: program,
 		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, at.flags, flags),
 		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
@@ -215,7 +215,7 @@ func (f *testFlock) leader() leaderAnswer {
 }
 
 // process is the running process of that ID.
-func (f *testFlock) process(pid int) *flock.Process {
+func (f *testFlock) process(pid int) *procs.Process {
 	f.t.Helper()
 	p := f.Find(pid)
 	if p == nil {
@@ -225,14 +225,14 @@ func (f *testFlock) process(pid int) *flock.Process {
 }
 
 // kill ends a process with SIGKILL and waits until it is gone.
-func (f *testFlock) kill(p *flock.Process) {
+func (f *testFlock) kill(p *procs.Process) {
 	p.Kill()
 	<-p.Ended()
 }
 
 // others are the running processes but one.
-func (f *testFlock) others(pid int) []*flock.Process {
-	var list []*flock.Process
+func (f *testFlock) others(pid int) []*procs.Process {
+	var list []*procs.Process
 	for _, p := range f.Running() {
 		if p.PID() != pid {
 			list = append(list, p)

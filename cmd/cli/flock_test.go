@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // The job of these tests: 400 partitions of 20 ms, which 4 workers with a slot
@@ -287,7 +287,7 @@ func (f *testFlock) awaitChange(cause string) {
 }
 
 // pidsBut is every process that left a trace but one.
-func (f *testFlock) pidsBut(p *flock.Process) []int {
+func (f *testFlock) pidsBut(p *procs.Process) []int {
 	var pids []int
 	for pid := range f.executions() {
 		if pid != p.PID() {

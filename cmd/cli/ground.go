@@ -6,15 +6,15 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 )
 
 // ground is what a cluster on this machine stands on: a NATS server in this
 // process and, where Azure is its storage and no account is named, Azurite.
 type ground struct {
 	at      place
-	nats    *embedded.Server
+	nats    *natsserver.Server
 	azurite *azurite.Server // nil: none
 }
 

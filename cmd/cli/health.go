@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // vitalsServer answers /healthz, /readyz and /metrics.
@@ -22,10 +22,10 @@ type vitalsServer struct {
 
 // health is the answer of /healthz and /readyz.
 type health struct {
-	OK      bool          `json:"ok"`
-	Reasons []string      `json:"reasons"` // what is the matter, if anything
-	Leads   bool          `json:"leads"`   // this process is the leader
-	Worker  worker.Status `json:"worker"`
+	OK      bool            `json:"ok"`
+	Reasons []string        `json:"reasons"` // what is the matter, if anything
+	Leads   bool            `json:"leads"`   // this process is the leader
+	Worker  executor.Status `json:"worker"`
 }
 
 // serveVitals begins to serve, until close is called.

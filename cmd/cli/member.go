@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // member is a process of a cluster: a worker that takes part in elections.
@@ -39,7 +39,7 @@ type member struct {
 // durable what it holds; then the election ends, with a handover if this process
 // leads.
 func (m member) run(ctx context.Context) error {
-	w, err := worker.New(m.nc, m.store, worker.Config{
+	w, err := executor.New(m.nc, m.store, executor.Config{
 		Subjects: m.subjects, ID: m.id, Slots: m.slots, Host: hostname(), PID: os.Getpid(), Since: m.since,
 		Jobs: m.jobs, DrainTimeout: m.drain, ReportDone: m.vitals.metrics.reportDone, Logger: m.log,
 	})

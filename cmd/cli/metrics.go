@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/bellwether-compute/bellwether/coordinator/reign"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -27,8 +27,8 @@ type metrics struct {
 	storageCalls  *prometheus.CounterVec
 	done, repeats prometheus.Counter
 
-	figures         atomic.Pointer[reign.Figures] // nil unless this process leads and has seen something
-	checkpointBytes atomic.Int64                  // of the last one; 0: none in this term
+	figures         atomic.Pointer[term.Figures] // nil unless this process leads and has seen something
+	checkpointBytes atomic.Int64                 // of the last one; 0: none in this term
 }
 
 // leaderOnly ends the help of what only the leader shows.
@@ -66,7 +66,7 @@ func newMetrics(v *vitals, b build) *metrics {
 		Help: "Calls of storage, of its queue and of the lease, by how they went: ok, absent, conflict (another was quicker), cancelled or error.",
 	}, []string{"call", "outcome"})
 	m.registry.MustRegister(m.phases, m.takeovers, m.storageCalls)
-	for _, phase := range reign.Phases {
+	for _, phase := range term.Phases {
 		m.phases.WithLabelValues(phase)
 	}
 	for _, cause := range election.Causes {
@@ -184,18 +184,18 @@ func (m *metrics) storageCall(c store.Call) {
 }
 
 // observe takes in what a term of this process did or saw.
-func (m *metrics) observe(o reign.Observation) {
+func (m *metrics) observe(o term.Observation) {
 	switch o := o.(type) {
-	case reign.MergeDone:
+	case term.MergeDone:
 		m.merges.Observe(o.Took.Seconds())
-	case reign.CheckpointDone:
+	case term.CheckpointDone:
 		m.checkpoints.Observe(o.Took.Seconds())
-	case reign.Progress:
+	case term.Progress:
 		m.done.Add(float64(o.Done))
 		m.repeats.Add(float64(o.Repeated))
-	case reign.PhaseDone:
+	case term.PhaseDone:
 		m.phases.WithLabelValues(o.Phase).Observe(o.Took.Seconds())
-	case reign.Figures:
+	case term.Figures:
 		m.figures.Store(&o)
 	}
 }

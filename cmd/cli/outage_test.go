@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"

@@ -10,11 +10,11 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjetstream "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 )
 
 // storage is where a cluster keeps things, opened.
@@ -85,10 +85,10 @@ func (s jetStreamStorage) explain(err error) error {
 func (s jetStreamStorage) close() {}
 
 // startServer starts a NATS server in this process. Port 0 is any that is free.
-func startServer(dir string, port int, log *slog.Logger) (*embedded.Server, error) {
-	server, err := embedded.Start(embedded.Config{Dir: dir, Port: port, Logger: log})
+func startServer(dir string, port int, log *slog.Logger) (*natsserver.Server, error) {
+	server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: port, Logger: log})
 	switch {
-	case errors.Is(err, embedded.ErrInUse):
+	case errors.Is(err, natsserver.ErrInUse):
 		return nil, usagef("%w: give another --data", err)
 	case err != nil:
 		return nil, fmt.Errorf("%w (if the port is taken, give another --port)", err)

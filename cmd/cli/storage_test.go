@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 )
 
 // testStorage is a kind of storage that flocks are tested on.
@@ -27,7 +27,7 @@ type testGround struct {
 
 var (
 	onJetStream = testStorage{"jetstream", 2 * time.Second, func(t *testing.T) testGround {
-		server, err := embedded.Start(embedded.Config{Dir: t.TempDir()})
+		server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

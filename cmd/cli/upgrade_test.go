@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/cmd/cli"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -45,7 +45,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := flock.New(flock.Config{
+	next := procs.New(procs.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},

@@ -9,30 +9,30 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // vitals is what a worker's process can tell of itself at any moment: that it
 // lives, whether it is of use, and its figures.
 type vitals struct {
-	idle    worker.Status // until there is a worker
+	idle    executor.Status // until there is a worker
 	nc      *nats.Conn
 	metrics *metrics
 
-	worker atomic.Pointer[worker.Worker] // nil until storage is open
-	left   atomic.Bool                   // the worker has ended, and the process is about to
-	epoch  atomic.Uint64                 // that this process leads, or 0
-	turned chan struct{}                 // offered at each turn of the leader's loop
+	worker atomic.Pointer[executor.Worker] // nil until storage is open
+	left   atomic.Bool                     // the worker has ended, and the process is about to
+	epoch  atomic.Uint64                   // that this process leads, or 0
+	turned chan struct{}                   // offered at each turn of the leader's loop
 }
 
-func newVitals(idle worker.Status, nc *nats.Conn, b build) *vitals {
+func newVitals(idle executor.Status, nc *nats.Conn, b build) *vitals {
 	v := &vitals{idle: idle, nc: nc, turned: make(chan struct{})}
 	v.metrics = newMetrics(v, b)
 	return v
 }
 
 // work says which worker there is from now on.
-func (v *vitals) work(w *worker.Worker) { v.worker.Store(w) }
+func (v *vitals) work(w *executor.Worker) { v.worker.Store(w) }
 
 // leave says that the worker has ended, in order or not.
 func (v *vitals) leave() { v.left.Store(true) }
@@ -56,7 +56,7 @@ func (v *vitals) leaderTurned() {
 }
 
 // status is what the worker does at the moment.
-func (v *vitals) status() worker.Status {
+func (v *vitals) status() executor.Status {
 	if w := v.worker.Load(); w != nil {
 		return w.Status()
 	}

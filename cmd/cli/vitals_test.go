@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 // TestLeaderThatStandsStillIsUnhealthy: a leader is well as long as its loop turns,
 // and where the term has ended meanwhile there is nothing to turn.
 func TestLeaderThatStandsStillIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVitals(worker.Status{}, nil, build{})
+		v := newVitals(executor.Status{}, nil, build{})
 		if stuck := v.stuck(t.Context()); len(stuck) != 0 {
 			t.Errorf("a process that does nothing is stuck: %v", stuck)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
-	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
 const (
@@ -178,7 +178,7 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 	}
 	defer nc.Close()
 
-	v := newVitals(worker.Status{ID: id, Slots: flags.slots}, nc, readBuild(a.name))
+	v := newVitals(executor.Status{ID: id, Slots: flags.slots}, nc, readBuild(a.name))
 	if flags.http != "" {
 		server, err := serveVitals(flags.http, v, log)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 )
 
 // TestAzure: where the storage is Azure, a NATS server without JetStream and with

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/bloblease"
 	"github.com/bellwether-compute/bellwether/election/natspeers"

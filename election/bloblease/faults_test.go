@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/azurite/azuritetest"
-	"github.com/bellwether-compute/bellwether/deploy/azurite/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/bloblease"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/fleet/fleettest"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 )
 
 func TestMain(m *testing.M) {

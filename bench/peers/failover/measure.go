@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
-	"github.com/bellwether-compute/bellwether/deploy/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 )
 
 // Config says what to measure.

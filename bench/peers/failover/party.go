@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // told is what a candidate tells.
@@ -30,7 +30,7 @@ type party struct {
 // member is one candidate, in however many processes one after another.
 type member struct {
 	group   *processes.Group
-	process *flock.Process
+	process *procs.Process
 	stands  bool
 }
 

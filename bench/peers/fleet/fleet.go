@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // Config says what to run.
@@ -37,8 +37,8 @@ const Cluster = "peers"
 // Fleet is a cluster that runs.
 type Fleet struct {
 	cfg     Config
-	server  *embedded.Server
-	workers *flock.Flock
+	server  *natsserver.Server
+	workers *procs.Flock
 	flags   []string // by which cluster and storage are found
 	log     processes.Tail
 }
@@ -53,10 +53,10 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 		}
 		f.flags = []string{"--cluster", Cluster, "--storage", "azure", "--azure-connection-file", file}
 	}
-	if f.server, err = embedded.Start(embedded.Config{Dir: filepath.Join(cfg.Dir, "nats")}); err != nil {
+	if f.server, err = natsserver.Start(natsserver.Config{Dir: filepath.Join(cfg.Dir, "nats")}); err != nil {
 		return nil, err
 	}
-	f.workers = flock.New(flock.Config{
+	f.workers = procs.New(procs.Config{
 		Program: cfg.Program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots)}, f.flags...),
 		Env:     append([]string{"BELLWETHER_NATS_URL=" + f.server.URL()}, cfg.Env...),

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/flock"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
 // Config says what the processes of a group do.
@@ -29,12 +29,12 @@ const grace = 10 * time.Second
 // Group is processes of one role.
 type Group struct {
 	cfg     Config
-	flock   *flock.Flock
+	flock   *procs.Flock
 	log     Tail
 	waiting sync.WaitGroup
 
 	mu       sync.Mutex
-	expected map[*flock.Process]bool // that are to end
+	expected map[*procs.Process]bool // that are to end
 	stopped  bool
 }
 
@@ -48,8 +48,8 @@ func Start(cfg Config, n int) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode config of %s: %w", cfg.Role, err)
 	}
-	g := &Group{cfg: cfg, expected: map[*flock.Process]bool{}}
-	g.flock = flock.New(flock.Config{
+	g := &Group{cfg: cfg, expected: map[*procs.Process]bool{}}
+	g.flock = procs.New(procs.Config{
 		Program: program, Args: []string{begin, cfg.Role, string(config)}, Env: cfg.Env, Output: g,
 	})
 	for range n {
@@ -62,7 +62,7 @@ func Start(cfg Config, n int) (*Group, error) {
 }
 
 // Add starts one more process.
-func (g *Group) Add() (*flock.Process, error) {
+func (g *Group) Add() (*procs.Process, error) {
 	p, err := g.flock.Add()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (g *Group) Add() (*flock.Process, error) {
 }
 
 // Kill ends a process at once (SIGKILL).
-func (g *Group) Kill(p *flock.Process) {
+func (g *Group) Kill(p *procs.Process) {
 	g.mu.Lock()
 	g.expected[p] = true
 	g.mu.Unlock()

@@ -23,7 +23,7 @@
 // messages and whose Get waits for its deadline where an object has vanished.
 //
 // JetStream acknowledges a message before it is synced to disk, unless the server
-// is told sync_interval: always. Package embedded tells it.
+// is told sync_interval: always. Package natsserver tells it.
 //
 // What can fail: without a server, or where a stream has no leader, calls wait for
 // [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until it is

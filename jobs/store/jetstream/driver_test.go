@@ -21,9 +21,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream/embedded"
 	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
 )
 
@@ -32,9 +32,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hideFor is short for the tests' sake.
 const hideFor = 2 * time.Second
 
-func startServer(t testing.TB, dir string, port int) *embedded.Server {
+func startServer(t testing.TB, dir string, port int) *natsserver.Server {
 	t.Helper()
-	server, err := embedded.Start(embedded.Config{Dir: dir, Port: port})
+	server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,7 +506,7 @@ func TestHideTimeFollowsTheLatestOpen(t *testing.T) {
 	}
 }
 
-func portOf(t *testing.T, server *embedded.Server) (port int) {
+func portOf(t *testing.T, server *natsserver.Server) (port int) {
 	t.Helper()
 	if _, err := fmt.Sscanf(server.URL(), "nats://127.0.0.1:%d", &port); err != nil {
 		t.Fatal(err)

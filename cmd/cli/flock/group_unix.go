@@ -1,8 +1,0 @@
-//go:build unix
-
-package flock
-
-import "syscall"
-
-// ownGroup keeps the terminal's signals from the process.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

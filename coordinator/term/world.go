@@ -1,0 +1,36 @@
+package term
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// World is the process around a term. All its methods may be called from tasks.
+type World interface {
+	// Now reads a clock whose readings can be compared with one another.
+	Now() time.Time
+
+	// Go runs a task beside the loop. A task waits in calls of the store, of
+	// [Link.Absent] and of Pause, and takes its time in the jobs' own code. It may
+	// begin before Go returns.
+	Go(task func())
+
+	// Post has the loop run what a task came to, unless the term is over: after the
+	// call of the [Reign] that the loop is in, and never within one.
+	Post(in func())
+
+	// Pause waits until d has passed or ctx is done.
+	Pause(ctx context.Context, d time.Duration)
+}
+
+// Link is what the leader says to workers unasked. What is lost costs time only.
+type Link interface {
+	Beacon(wire.Beacon)
+	Nudge(worker string)
+
+	// Absent reports whether it is certain that nobody listens where the worker
+	// should. It is called from a task and may wait.
+	Absent(ctx context.Context, worker string) bool
+}

@@ -1,0 +1,117 @@
+// Package azuritetest gives the tests of a package one Azurite to share. Without
+// Node.js they say what to install and are skipped, except where the variable CI
+// is set: there they fail.
+package azuritetest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+)
+
+// startTimeout is for npm, on a slow machine that installs Azurite for the first
+// time.
+const startTimeout = 5 * time.Minute
+
+var shared struct {
+	once   sync.Once
+	server *azurite.Server
+	err    error
+}
+
+// Server returns the package's Azurite and starts it if this is the first call.
+// It runs until the tests of the package have ended: TestMain gives its argument
+// to [Main].
+func Server(t testing.TB) *azurite.Server {
+	t.Helper()
+	shared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		shared.server, shared.err = azurite.Start(ctx, azurite.Config{})
+	})
+	must(t, shared.err)
+	return shared.server
+}
+
+// must ends the test if Azurite did not start.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wanted reports whether tests on Azurite are run rather than skipped.
+func Wanted() bool {
+	_, noNode := exec.LookPath("node")
+	_, noNPM := exec.LookPath("npm")
+	return noNode == nil && noNPM == nil || os.Getenv("CI") != ""
+}
+
+// Start starts an Azurite for one test, which may stop it.
+func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	server, err := azurite.Start(ctx, cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// atOnce is how many parallel tests of a storage driver run at once: they wait,
+// for leases and messages to expire, more than they compute.
+const atOnce = 16
+
+// AtOnce lets so many parallel tests run at once, where the command line does not
+// say how many. It parses the flags.
+func AtOnce(n int) error {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		return f.Value.Set(strconv.Itoa(n))
+	}
+	return nil
+}
+
+// Stop stops the package's Azurite, if there is one: see [Main].
+func Stop() error {
+	if shared.server == nil {
+		return nil
+	}
+	return shared.server.Stop()
+}
+
+// Main wraps a package's tests, for goleak.VerifyTestMain among others: it lets
+// many run at once, and stops the server after they have run.
+func Main(m *testing.M) interface{ Run() int } { return main{m} }
+
+type main struct{ *testing.M }
+
+func (m main) Run() int {
+	if err := AtOnce(atOnce); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.M.Run()
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}

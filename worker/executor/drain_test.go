@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun, gate := make(chan struct{}), make(chan struct{})
+	job := sum("sum", func(_ context.Context, p uint64) error {
+		if p == 0 {
+			close(begun)
+			<-gate
+		}
+		return nil
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.cfg.DrainTimeout = patience })
+	l := startLeader(t, nc, 1)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	running := l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
+	<-begun
+	w.stop()
+	l.wait("the queued span given back", func() bool { _, held := l.held(running); return l.last().Draining && held && len(l.last().Spans) == 1 })
+	open()
+	l.wait("everything given back", func() bool { return len(l.last().Spans) == 0 })
+	if !l.has("j", 100, jobs.Span{Lo: 0, Hi: 1}) || l.has("j", 100, jobs.Span{Lo: 0, Hi: 2}) {
+		t.Error("want the partition that ran and no more")
+	}
+	select {
+	case err := <-w.end:
+		t.Fatalf("left before its items were durable: %v", err)
+	default:
+	}
+	l.mu.Lock()
+	l.durable = true
+	l.mu.Unlock()
+	if err := w.ended(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestDrainWithoutALeader(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, func(w *Worker) { w.cfg.DrainTimeout = time.Hour })
+	if err := w.leave(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestDrainAfterTheLeaderIsGone(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 100, all(100))
+	l.wait("everything", func() bool { return l.has("j", 100, all(100)) })
+	l.stop()
+	if err := w.leave(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if !strings.Contains(w.log.String(), "Leaving before") {
+		t.Errorf("the log does not say what is lost:\n%s", w.log)
+	}
+}
+
+func TestDrainCancelsWhatTakesTooLong(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun := make(chan struct{})
+	job := sum("sum", func(ctx context.Context, p uint64) error {
+		if p < 3 {
+			return nil
+		}
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.durable = true
+	l.assign("j", job, 0, 100, all(100))
+	<-begun
+	if err := w.leave(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if !l.has("j", 100, jobs.Span{Lo: 0, Hi: 3}) || len(l.failures) != 0 || len(l.last().Spans) != 0 {
+		t.Errorf("want three partitions, no failure and nothing held; got %+v", l.last())
+	}
+}
+
+func TestDrainLeavesStuckCodeBehind(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun, gate := make(chan struct{}), make(chan struct{})
+	defer close(gate)
+	job := sum("sum", func(context.Context, uint64) error {
+		close(begun)
+		<-gate
+		return errors.New("late")
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.pace.farewell = 50 * time.Millisecond })
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 100, all(100))
+	<-begun
+	if err := w.leave(); !errors.Is(err, ErrStuck) {
+		t.Errorf("got %v, want ErrStuck", err)
+	}
+}

@@ -1,0 +1,472 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 10 * time.Second
+
+func startServer(t testing.TB, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the NATS server does not come up")
+	}
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+func connect(t testing.TB, url string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if nc.IsClosed() {
+			return
+		}
+		closed := nc.StatusChanged(nats.CLOSED)
+		nc.Close()
+		<-closed
+	})
+	return nc
+}
+
+func subjects(t testing.TB) wire.Subjects {
+	t.Helper()
+	s, err := wire.NewSubjects("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// leader is a leader of the simplest kind: it hands out what the test says, and
+// keeps what it is told.
+type leader struct {
+	t        testing.TB
+	nc       *nats.Conn
+	subjects wire.Subjects
+	epoch    uint64
+	subs     []*nats.Subscription
+	done     sync.WaitGroup // the subscriptions' callbacks
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	reports  []wire.Report
+	sequence uint64
+	first    []byte // of the report under way, as it first came
+	receipt  []byte
+	next     wire.Receipt                    // what the next receipt orders
+	number   uint64                          // of the last span assigned
+	received map[string]uint64               // items, by job
+	nodes    map[string]map[jobs.Node][]byte // by job
+	blobs    map[string]map[jobs.Node]string // by job
+	failures []wire.Failure
+	durable  bool // everything received is durable at once
+	mute     int  // reports that get no answer
+	garbled  int  // reports that are answered with no receipt
+	refuse   int  // reports that are refused, and the worker forgotten
+	every    time.Duration
+}
+
+func startLeader(t testing.TB, nc *nats.Conn, epoch uint64) *leader {
+	t.Helper()
+	l := &leader{
+		t: t, nc: nc, subjects: subjects(t), epoch: epoch, every: 20 * time.Millisecond,
+		received: map[string]uint64{}, nodes: map[string]map[jobs.Node][]byte{}, blobs: map[string]map[jobs.Node]string{},
+	}
+	l.changed = sync.NewCond(&l.mu)
+	t.Cleanup(l.stop)
+	for subject, hear := range map[string]nats.MsgHandler{l.subjects.Report(epoch): l.report, l.subjects.Ask(wire.AskLeader): l.tellWhoLeads} {
+		sub, err := nc.Subscribe(subject, hear)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.done.Add(1)
+		sub.SetClosedHandler(func(string) { l.done.Done() })
+		l.subs = append(l.subs, sub)
+	}
+	l.beacon()
+	return l
+}
+
+func (l *leader) beacon() {
+	l.publish(l.subjects.Beacon(), wire.Encode(wire.Beacon{Epoch: l.epoch, Worker: "leader"}))
+}
+
+func (l *leader) tellWhoLeads(m *nats.Msg) {
+	_ = m.Respond(wire.Encode(wire.LeaderInfo{Epoch: l.epoch, Worker: "leader"}))
+}
+
+func (l *leader) publish(subject string, data []byte) {
+	l.t.Helper()
+	if err := l.nc.Publish(subject, data); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.nc.Flush(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// stop makes the leader's subjects have no listener.
+func (l *leader) stop() {
+	for _, sub := range l.subs {
+		_ = sub.Unsubscribe()
+	}
+	_ = l.nc.Flush()
+	l.subs = nil
+	l.done.Wait()
+}
+
+func (l *leader) report(m *nats.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.changed.Broadcast()
+	r, err := wire.Decode[wire.Report](m.Data)
+	if err == nil {
+		err = r.Validate()
+	}
+	if err != nil {
+		l.t.Errorf("report: %v", err)
+		return
+	}
+	if l.refuse > 0 {
+		l.refuse--
+		l.sequence, l.received = 0, map[string]uint64{}
+		_ = m.Respond(wire.Encode(wire.Receipt{Epoch: l.epoch, Sequence: r.Sequence, Refused: "who are you?"}))
+		return
+	}
+	switch r.Sequence {
+	case l.sequence:
+		if !bytes.Equal(m.Data, l.first) {
+			l.t.Errorf("report %d came again with other bytes", r.Sequence)
+		}
+	case l.sequence + 1:
+		l.take(r)
+		l.sequence, l.first = r.Sequence, bytes.Clone(m.Data)
+	default:
+		l.t.Errorf("report %d came after %d", r.Sequence, l.sequence)
+		return
+	}
+	if l.mute > 0 {
+		l.mute--
+		return
+	}
+	if l.garbled > 0 {
+		l.garbled--
+		_ = m.Respond([]byte("no receipt"))
+		return
+	}
+	_ = m.Respond(l.receipt)
+}
+
+func (l *leader) take(r wire.Report) {
+	l.reports = append(l.reports, r)
+	receipt := l.next
+	l.next = wire.Receipt{}
+	receipt.Epoch, receipt.Sequence = l.epoch, r.Sequence
+	if receipt.Every == 0 {
+		receipt.Every = l.every
+	}
+	for _, j := range r.Jobs {
+		for i, item := range j.Items {
+			number := j.First + uint64(i)
+			if r.Hello != nil && i == 0 || number == l.received[j.Job]+1 {
+				l.received[j.Job] = number
+			} else {
+				l.t.Errorf("job %s: item %d came after %d", j.Job, number, l.received[j.Job])
+			}
+			l.item(j.Job, item)
+		}
+	}
+	for job, received := range l.received {
+		jr := wire.JobReceipt{Job: job, Received: received}
+		if l.durable {
+			jr.Durable = received
+		}
+		if !slices.ContainsFunc(receipt.Jobs, func(o wire.JobReceipt) bool { return o.Job == job }) {
+			receipt.Jobs = append(receipt.Jobs, jr)
+		}
+	}
+	l.receipt = wire.Encode(receipt)
+}
+
+func (l *leader) item(job string, item wire.Item) {
+	if item.Failure != nil {
+		l.failures = append(l.failures, *item.Failure)
+		return
+	}
+	if err := item.Partial.Check(); err != nil {
+		l.t.Errorf("job %s: %v", job, err)
+	}
+	if l.nodes[job] == nil {
+		l.nodes[job], l.blobs[job] = map[jobs.Node][]byte{}, map[jobs.Node]string{}
+	}
+	l.nodes[job][item.Partial.Node] = item.Partial.Data
+	l.blobs[job][item.Partial.Node] = item.Partial.Blob
+}
+
+// order adds to what the next receipt orders, and asks for a report.
+func (l *leader) order(fill func(*wire.Receipt)) {
+	l.t.Helper()
+	l.mu.Lock()
+	fill(&l.next)
+	l.mu.Unlock()
+	l.nudge()
+}
+
+func (l *leader) nudge() {
+	l.t.Helper()
+	l.publish(l.subjects.Nudge("w"), wire.Encode(wire.Nudge{Epoch: l.epoch}))
+}
+
+// assign gives the worker spans of a job of that many partitions, and returns
+// the ID of the first.
+func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64, spans ...jobs.Span) wire.SpanID {
+	l.t.Helper()
+	params, err := job.Params(nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var first wire.SpanID
+	l.order(func(r *wire.Receipt) {
+		r.Opens = append(r.Opens, wire.Opening{
+			Job: id, Kind: wire.JobKind{Name: job.Name(), Version: job.Version()}, Params: params, Priority: priority, Partitions: partitions,
+		})
+		first = wire.SpanID{Epoch: l.epoch, Number: l.number + 1}
+		for _, s := range spans {
+			l.number++
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: l.epoch, Number: l.number}, Job: id, Span: s})
+		}
+	})
+	return first
+}
+
+// wait waits until cond holds. It is called with the leader's lock held.
+func (l *leader) wait(what string, cond func() bool) {
+	l.t.Helper()
+	late := time.AfterFunc(patience, func() { l.mu.Lock(); l.changed.Broadcast(); l.mu.Unlock() })
+	defer late.Stop()
+	deadline := time.Now().Add(patience)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !cond() {
+		if time.Now().After(deadline) {
+			last := "none"
+			if len(l.reports) > 0 {
+				last = fmt.Sprintf("%+v", l.reports[len(l.reports)-1])
+			}
+			l.t.Fatalf("waited in vain for: %s; last report: %.2000s", what, last)
+		}
+		l.changed.Wait()
+	}
+}
+
+// last is the last report that came. The lock is held.
+func (l *leader) last() wire.Report {
+	if len(l.reports) == 0 {
+		return wire.Report{}
+	}
+	return l.reports[len(l.reports)-1]
+}
+
+// held is what the last report says of a span, if it is there. The lock is held.
+func (l *leader) held(id wire.SpanID) (wire.HeldSpan, bool) {
+	for _, s := range l.last().Spans {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return wire.HeldSpan{}, false
+}
+
+// has reports whether every partition of s is finished. The lock is held.
+func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
+	tree, _ := jobs.NewTree(partitions)
+	var spans []jobs.Span
+	for n := range l.nodes[job] {
+		spans = append(spans, tree.Span(n))
+	}
+	slices.SortFunc(spans, func(a, b jobs.Span) int { return int(int64(a.Lo - b.Lo)) })
+	at := s.Lo
+	for _, have := range spans {
+		if have.Lo <= at && have.Hi > at {
+			at = have.Hi
+		}
+	}
+	return at >= s.Hi
+}
+
+// result merges what was received of a job to its root. The lock is held.
+func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
+	tree, _ := jobs.NewTree(partitions)
+	var partial func(n jobs.Node) []byte
+	partial = func(n jobs.Node) []byte {
+		if data, ok := l.nodes[id][n]; ok {
+			return data
+		}
+		left, right := tree.Children(n)
+		merged, err := job.Merge(partial(tree.Lift(left)), partial(tree.Lift(right)))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return merged
+	}
+	return partial(tree.Root())
+}
+
+// sum is a job of which each partition counts as its own number plus one, once
+// mapOne agrees.
+func sum(name string, mapOne func(ctx context.Context, partition uint64) error) jobs.Job {
+	return jobs.MustNew(definition(name, mapOne, nil))
+}
+
+func definition(name string, mapOne func(ctx context.Context, partition uint64) error, onClose func()) jobs.Definition[struct{}, uint64, uint64] {
+	return jobs.Definition[struct{}, uint64, uint64]{
+		Name: name, Version: "1", Summary: "adds up",
+		Plan: func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 1000}, nil },
+		Open: func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[uint64], error) {
+			return mapper{mapOne, onClose}, nil
+		},
+		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ struct{}, root uint64) (uint64, error) { return root, nil },
+	}
+}
+
+type mapper struct {
+	mapOne  func(ctx context.Context, partition uint64) error
+	onClose func()
+}
+
+func (m mapper) Map(ctx context.Context, partition uint64) (uint64, error) {
+	if m.mapOne == nil {
+		return partition + 1, nil
+	}
+	return partition + 1, m.mapOne(ctx, partition)
+}
+
+func (m mapper) Close() error {
+	if m.onClose != nil {
+		m.onClose()
+	}
+	return nil
+}
+
+// noStore is the store of tests that need none.
+type noStore struct{ t testing.TB }
+
+func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
+	s.t.Error("the plan was read")
+	return jobs.Plan{}, nil
+}
+
+func (s noStore) PutPartial(context.Context, string, jobs.Node, []byte) (string, error) {
+	s.t.Error("a partial was stored")
+	return "", nil
+}
+
+func (s noStore) DropPartial(context.Context, string, string) error {
+	s.t.Error("a partial was removed")
+	return nil
+}
+
+// running is a worker at work.
+type running struct {
+	*Worker
+	t    testing.TB
+	stop context.CancelFunc
+	end  chan error
+	log  *logbook
+}
+
+// startWorker runs a worker with the ID w until the test's end, or stop.
+func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*Worker)) *running {
+	t.Helper()
+	log := &logbook{}
+	w, err := New(nc, store, Config{
+		Subjects: subjects(t), ID: "w", Slots: slots, Host: "here", PID: os.Getpid(), Since: time.Now(), Jobs: known,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.DrainTimeout = 50 * time.Millisecond
+	w.pace.answer = 50 * time.Millisecond // tests lose messages on purpose
+	w.pace.retryMost = 50 * time.Millisecond
+	if tune != nil {
+		tune(w)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{Worker: w, t: t, stop: cancel, end: make(chan error, 1), log: log}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.end <- w.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		if t.Failed() {
+			t.Logf("the worker's log:\n%s", log)
+		}
+	})
+	return r
+}
+
+// leave stops the worker and waits for its end.
+func (r *running) leave() error {
+	r.t.Helper()
+	r.stop()
+	return r.ended()
+}
+
+// ended waits for the worker's end.
+func (r *running) ended() error {
+	r.t.Helper()
+	select {
+	case err := <-r.end:
+		return err
+	case <-time.After(patience):
+		r.t.Fatal("the worker does not end")
+		return nil
+	}
+}
+
+// logbook keeps a log for the test to read.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logbook) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *logbook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,620 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+func all(partitions uint64) jobs.Span { return jobs.Span{Lo: 0, Hi: partitions} }
+
+// want fails the test if the partials received do not merge to the sum of all.
+func wantSum(t *testing.T, l *leader, id string, job jobs.Job, partitions uint64) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	got, err := job.Finish(context.Background(), jobs.Params("{}"), l.result(id, job, partitions))
+	if want := fmt.Sprint(partitions * (partitions + 1) / 2); err != nil || string(got) != want {
+		t.Errorf("result: got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestRunsWhatItIsAssigned(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 3)
+	l.durable = true
+	const n = 100_003
+	l.assign("j", job, 0, n, jobs.Span{Lo: 0, Hi: 40_000}, jobs.Span{Lo: 40_000, Hi: 99_999}, jobs.Span{Lo: 99_999, Hi: n})
+	l.wait("everything finished", func() bool { return l.has("j", n, all(n)) })
+	wantSum(t, l, "j", job, n)
+	l.wait("nothing held", func() bool { return len(l.last().Spans) == 0 })
+	l.mu.Lock()
+	hello := l.reports[0].Hello
+	l.mu.Unlock()
+	if hello == nil || hello.Host != "here" || hello.Slots != 2 || len(hello.Knows) != 1 || hello.Knows[0].Name != "sum" {
+		t.Errorf("hello: got %+v", hello)
+	}
+	if err := w.leave(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	want := Status{ID: "w", Connected: true, Epoch: 3, Answered: true, Draining: true, Slots: 2}
+	if got := w.Status(); got != want {
+		t.Errorf("status: got %+v, want %+v", got, want)
+	}
+	if last := l.reports[len(l.reports)-1]; !last.Draining || len(last.Spans) != 0 {
+		t.Errorf("last report: got %+v, want one that drains and holds nothing", last)
+	}
+}
+
+func TestAsksWhoLeads(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	l := startLeader(t, nc, 4) // its beacon comes before the worker
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
+	l.wait("a report", func() bool { return len(l.reports) > 0 })
+}
+
+func TestSendsAgainUntilAnswered(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	l := startLeader(t, nc, 1)
+	l.mute = 2
+	l.assign("j", job, 0, 1000, all(1000))
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l.wait("the first report answered", func() bool { return l.sequence > 1 })
+	l.mu.Lock()
+	l.mute = 2
+	l.mu.Unlock()
+	l.wait("everything finished", func() bool { return l.has("j", 1000, all(1000)) })
+	wantSum(t, l, "j", job, 1000)
+}
+
+func TestWorksOnWithoutALeaderAndTellsTheNextOne(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	const n = 500
+	var executed [n]atomic.Int32
+	gate := make(chan struct{})
+	job := sum("sum", func(_ context.Context, p uint64) error {
+		executed[p].Add(1)
+		if p == 100 {
+			<-gate
+		}
+		return nil
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	old := startLeader(t, nc, 1)
+	first := old.assign("j", job, 0, n, jobs.Span{Lo: 0, Hi: 300}, jobs.Span{Lo: 300, Hi: n})
+	old.wait("a part reported", func() bool { s, ok := old.held(first); return ok && s.Running })
+	old.stop()
+	open()
+	for w.Status().Busy > 0 || w.Status().Queued > 0 {
+		time.Sleep(time.Millisecond) // polls the status
+	}
+	if s := w.Status(); s.Items == 0 || s.Bytes == 0 {
+		t.Errorf("status: got %+v, want items kept", s)
+	}
+	next := startLeader(t, nc, 2)
+	next.wait("everything", func() bool { return next.has("j", n, all(n)) })
+	wantSum(t, next, "j", job, n)
+	for p := range executed {
+		if got := executed[p].Load(); got != 1 {
+			t.Errorf("partition %d was run %d times", p, got)
+		}
+	}
+	old.beacon() // is not heeded
+	next.nudge()
+	next.mu.Lock()
+	before := len(next.reports)
+	next.mu.Unlock()
+	next.wait("more reports", func() bool { return len(next.reports) > before+1 })
+}
+
+func TestCutOfALongPartitionIsConfirmedAtOnce(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun, gate := make(chan struct{}), make(chan struct{})
+	job := sum("sum", func(_ context.Context, p uint64) error {
+		if p == 4 {
+			close(begun)
+			<-gate
+		}
+		time.Sleep(2 * time.Millisecond) // a partition that takes its time
+		return nil
+	})
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	defer close(gate)
+	id := l.assign("j", job, 0, 1000, all(1000))
+	<-begun
+	l.order(func(r *wire.Receipt) { r.Cuts = []wire.Cut{{ID: id, Hi: 2}} })
+	l.wait("the cut confirmed", func() bool { s, _ := l.held(id); return s.Span.Hi == 5 })
+	gate <- struct{}{}
+	l.wait("the rest", func() bool { _, held := l.held(id); return !held && l.has("j", 1000, jobs.Span{Lo: 0, Hi: 5}) })
+}
+
+func TestReportsProgressOfFastAndSlowPartitions(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	gate := make(chan struct{})
+	job := sum("sum", func(_ context.Context, p uint64) error {
+		if p == 700 {
+			<-gate
+		}
+		return nil
+	})
+	startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	open := sync.OnceFunc(func() { close(gate) })
+	defer open()
+	l.assign("j", job, 0, 1<<40, jobs.Span{Lo: 0, Hi: 1000})
+	fast := l.assign("j", job, 0, 1<<40, jobs.Span{Lo: 1 << 30, Hi: 1 << 39})
+	var seen []uint64
+	l.wait("three advances of the fast span", func() bool {
+		if s, ok := l.held(fast); ok && s.Span.Lo > 1<<30 && (len(seen) == 0 || s.Span.Lo > seen[len(seen)-1]) {
+			seen = append(seen, s.Span.Lo)
+		}
+		return len(seen) == 3
+	})
+	for _, lo := range seen {
+		if !l.has("j", 1<<40, jobs.Span{Lo: 1 << 30, Hi: lo}) {
+			t.Errorf("the span was at %d before its items came", lo)
+		}
+	}
+	open()
+	l.wait("the slow span", func() bool { return l.has("j", 1<<40, jobs.Span{Lo: 0, Hi: 1000}) })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	l.wait("the job dropped", func() bool { return len(l.last().Spans) == 0 })
+}
+
+func TestNudgeIsAnswered(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
+	l := startLeader(t, nc, 6)
+	l.mu.Lock()
+	l.every = time.Hour
+	l.mu.Unlock()
+	l.wait("the first report", func() bool { return len(l.reports) > 0 })
+	for _, epoch := range []uint64{6, 5} {
+		m, err := nc.Request(l.subjects.Nudge("w"), wire.Encode(wire.Nudge{Epoch: epoch}), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pong, err := wire.Decode[wire.Pong](m.Data)
+		if err != nil || pong != (wire.Pong{Epoch: 6, Worker: "w"}) {
+			t.Errorf("nudge of epoch %d: got %+v, %v", epoch, pong, err)
+		}
+	}
+	l.wait("the report that was asked for", func() bool { return len(l.reports) == 2 })
+}
+
+func TestFailures(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", func(_ context.Context, p uint64) error {
+		switch p {
+		case 3:
+			return errors.New("three is bad")
+		case 5:
+			return jobs.Permanent(errors.New("five is hopeless"))
+		case 7, 8:
+			panic(strings.Repeat("seven eight ", 1000))
+		}
+		return nil
+	})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 10, all(10))
+	l.wait("all failures", func() bool { return len(l.failures) == 4 && l.has("j", 10, jobs.Span{Lo: 9, Hi: 10}) })
+	for i, want := range []wire.Failure{
+		{Partition: 3, Error: "three is bad"}, {Partition: 5, Error: "five is hopeless", Permanent: true}, {Partition: 7}, {Partition: 8},
+	} {
+		got := l.failures[i]
+		if want.Error == "" {
+			if len(got.Error) != wire.MaxErrorText || !strings.HasPrefix(got.Error, "panic: seven eight") {
+				t.Errorf("failure of %d: got %d bytes: %.40s", got.Partition, len(got.Error), got.Error)
+			}
+			want.Error = got.Error
+		}
+		if got != want {
+			t.Errorf("failure %d: got %+v, want %+v", i, got, want)
+		}
+	}
+	for p := range uint64(10) {
+		if failed := p == 3 || p == 5 || p == 7 || p == 8; l.has("j", 10, jobs.Span{Lo: p, Hi: p + 1}) == failed {
+			t.Errorf("partition %d: failed %v and finished %v", p, failed, !failed)
+		}
+	}
+	if got := strings.Count(w.log.String(), "panicked"); got != 1 {
+		t.Errorf("%d panics were logged, want the first alone", got)
+	}
+}
+
+func TestAMergeThatFailsGivesTheSpanUp(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	d := definition("sum", nil, nil)
+	d.Merge = func(left, right uint64) (uint64, error) {
+		if right == 8 {
+			return 0, errors.New("cannot merge")
+		}
+		return left + right, nil
+	}
+	job := jobs.MustNew(d)
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	id := l.assign("j", job, 0, 10, jobs.Span{Lo: 4, Hi: 10})
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f := l.failures[0]; !f.Permanent || f.Partition > 7 || !strings.Contains(f.Error, "cannot merge") {
+		t.Errorf("got %+v", f)
+	}
+	l.wait("the span given up", func() bool { _, held := l.held(id); return !held })
+}
+
+func TestAJobThatCannotBeOpenedIsReportedOncePerAttempt(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	d := definition("sum", nil, nil)
+	var attempts atomic.Int32
+	open := d.Open
+	d.Open = func(ctx context.Context, p struct{}, plan jobs.Plan) (jobs.Mapper[uint64], error) {
+		if attempts.Add(1) == 1 {
+			return nil, jobs.Permanent(errors.New("no licence"))
+		}
+		return open(ctx, p, plan)
+	}
+	job := jobs.MustNew(d)
+	startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
+	l.wait("the failure", func() bool { return len(l.failures) == 1 && len(l.last().Spans) == 0 })
+	if f := l.failures[0]; !f.Open || !f.Permanent || !strings.Contains(f.Error, "no licence") {
+		t.Errorf("got %+v", f)
+	}
+	l.assign("j", job, 0, 100, all(100))
+	l.wait("everything at the second attempt", func() bool { return l.has("j", 100, all(100)) })
+
+	other := jobs.MustNew(definition("other", nil, nil))
+	l.assign("k", other, 0, 100, all(100))
+	l.wait("the second failure", func() bool { return len(l.failures) == 2 })
+	if f := l.failures[1]; !f.Open || f.Permanent || !strings.Contains(f.Error, "other version 1 is not known to this worker, which knows sum version 1") {
+		t.Errorf("got %+v", f)
+	}
+	if got := attempts.Load(); got != 2 {
+		t.Errorf("opened %d times, want 2", got)
+	}
+}
+
+func TestAJobThatEndsIsCancelledAndClosed(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	closed := make(chan struct{})
+	begun := make(chan struct{}, 2)
+	var returned atomic.Int32
+	job := jobs.MustNew(definition("sum", func(ctx context.Context, _ uint64) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		returned.Add(1)
+		return ctx.Err()
+	}, func() { close(closed) }))
+	w := startWorker(t, nc, noStore{t}, 2, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 90}, jobs.Span{Lo: 90, Hi: 100})
+	<-begun
+	<-begun
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	<-closed
+	if got := returned.Load(); got != 2 {
+		t.Errorf("closed while %d of 2 had returned", got)
+	}
+	l.wait("nothing held", func() bool { return len(l.last().Spans) == 0 })
+	if len(l.failures) != 0 {
+		t.Errorf("failures: got %+v, want none", l.failures)
+	}
+	if s := w.Status(); s.Items != 0 || s.Queued != 0 {
+		t.Errorf("status: got %+v, want nothing left", s)
+	}
+}
+
+func TestAHigherPriorityGetsASlotAtThePartitionBoundary(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	low, high := sum("low", nil), sum("high", nil)
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{low, high}, nil)
+	l := startLeader(t, nc, 1)
+	const huge = 1 << 50
+	id := l.assign("l", low, 0, huge, all(huge))
+	l.wait("the low one runs", func() bool { s, _ := l.held(id); return s.Running && s.Span.Lo > 0 })
+	l.assign("h", high, 1, 1000, all(1000))
+	l.wait("the high one done", func() bool { return l.has("h", 1000, all(1000)) })
+	at := l.last().Spans[0].Span.Lo
+	l.wait("the low one goes on", func() bool { s, _ := l.held(id); return s.Running && s.Span.Lo > at })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "l", Ended: true}} })
+}
+
+func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	one, two := sum("one", nil), sum("two", nil)
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{one, two}, func(w *Worker) { w.pace.slice = 20 * time.Millisecond })
+	l := startLeader(t, nc, 1)
+	const huge = 1 << 50
+	ids := []wire.SpanID{l.assign("1", one, 0, huge, all(huge)), l.assign("2", two, 0, huge, all(huge))}
+	turns, last := 0, wire.SpanID{}
+	l.wait("four changes of turn", func() bool {
+		for _, id := range ids {
+			if s, _ := l.held(id); s.Running && id != last {
+				last = id
+				turns++
+			}
+		}
+		return turns > 4
+	})
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "1", Ended: true}, {Job: "2", Ended: true}} })
+}
+
+// slowStore is unavailable at first.
+type slowStore struct {
+	put  func() // nil, or called when a partial is to be stored
+	mute bool   // partials are stored, and the answer is lost
+
+	mu      sync.Mutex
+	away    int // calls that find it so
+	plan    jobs.Plan
+	blobs   [][]byte
+	dropped []string
+}
+
+func (s *slowStore) here() error {
+	if s.away--; s.away >= 0 {
+		return fmt.Errorf("away: %w", store.ErrUnavailable)
+	}
+	return nil
+}
+
+func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.plan, s.here()
+}
+
+func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
+	if s.put != nil {
+		s.put()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.here(); err != nil {
+		return "", err
+	}
+	s.blobs = append(s.blobs, data)
+	name := fmt.Sprintf("%064x", len(s.blobs))
+	if s.mute {
+		return name, fmt.Errorf("lost: %w", store.ErrUnavailable)
+	}
+	return name, nil
+}
+
+func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = append(s.dropped, blob)
+	return nil
+}
+
+// lump is a job whose partials are as large as its plan's data.
+func lump() jobs.Job {
+	return jobs.MustNew(jobs.Definition[struct{}, []byte, int]{
+		Name: "lump", Version: "1",
+		Plan: func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 1}, nil },
+		Open: func(_ context.Context, _ struct{}, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
+			return lumpMapper(plan.Data), nil
+		},
+		Merge:  func(left, _ []byte) ([]byte, error) { return left, nil },
+		Finish: func(_ context.Context, _ struct{}, root []byte) (int, error) { return len(root), nil },
+	})
+}
+
+type lumpMapper []byte
+
+func (m lumpMapper) Map(context.Context, uint64) ([]byte, error) { return m, nil }
+func (m lumpMapper) Close() error                                { return nil }
+
+func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	data := bytes.Repeat([]byte("x"), 2<<20)
+	st := &slowStore{away: 1, plan: jobs.Plan{Partitions: 4, Data: data}}
+	job := lump()
+	startWorker(t, nc, st, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 4, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(4)}}
+	})
+	l.wait("everything", func() bool { return l.has("j", 4, all(4)) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, blob := range l.blobs["j"] {
+		if blob == "" || len(l.nodes["j"][n]) != 0 {
+			t.Errorf("node %v: got blob %q and %d bytes", n, blob, len(l.nodes["j"][n]))
+		}
+	}
+	if len(st.blobs) == 0 || len(st.blobs[0]) < len(data) {
+		t.Errorf("stored %d partials", len(st.blobs))
+	}
+}
+
+// A partial that comes to storage after the job's end would stay for ever.
+func TestAPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
+	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })
+	t.Run("answer lost", func(t *testing.T) { testStoredAfterTheEnd(t, true) })
+}
+
+func testStoredAfterTheEnd(t *testing.T, mute bool) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	begun, hold := make(chan struct{}), make(chan struct{})
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}, put: func() { close(begun); <-hold }, mute: mute}
+	w := startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+	})
+	<-begun
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	l.nudge()
+	l.wait("the end to be heard", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.tasks["j"] == nil
+	})
+	close(hold)
+	l.wait("the removal", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
+	})
+}
+
+// The leader may have removed all partials before these were there.
+func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}
+	startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+	})
+	l.wait("the partial", func() bool { return l.has("j", 1, all(1)) })
+	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "j", Ended: true}} })
+	l.nudge()
+	l.wait("the removal", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return slices.Equal(st.dropped, []string{fmt.Sprintf("%064x", 1)})
+	})
+}
+
+func TestAStoredPlanThatIsAnotherIsRefused(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	startWorker(t, nc, &slowStore{plan: jobs.Plan{Partitions: 5}}, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 4, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(4)}}
+	})
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f := l.failures[0]; !f.Open || !strings.Contains(f.Error, "5 partitions, the leader says 4") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestManyItemsAreSplitOverReports(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := lump()
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	old := startLeader(t, nc, 1)
+	const n = 10
+	old.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: n, Data: make([]byte, 200<<10)}}
+		for p := range uint64(n) { // separate spans: nothing merges
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: 1, Number: p + 1}, Job: "j", Span: jobs.Span{Lo: p, Hi: p + 1}})
+		}
+	})
+	old.wait("everything", func() bool { return len(old.nodes["j"]) == n })
+	old.stop()
+	if s := w.Status(); s.Items != n {
+		t.Errorf("keeps %d items, want %d", s.Items, n)
+	}
+	next := startLeader(t, nc, 2)
+	next.wait("everything again", func() bool { return len(next.nodes["j"]) == n && !next.last().More })
+	if got := len(next.reports); got < 4 {
+		t.Errorf("2 MB came in %d reports", got)
+	}
+}
+
+func TestStartsOverWhenRefused(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.assign("j", job, 0, 1000, all(500))
+	l.wait("the first half", func() bool { return l.has("j", 1000, all(500)) })
+	l.mu.Lock()
+	l.nodes = map[string]map[jobs.Node][]byte{}
+	l.refuse = 3
+	l.mu.Unlock()
+	l.wait("the first half again", func() bool { return l.has("j", 1000, all(500)) })
+	l.assign("j", job, 0, 1000, jobs.Span{Lo: 500, Hi: 1000})
+	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
+	wantSum(t, l, "j", job, 1000)
+	if got := strings.Count(w.log.String(), "who are you?"); got != 1 {
+		t.Errorf("%d lines of refusals in the log, want one for now", got)
+	}
+}
+
+func TestMalformedMessagesAreRefused(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.wait("the first report", func() bool { return len(l.reports) > 0 })
+	for _, data := range [][]byte{nil, []byte("garbage"), {99, 0xa0}, {1, 0xa0}, bytes.Repeat([]byte{1}, 1<<20)} {
+		l.publish(l.subjects.Beacon(), data)
+		l.publish(l.subjects.Nudge("w"), data)
+	}
+	l.mu.Lock()
+	l.garbled = 1
+	l.mu.Unlock()
+	l.assign("j", job, 0, 1000, all(1000))
+	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
+	if got := strings.Count(w.log.String(), "Message refused"); got < 2 || got > 4 {
+		t.Errorf("%d lines of refusals in the log, want one per kind:\n%s", got, w.log)
+	}
+}
+
+func TestGoesOnWhenNATSComesBack(t *testing.T) {
+	s := startServer(t, -1)
+	nc := connect(t, s.ClientURL())
+	job := sum("sum", nil)
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	l.wait("the first report", func() bool { return len(l.reports) > 0 })
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.ClientURL(), "nats://"), ":")
+	s.Shutdown()
+	s.WaitForShutdown()
+	for w.Status().Connected {
+		time.Sleep(time.Millisecond) // polls the status
+	}
+	if w.Status().Answered {
+		t.Error("answered without a connection")
+	}
+	var number int
+	if _, err := fmt.Sscan(port, &number); err != nil {
+		t.Fatal(err)
+	}
+	startServer(t, number)
+	for !w.Status().Connected {
+		time.Sleep(time.Millisecond)
+	}
+	l.assign("j", job, 0, 1000, all(1000))
+	l.wait("everything", func() bool { return l.has("j", 1000, all(1000)) })
+}
+
+func TestEndsWhenTheConnectionIsClosed(t *testing.T) {
+	s := startServer(t, -1)
+	nc, mine := connect(t, s.ClientURL()), connect(t, s.ClientURL())
+	w := startWorker(t, mine, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
+	l := startLeader(t, nc, 1)
+	l.wait("the first report", func() bool { return len(l.reports) > 0 })
+	mine.Close()
+	if err := w.ended(); !errors.Is(err, errDisconnected) {
+		t.Errorf("got %v, want %v", err, errDisconnected)
+	}
+}

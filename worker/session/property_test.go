@@ -1,0 +1,478 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// world is a worker's book, the slots that use it, a network that loses and
+// repeats, and leaders that come and go. The leaders plan as the real ones do:
+// what they neither have nor see held, they assign anew.
+type world struct {
+	*rapid.T
+	book  *Book
+	jobs  []*jobState
+	slots []*slotState
+
+	report  *wire.Report // under way
+	epoch   uint64
+	taken   uint64            // sequence of the last report the leader took
+	heard   bool              // the leader has had a report that names spans
+	receipt *wire.Receipt     // and its answer
+	orders  wire.Receipt      // for the next receipt
+	given   []wire.Assignment // since the last report that named spans
+	number  uint64            // of the last span assigned by this leader
+}
+
+// jobState is what is true of a job, and what is known to whom.
+type jobState struct {
+	id       string
+	tree     jobs.Tree
+	executed []int // times each partition was run
+	excused  []int // times it had to run again: it failed, or its run was lost
+
+	log      []logged // every item ever delivered, in order
+	received uint64   // items the present leader has
+	durable  uint64   // items in a checkpoint
+	told     uint64   // items the worker was told are durable
+	held     []wire.HeldSpan
+	sent     uint64 // items there were when the report under way was made
+}
+
+type logged struct {
+	item   wire.Item
+	covers jobs.Span
+}
+
+type slotState struct {
+	run   *Run
+	claim jobs.Span // what is left of it
+	from  uint64    // first partition run and not delivered
+	next  uint64    // first partition not run
+	begun bool      // from and next are set
+}
+
+const (
+	propertySlots = 3
+	attempts      = 2 // that a partition which fails, fails
+)
+
+func (w *world) job(id string) *jobState {
+	return w.jobs[slices.IndexFunc(w.jobs, func(j *jobState) bool { return j.id == id })]
+}
+
+// finished marks the partitions of the job's first n items that are done.
+func (j *jobState) finished(n uint64) []bool {
+	done := make([]bool, len(j.executed))
+	for _, l := range j.log[:n] {
+		for p := l.covers.Lo; p < l.covers.Hi && l.item.Failure == nil; p++ {
+			done[p] = true
+		}
+	}
+	return done
+}
+
+// free lists the spans of partitions that the leader has to assign: it has not
+// got them, they are not held by its last report, and it did not assign them
+// since.
+func (w *world) free(j *jobState) []jobs.Span {
+	taken := j.finished(j.received)
+	mark := func(s jobs.Span) {
+		for p := s.Lo; p < s.Hi; p++ {
+			taken[p] = true
+		}
+	}
+	for _, h := range j.held {
+		mark(h.Span)
+	}
+	for _, a := range slices.Concat(w.given, w.orders.Assigned) {
+		if a.Job == j.id {
+			mark(a.Span)
+		}
+	}
+	var free []jobs.Span
+	for p := range uint64(len(taken)) {
+		switch {
+		case taken[p]:
+		case len(free) > 0 && free[len(free)-1].Hi == p:
+			free[len(free)-1].Hi++
+		default:
+			free = append(free, jobs.Span{Lo: p, Hi: p + 1})
+		}
+	}
+	return free
+}
+
+// assign puts a piece of a free span into the next receipt. Only a leader that
+// has heard what the worker holds does.
+func (w *world) assign(j *jobState, most uint64) {
+	free := w.free(j)
+	if len(free) == 0 || !w.heard {
+		return
+	}
+	s := rapid.SampledFrom(free).Draw(w.T, "free")
+	s.Hi = min(s.Hi, s.Lo+most)
+	w.number++
+	w.orders.Opens = append(w.orders.Opens, wire.Opening{Job: j.id, Partitions: j.tree.Partitions(), Priority: rapid.IntRange(0, 1).Draw(w.T, "priority")})
+	w.orders.Assigned = append(w.orders.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: w.epoch, Number: w.number}, Job: j.id, Span: s})
+}
+
+// take is the leader taking the report under way.
+func (w *world) take() {
+	r := *w.report
+	if r.Epoch != w.epoch || r.Sequence == w.taken {
+		return // an old leader's, which is gone; or repeated
+	}
+	if r.Sequence != w.taken+1 {
+		w.Fatalf("report %d came after %d", r.Sequence, w.taken)
+	}
+	w.taken = r.Sequence
+	for _, jr := range r.Jobs {
+		j := w.job(jr.Job)
+		if jr.First != j.received+1 && !(r.Sequence == 1 && jr.First == j.told+1) {
+			w.Fatalf("job %s: items from %d, but the leader has %d and the worker knows of %d durable ones", jr.Job, jr.First, j.received, j.told)
+		}
+		for i, item := range jr.Items {
+			number := jr.First + uint64(i)
+			if number > uint64(len(j.log)) || j.log[number-1].item != item {
+				w.Fatalf("job %s: item %d is not what was delivered under this number", jr.Job, number)
+			}
+			j.received = max(j.received, number)
+		}
+	}
+	if !r.More {
+		w.given, w.heard = nil, true
+		for _, j := range w.jobs {
+			j.held = nil
+		}
+		for _, s := range r.Spans {
+			j := w.job(s.Job)
+			j.held = append(j.held, s)
+		}
+	}
+	receipt := w.orders
+	w.given = append(w.given, receipt.Assigned...)
+	w.orders = wire.Receipt{}
+	receipt.Epoch, receipt.Sequence = r.Epoch, r.Sequence
+	for _, j := range w.jobs {
+		receipt.Jobs = append(receipt.Jobs, wire.JobReceipt{Job: j.id, Received: j.received, Durable: min(j.durable, j.received)})
+	}
+	w.receipt = &receipt
+	w.checkNothingVanished(r)
+}
+
+// checkNothingVanished: once a report names spans, the leader has every item
+// there was when it was made.
+func (w *world) checkNothingVanished(r wire.Report) {
+	for _, j := range w.jobs {
+		if !r.More && j.received != j.sent {
+			w.Fatalf("job %s: the report names spans, and the leader has %d of %d items", j.id, j.received, j.sent)
+		}
+	}
+}
+
+// answer is the receipt arriving.
+func (w *world) answer() {
+	if w.receipt == nil || w.report == nil || w.receipt.Epoch != w.report.Epoch || w.receipt.Sequence != w.report.Sequence {
+		return
+	}
+	orders, err := w.book.Receive(*w.receipt)
+	if err != nil {
+		w.Fatalf("receipt: %v", err)
+	}
+	if len(orders.Ignored) > 0 {
+		w.Fatalf("ignored %v", orders.Ignored)
+	}
+	if _, err := w.book.Receive(*w.receipt); err == nil {
+		w.Fatalf("a receipt was taken twice")
+	}
+	for _, j := range w.receipt.Jobs {
+		w.job(j.Job).told = max(w.job(j.Job).told, j.Durable)
+	}
+	w.report = nil
+	for _, o := range orders.Open {
+		if rapid.IntRange(0, 9).Draw(w.T, "opens") == 0 {
+			j := w.job(o.Job)
+			f := wire.Failure{Open: true, Error: "cannot open"}
+			w.book.OpenFailed(o.Job, f)
+			j.log = append(j.log, logged{item: w.book.lastItem(o.Job)})
+		} else {
+			w.book.Opened(o.Job)
+		}
+	}
+}
+
+// lastItem is the item delivered last.
+func (b *Book) lastItem(id string) wire.Item {
+	j, _ := b.find(id)
+	return j.items[len(j.items)-1].Item
+}
+
+// newLeader is the leader's death, and its successor's first word.
+func (w *world) newLeader() {
+	w.epoch++
+	w.taken, w.heard, w.receipt, w.orders, w.given, w.number = 0, false, nil, wire.Receipt{}, nil, 0
+	for _, j := range w.jobs {
+		j.received, j.held = j.durable, nil
+	}
+	if !w.book.Follow(w.epoch) || w.book.Follow(w.epoch-1) {
+		w.Fatalf("does not follow epoch %d", w.epoch)
+	}
+	w.report = nil
+}
+
+// send makes a report, unless one is under way.
+func (w *world) send() {
+	if w.report == nil {
+		r := w.book.Report()
+		if err := r.Validate(); err != nil {
+			w.Fatalf("report: %v", err)
+		}
+		w.report = &r
+		for _, j := range w.jobs {
+			j.sent = uint64(len(j.log))
+		}
+	}
+}
+
+// run lets a slot run some of what it claims, or claim more.
+func (w *world) run(s *slotState, upTo uint64) {
+	if s.run == nil {
+		if s.run = w.book.Take(); s.run == nil {
+			return
+		}
+		s.begun, s.claim = false, jobs.Span{}
+	}
+	if s.claim.Empty() {
+		if s.claim = w.book.Claim(s.run, upTo, rapid.Bool().Draw(w.T, "long")); s.claim.Empty() {
+			if s.begun {
+				w.deliver(s, s.next)
+			}
+			w.book.Release(s.run)
+			s.run = nil
+			return
+		}
+		if !s.begun {
+			s.from, s.next, s.begun = s.claim.Lo, s.claim.Lo, true
+		}
+		if s.claim.Lo != s.next {
+			w.Fatalf("claimed %v when %d was next", s.claim, s.next)
+		}
+	}
+	j := w.job(s.run.Job())
+	for ; upTo > 0 && !s.claim.Empty(); upTo-- {
+		p := s.claim.Lo
+		s.claim.Lo++
+		j.executed[p]++
+		if p%7 == 3 && j.excused[p] < attempts {
+			j.excused[p]++
+			w.fail(s, p)
+			return
+		}
+		s.next = p + 1
+	}
+}
+
+// items are the nodes of what a slot has run and not delivered before hi. Some are
+// large.
+func (w *world) items(j *jobState, s *slotState, hi uint64) []logged {
+	var list []logged
+	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
+		n = j.tree.Lift(n)
+		p := &wire.Partial{Node: n}
+		if n.Index%3 == 0 {
+			p.Data = large
+		}
+		list = append(list, logged{wire.Item{Partial: p}, j.tree.Span(n)})
+	}
+	return list
+}
+
+var large = make([]byte, MaxInline)
+
+// deliver hands over what a slot has run before hi.
+func (w *world) deliver(s *slotState, hi uint64) {
+	j := w.job(s.run.Job())
+	w.hand(j, s, hi, s.next, w.items(j, s, hi))
+}
+
+func (w *world) fail(s *slotState, p uint64) {
+	j := w.job(s.run.Job())
+	list := append(w.items(j, s, s.next), logged{wire.Item{Failure: &wire.Failure{Partition: p}}, jobs.Span{Lo: p, Hi: p + 1}})
+	w.hand(j, s, p+1, p+1, list)
+}
+
+func (w *world) hand(j *jobState, s *slotState, hi, next uint64, list []logged) {
+	var items []wire.Item
+	for _, l := range list {
+		items = append(items, l.item)
+	}
+	if err := w.book.Deliver(s.run, hi, next, items); err != nil {
+		w.Fatalf("deliver: %v", err)
+	}
+	j.log = append(j.log, list...)
+	s.from, s.next, s.claim = hi, next, jobs.Span{}
+}
+
+// lose is a slot that cannot deliver what it has run.
+func (w *world) lose(s *slotState) {
+	if s.run == nil {
+		return
+	}
+	j := w.job(s.run.Job())
+	for p := s.from; s.begun && p < s.next; p++ {
+		j.excused[p]++
+	}
+	w.book.Release(s.run)
+	s.run = nil
+}
+
+// check compares the book with what is true.
+func (w *world) check() {
+	for _, j := range w.jobs {
+		inside, _ := w.book.find(j.id)
+		if inside == nil {
+			if len(j.log) > 0 {
+				w.Fatalf("job %s was dropped", j.id)
+			}
+			continue
+		}
+		if inside.last() != uint64(len(j.log)) {
+			w.Fatalf("job %s: item %d is the last, want %d", j.id, inside.last(), len(j.log))
+		}
+		if inside.dropped > j.durable {
+			w.Fatalf("job %s: dropped up to %d, durable is %d", j.id, inside.dropped, j.durable)
+		}
+		for i, kept := range inside.items {
+			if kept.Item != j.log[inside.dropped+uint64(i)].item {
+				w.Fatalf("job %s: item %d changed", j.id, inside.dropped+uint64(i)+1)
+			}
+		}
+		// Each finished partition is in one item, and in no held span.
+		where := make([]string, len(j.executed))
+		put := func(p uint64, what string) {
+			if where[p] != "" {
+				w.Fatalf("job %s: partition %d is in %s and in %s", j.id, p, where[p], what)
+			}
+			where[p] = what
+		}
+		for _, l := range j.log {
+			for p := l.covers.Lo; p < l.covers.Hi && l.item.Failure == nil; p++ {
+				put(p, fmt.Sprintf("node %v", l.item.Partial.Node))
+			}
+		}
+		for _, r := range slices.Concat(inside.queue, inside.runs) {
+			if r.lo >= r.hi || r.claimed < r.lo || r.claimed > r.hi {
+				w.Fatalf("job %s: span %v is [%d,%d) and claimed to %d", j.id, r.id, r.lo, r.hi, r.claimed)
+			}
+			for p := r.lo; p < r.hi; p++ {
+				put(p, "span "+r.id.String())
+			}
+		}
+		for p, n := range j.executed {
+			if n > 1+j.excused[p] {
+				w.Fatalf("job %s: partition %d was run %d times, %d of them excused", j.id, p, n, j.excused[p])
+			}
+		}
+	}
+}
+
+// TestNothingIsLostOrRunTwice plays random schedules of runs, hand-overs,
+// failures, losses of messages, cuts, checkpoints and changes of leader. It
+// checks after every step that the book is sound, and that a partition is run
+// again only after a failure or a loss of the slot's own; and at the end that
+// everything gets done.
+func TestNothingIsLostOrRunTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{T: t, book: New("w", wire.Hello{Slots: propertySlots})}
+		for _, id := range []string{"a", "b"} {
+			tree, err := jobs.NewTree(rapid.Uint64Range(1, 60).Draw(t, "partitions"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := tree.Partitions()
+			w.jobs = append(w.jobs, &jobState{id: id, tree: tree, executed: make([]int, n), excused: make([]int, n)})
+		}
+		for range propertySlots {
+			w.slots = append(w.slots, new(slotState))
+		}
+		w.newLeader()
+		job := func() *jobState { return rapid.SampledFrom(w.jobs).Draw(t, "job") }
+		slot := func() *slotState { return rapid.SampledFrom(w.slots).Draw(t, "slot") }
+		run := func(*rapid.T) { w.run(slot(), rapid.Uint64Range(1, 9).Draw(t, "run")) }
+		t.Repeat(map[string]func(*rapid.T){
+			"":                          func(*rapid.T) { w.check() },
+			"assign":                    func(*rapid.T) { w.assign(job(), rapid.Uint64Range(1, 30).Draw(t, "most")) },
+			"run":                       run,
+			"run on":                    run,
+			"hand over":                 func(*rapid.T) { w.handOver(slot()) },
+			"lose what was run":         func(*rapid.T) { w.lose(slot()) },
+			"report, lost":              func(*rapid.T) { w.send() },
+			"report, receipt lost":      func(*rapid.T) { w.send(); w.take() },
+			"report":                    func(*rapid.T) { w.send(); w.take(); w.answer() },
+			"report, it comes twice":    func(*rapid.T) { w.send(); w.take(); w.take(); w.answer() },
+			"cut":                       func(*rapid.T) { w.cut(job()) },
+			"checkpoint":                func(*rapid.T) { j := job(); j.durable = j.received },
+			"the leader dies":           func(*rapid.T) { w.newLeader() },
+			"the leader is asked again": func(*rapid.T) { w.answer() },
+		})
+		w.finish()
+	})
+}
+
+func (w *world) handOver(s *slotState) {
+	if s.run != nil && s.begun {
+		w.deliver(s, rapid.Uint64Range(s.from, s.next).Draw(w.T, "hi"))
+	}
+}
+
+// cut orders a span shortened that the leader sees held.
+func (w *world) cut(j *jobState) {
+	if len(j.held) == 0 {
+		return
+	}
+	h := rapid.SampledFrom(j.held).Draw(w.T, "held")
+	w.orders.Cuts = append(w.orders.Cuts, wire.Cut{ID: h.ID, Hi: rapid.Uint64Range(0, h.Span.Hi+1).Draw(w.T, "hi")})
+}
+
+// finish goes on without mishaps until everything is done and durable.
+func (w *world) finish() {
+	for range 10_000 {
+		for _, s := range w.slots {
+			w.run(s, 8)
+			w.handOver(s)
+		}
+		w.send()
+		w.take()
+		w.answer()
+		w.check()
+		left := 0
+		for _, j := range w.jobs {
+			j.durable = j.received
+			w.assign(j, 30)
+			left += len(j.executed) - count(j.finished(j.received))
+		}
+		if items, _ := w.book.Kept(); left == 0 && items == 0 && w.book.held == 0 {
+			if w.book.busy != 0 || w.book.yielding != 0 || !w.book.Empty() {
+				w.Fatalf("all is done, but %d slots are busy and %d make room", w.book.busy, w.book.yielding)
+			}
+			return
+		}
+	}
+	w.Fatalf("it does not come to an end: %+v", w.book)
+}
+
+func count(list []bool) (n int) {
+	for _, set := range list {
+		if set {
+			n++
+		}
+	}
+	return n
+}
