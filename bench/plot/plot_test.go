@@ -5,15 +5,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
-	"image"
-	"image/color"
-	"image/png"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -66,39 +62,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestPNGShowsTheSame looks at places that say most. The golden file is for the rest:
-// both are drawn by the same code but for the painting.
-func TestPNGShowsTheSame(t *testing.T) {
-	var drawn bytes.Buffer
-	if err := WritePNG(&drawn, figure); err != nil {
-		t.Fatal(err)
-	}
-	img, err := png.Decode(&drawn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := img.Bounds().Max, (image.Point{2 * width, int(2 * figure.height())}); got != want {
-		t.Errorf("size: got %v, want %v", got, want)
-	}
-	for _, c := range []struct {
-		what string
-		x, y float64 // in the figure
-		want Color
-	}{
-		{"the first bar's first part", 200, 365, Grey},
-		{"its second part", 400, 365, Green},
-		{"a mark", 316, 200, Vermilion},
-		{"the stem of the last axis", leftEdge, 500, black},
-	} {
-		if got := color.RGBAModel.Convert(img.At(int(2*c.x), int(2*c.y))); got != rgba(c.want) {
-			t.Errorf("%s: got %v, want %v", c.what, got, rgba(c.want))
-		}
-	}
-	if got := color.RGBAModel.Convert(img.At(3, 3)); got != (color.RGBA{255, 255, 255, 255}) {
-		t.Errorf("the corner is %v, want white", got)
-	}
-}
-
 func TestSVGIsWellFormed(t *testing.T) {
 	for _, f := range []Figure{figure, {}, {Panels: []Panel{{}}}} {
 		var drawn bytes.Buffer
@@ -112,17 +75,6 @@ func TestSVGIsWellFormed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}
-}
-
-func TestTheFontHasWhatIsWritten(t *testing.T) {
-	for letter := ' '; letter <= '~'; letter++ {
-		if _, ok := font()[letter]; !ok && !strings.ContainsRune("\"$*@[\\]^`{|}~", letter) {
-			t.Errorf("there is no %q", letter)
-		}
-	}
-	if glyphOf('é') != glyphOf('?') {
-		t.Error("an unknown letter is no question mark")
 	}
 }
 

@@ -51,7 +51,7 @@ type benchmark struct {
 
 func (b *benchmark) register(cmd *cobra.Command) {
 	b.cmd = cmd
-	cmd.Flags().StringVar(&b.plot, "plot", "", "draw the result to this file, which ends in .svg or .png")
+	cmd.Flags().StringVar(&b.plot, "plot", "", "write a chart of the result to this file, which must end in .svg")
 	b.log.register(cmd)
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	b.log.level = "error"
@@ -63,8 +63,8 @@ func (b *benchmark) check() error {
 	if !b.cmd.Flags().Changed("plot") {
 		return nil
 	}
-	if plotWriter(b.plot) == nil {
-		return usagef("--plot: want a file that ends in .svg or .png, got %q", b.plot)
+	if !strings.EqualFold(filepath.Ext(b.plot), ".svg") {
+		return usagef("--plot: want a file name that ends in .svg, got %q", b.plot)
 	}
 	if info, err := os.Stat(filepath.Dir(b.plot)); err != nil || !info.IsDir() {
 		return usagef("--plot: there is no folder %s", filepath.Dir(b.plot))
@@ -102,16 +102,6 @@ const (
 	mostJobPartitions = 1_000_000_000
 	longest           = time.Hour
 )
-
-func plotWriter(name string) func(io.Writer, plot.Figure) error {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".svg":
-		return plot.WriteSVG
-	case ".png":
-		return plot.WritePNG
-	}
-	return nil
-}
 
 // report is what a benchmark measured.
 type report interface {
@@ -163,5 +153,5 @@ func (b *benchmark) draw(f plot.Figure) (err error) {
 		return fmt.Errorf("draw: %w", err)
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
-	return plotWriter(b.plot)(file, f)
+	return plot.WriteSVG(file, f)
 }
