@@ -69,7 +69,7 @@ var defects = []defect{
 	{
 		name:   "a new leader does not wait for what workers hold",
 		file:   "coordinator/ledger/settle.go",
-		old:    "if !l.settling || waited < l.cfg.SettleAtLeast || waited < l.cfg.SettleFor && len(l.roster) > 0 {",
+		old:    "if !l.settling || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(l.roster) > 0 {",
 		new:    "if !l.settling {",
 		within: "500",
 	},

@@ -11,7 +11,7 @@ import (
 // those that did.
 type absent struct {
 	parked map[string]bool // another leader's to go on with
-	asked  map[string]bool // [Inquire] is under way
+	asked  map[string]bool // [LookUpJob] is under way
 	over   map[string]bool // ended; the last of them
 	order  []string        // of those in over, the oldest first
 }
@@ -68,7 +68,7 @@ func (l *Ledger) spokenOf(w *worker, job string, through uint64) {
 		}
 	case !l.absent.asked[job] && len(l.absent.asked) < maxAsked:
 		l.absent.asked[job] = true
-		l.do(Inquire{job})
+		l.do(LookUpJob{job})
 	}
 }
 

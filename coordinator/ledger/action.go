@@ -21,9 +21,9 @@ type Nudge struct{ Worker string }
 // Probe asks whether a worker's process lives: [WorkerDied] if it does not.
 type Probe struct{ Worker string }
 
-// Inquire asks about a job that a worker speaks of and that is not here. The
+// LookUpJob asks about a job that a worker speaks of and that is not here. The
 // answer is [JobAdded], [JobParked] or [JobEnded].
-type Inquire struct{ Job string }
+type LookUpJob struct{ Job string }
 
 // Merge asks for the partial of a node from those of its children, left first.
 // The answer is [Merged] or [MergeFailed]; it may be left out once the job ends.
@@ -33,28 +33,28 @@ type Merge struct {
 	Left, Right Ref
 }
 
-// Forget says that the ledger will not name a partial again. Actions begun
+// DropPartial says that the ledger will not name a partial again. Actions begun
 // before may still need it.
-type Forget struct{ Ref Ref }
+type DropPartial struct{ Ref Ref }
 
 // Checkpoint asks for the job's state to be made durable: [Checkpointed]. There
 // is one at a time per job.
 type Checkpoint struct {
-	Job   string
-	State Snapshot
+	Job      string
+	Snapshot Snapshot
 }
 
-// End asks for a job's end to be made durable: [JobEnded].
-type End struct {
-	Job   string
-	As    store.State // Completed, Failed or Cancelled
-	Error string      // why it failed
-	Root  Ref         // the partial of the root, where it is completed
-	State Snapshot
+// EndJob asks for a job's end to be made durable: [JobEnded].
+type EndJob struct {
+	Job      string
+	Outcome  store.State // Completed, Failed or Cancelled
+	Error    string      // why it failed
+	Root     Ref         // the partial of the root, where it is completed
+	Snapshot Snapshot
 }
 
-// Note tells a person what the ledger decided, for the log.
-type Note struct {
+// Log tells a person what the ledger decided, for the log.
+type Log struct {
 	Job    string
 	Worker string
 	Text   string
@@ -62,7 +62,7 @@ type Note struct {
 
 // Snapshot is the part of a manifest that the ledger knows.
 type Snapshot struct {
-	Nodes    []Finished // in order of their partitions
+	Nodes    []FinishedNode // in order of their partitions
 	Workers  []store.Contributor
 	Executed uint64
 	Skipped  []uint64
@@ -70,12 +70,12 @@ type Snapshot struct {
 	Suspects []store.Suspect
 }
 
-func (Reply) action()      {}
-func (Nudge) action()      {}
-func (Probe) action()      {}
-func (Inquire) action()    {}
-func (Merge) action()      {}
-func (Forget) action()     {}
-func (Checkpoint) action() {}
-func (End) action()        {}
-func (Note) action()       {}
+func (Reply) action()       {}
+func (Nudge) action()       {}
+func (Probe) action()       {}
+func (LookUpJob) action()   {}
+func (Merge) action()       {}
+func (DropPartial) action() {}
+func (Checkpoint) action()  {}
+func (EndJob) action()      {}
+func (Log) action()         {}

@@ -28,7 +28,7 @@ func newHostile(t *testing.T, cfg Config) *hostile {
 	}
 	h := &hostile{Ledger: l, t: t, now: time.Second}
 	h.step(Tick{})
-	if !l.Settled() {
+	if !l.Recovered() {
 		t.Fatal("the ledger has not settled")
 	}
 	return h
@@ -131,14 +131,14 @@ func TestKnownWorkerIsNotRefused(t *testing.T) {
 // makes the ledger keep a path for each. The job fails before that is too much.
 func TestScatteredNodes(t *testing.T) {
 	const most = 200_000
-	h := newHostile(t, Config{MaxPlaces: most})
+	h := newHostile(t, Config{MaxTreeNodes: most})
 	h.addJob("j", jobs.MaxPartitions)
 	ended := false
 	for i := uint64(0); i < 100 && !ended; i++ {
 		used := fuzztest.Allocated(func() {
 			for _, a := range h.report(wire.Report{Worker: "w" + fmt.Sprint(i), Jobs: []wire.JobReport{scattered("j", i<<40, wire.MaxItems)}}) {
-				if end, ok := a.(End); ok {
-					ended = end.As == store.Failed
+				if end, ok := a.(EndJob); ok {
+					ended = end.Outcome == store.Failed
 				}
 			}
 		})
@@ -211,7 +211,7 @@ func TestUnknownJobs(t *testing.T) {
 		}
 		asked := 0
 		for _, a := range actions {
-			if a, ok := a.(Inquire); ok {
+			if a, ok := a.(LookUpJob); ok {
 				asked++
 				inquiries++
 				h.step(JobEnded(a))
@@ -250,8 +250,8 @@ func TestFailuresWithoutEnd(t *testing.T) {
 			}
 			ended := false
 			for _, a := range h.report(r) {
-				if end, ok := a.(End); ok {
-					ended = end.As == store.Failed
+				if end, ok := a.(EndJob); ok {
+					ended = end.Outcome == store.Failed
 				}
 			}
 			if j := h.jobs[0]; !ended || len(j.attempts.list) > 101 || len(j.skipped) > 100 {

@@ -56,7 +56,7 @@ func (l *Ledger) mayTell(h *held) bool { return h.job.acked >= h.save }
 
 // Saved reports whether no job has anything left to checkpoint; after [Stopping],
 // whether all that was there by then is durable.
-func (l *Ledger) Saved() bool {
+func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		return j.ending || j.acked < j.wanted || !l.stopping && (j.dirty || j.asked > j.acked)
 	})

@@ -39,12 +39,12 @@ type Config struct {
 	// must be longer than a busy machine's hiccups. Default 5 s.
 	SilentAfter time.Duration
 
-	// SettleFor bounds the wait of a new leader for the workers that the manifests
+	// RecoveryTimeout bounds the wait of a new leader for the workers that the manifests
 	// name, before it assigns what nobody claims to hold. Default 1 s.
-	SettleFor time.Duration
+	RecoveryTimeout time.Duration
 
-	// SettleAtLeast is the wait for workers that no manifest names yet. Default 50 ms.
-	SettleAtLeast time.Duration
+	// RecoveryGrace is the wait for workers that no manifest names yet. Default 50 ms.
+	RecoveryGrace time.Duration
 
 	// CheckpointEvery is the least time between two checkpoints of a job. Default 1 s.
 	CheckpointEvery time.Duration
@@ -58,10 +58,10 @@ type Config struct {
 	// until others are gone. It bounds memory, whoever makes up names. Default 10,000.
 	MaxWorkers int
 
-	// MaxPlaces is how many places of a job's tree the ledger keeps, before the job
+	// MaxTreeNodes is how many places of a job's tree the ledger keeps, before the job
 	// fails: finished nodes that are so scattered were not computed span by span. It
 	// bounds memory, at about 50 bytes each. Default 4,000,000.
-	MaxPlaces int
+	MaxTreeNodes int
 
 	// MaxFailing is how many partitions of a job may have failed without being
 	// finished, before the job fails: so many failures have one cause. It bounds
@@ -88,29 +88,29 @@ func (c *Config) validate() error {
 	orDefault(&c.ReportsPerSecond, 500)
 	orDefault(&c.IdleEvery, time.Second)
 	orDefault(&c.SilentAfter, 5*time.Second)
-	orDefault(&c.SettleFor, time.Second)
-	orDefault(&c.SettleAtLeast, 50*time.Millisecond)
+	orDefault(&c.RecoveryTimeout, time.Second)
+	orDefault(&c.RecoveryGrace, 50*time.Millisecond)
 	orDefault(&c.CheckpointEvery, time.Second)
 	orDefault(&c.RetryAfter, 200*time.Millisecond)
 	orDefault(&c.RetryAtMost, 10*time.Second)
 	orDefault(&c.MaxWorkers, 10_000)
-	orDefault(&c.MaxPlaces, 4_000_000)
+	orDefault(&c.MaxTreeNodes, 4_000_000)
 	orDefault(&c.MaxFailing, 10_000)
 	orDefault(&c.MaxSkipped, store.MaxSkipped)
 	switch {
 	case c.Epoch == 0:
 		return errors.New("epoch must be at least 1")
-	case min(c.Horizon, c.ReportEvery, c.IdleEvery, c.SilentAfter, c.SettleFor, c.SettleAtLeast, c.CheckpointEvery, c.RetryAfter, c.RetryAtMost) < 0:
+	case min(c.Horizon, c.ReportEvery, c.IdleEvery, c.SilentAfter, c.RecoveryTimeout, c.RecoveryGrace, c.CheckpointEvery, c.RetryAfter, c.RetryAtMost) < 0:
 		return errors.New("a duration is negative")
 	case c.Horizon < 4*c.ReportEvery:
 		return fmt.Errorf("horizon %v must be at least four times the report interval %v, or slots run dry between reports", c.Horizon, c.ReportEvery)
 	case c.SilentAfter < 4*c.ReportEvery:
 		return fmt.Errorf("silent-after %v must be at least four times the report interval %v, or one lost report looks like a death", c.SilentAfter, c.ReportEvery)
-	case c.SettleAtLeast > c.SettleFor:
-		return fmt.Errorf("settle-at-least %v must not be longer than settle-for %v", c.SettleAtLeast, c.SettleFor)
+	case c.RecoveryGrace > c.RecoveryTimeout:
+		return fmt.Errorf("settle-at-least %v must not be longer than settle-for %v", c.RecoveryGrace, c.RecoveryTimeout)
 	case c.RetryAfter > c.RetryAtMost:
 		return fmt.Errorf("retry-after %v must not be longer than retry-at-most %v", c.RetryAfter, c.RetryAtMost)
-	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxPlaces, c.MaxFailing, c.MaxSkipped) < 1:
+	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxTreeNodes, c.MaxFailing, c.MaxSkipped) < 1:
 		return errors.New("reports-per-second and what bounds memory must be at least 1")
 	}
 	return nil

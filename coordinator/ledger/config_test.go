@@ -12,7 +12,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"epoch":              {},
 		"horizon":            {Epoch: 1, Horizon: 300 * time.Millisecond},
 		"silent-after":       {Epoch: 1, SilentAfter: 300 * time.Millisecond},
-		"settle-at-least":    {Epoch: 1, SettleAtLeast: 2 * time.Second},
+		"settle-at-least":    {Epoch: 1, RecoveryGrace: 2 * time.Second},
 		"retry-after":        {Epoch: 1, RetryAfter: time.Minute},
 		"reports-per-second": {Epoch: 1, ReportsPerSecond: -1},
 		"negative":           {Epoch: 1, CheckpointEvery: -1},

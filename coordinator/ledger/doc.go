@@ -50,8 +50,8 @@
 //
 // # Order that is promised
 //
-//   - Settled before assigned: nothing is assigned until every worker that a
-//     manifest names has said what it holds, or is dead, or Config.SettleFor is over.
+//   - Recovered before assigned: nothing is assigned until every worker that a
+//     manifest names has said what it holds, or is dead, or Config.RecoveryTimeout is over.
 //   - Durable before acknowledged: a receipt calls an item durable only after a
 //     [Checkpointed] for a [Checkpoint] that was asked for when it had been taken.
 //   - Written ahead: in a job that may have killed a leader, the leader's own
@@ -72,7 +72,7 @@
 //     of itself and of what it holds. One that falls silent makes room.
 //   - The numbers of the items of about 10,000 workers that are gone, each for ten
 //     minutes.
-//   - For each job, Config.MaxPlaces places in the tree above finished nodes,
+//   - For each job, Config.MaxTreeNodes places in the tree above finished nodes,
 //     Config.MaxFailing failing partitions and Config.MaxSkipped skipped ones. A job
 //     that needs more fails.
 //   - Of jobs that are not here: inquiries about 100 at a time, and the last 4,096

@@ -26,7 +26,7 @@ type JobAdded struct {
 	InStore    bool   // the plan's data is too large for a message
 
 	// What the manifest holds, where the job is resumed.
-	Nodes      []Finished
+	Nodes      []FinishedNode
 	Workers    []store.Contributor
 	Executed   uint64
 	Skipped    []uint64
@@ -36,7 +36,7 @@ type JobAdded struct {
 }
 
 // Finished is a finished node and its partial.
-type Finished struct {
+type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
 }
@@ -44,8 +44,8 @@ type Finished struct {
 // JobCancelled: the user does not want the job any more.
 type JobCancelled struct{ Job string }
 
-// JobEnded: the end that an [End] action asked for is durable, or that of a job
-// that is not here: the answer to an [Inquire].
+// JobEnded: the end that an [EndJob] action asked for is durable, or that of a job
+// that is not here: the answer to an [LookUpJob].
 type JobEnded struct{ Job string }
 
 // JobParked: a job has not ended, and this leader will not work on it as long as
@@ -54,7 +54,7 @@ type JobParked struct{ Job string }
 
 // Reported: a worker's report arrived. It was checked: it is valid, its nodes are
 // of the job's tree, and its partials are whole. Refs has one Ref per partial in
-// the report, in order; those that are not needed come back in [Forget].
+// the report, in order; those that are not needed come back in [DropPartial].
 type Reported struct {
 	Report wire.Report
 	Refs   []Ref

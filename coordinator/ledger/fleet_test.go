@@ -109,7 +109,7 @@ func (f *fleet) step(e Event) {
 		case Checkpoint:
 			f.actions["checkpoint"]++
 			f.todo = append(f.todo, Checkpointed{a.Job})
-		case End:
+		case EndJob:
 			f.ended++
 			f.todo = append(f.todo, JobEnded{a.Job})
 		}

@@ -112,14 +112,14 @@ func (f *forest) replace(n jobs.Node, ref Ref) {
 }
 
 // nodes lists the finished nodes in order of their partitions.
-func (f *forest) nodes() []Finished {
-	var list []Finished
+func (f *forest) nodes() []FinishedNode {
+	var list []FinishedNode
 	var walk func(n jobs.Node, p *place)
 	walk = func(n jobs.Node, p *place) {
 		switch {
 		case p == nil:
 		case p.finished:
-			list = append(list, Finished{n, p.ref})
+			list = append(list, FinishedNode{n, p.ref})
 		case n.Level > 0:
 			walk(n.Left(), p.child[0])
 			walk(n.Right(), p.child[1])

@@ -296,7 +296,7 @@ func TestForestSkips(t *testing.T) {
 	if _, _, _, again := f.siblings(jobs.Leaf(1)); again {
 		t.Error("a node that was replaced has siblings left to merge")
 	}
-	if got := f.nodes(); !slices.Equal(got, []Finished{{jobs.Node{Level: 1}, 7}}) {
+	if got := f.nodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7}}) {
 		t.Errorf("nodes are %v", got)
 	}
 	if n := countBelow(f.root); n != f.places {

@@ -40,21 +40,21 @@ func brief(x any) string {
 		return "nudge " + x.Worker
 	case Probe:
 		return "probe " + x.Worker
-	case Inquire:
+	case LookUpJob:
 		return "inquire " + x.Job
 	case Merge:
 		return fmt.Sprintf("merge %s %v", x.Job, x.Node)
-	case Forget:
+	case DropPartial:
 		return "forget"
 	case Checkpoint:
-		return "checkpoint " + x.Job + briefSnapshot(x.State)
-	case End:
-		text := fmt.Sprintf("end %s %s%s", x.Job, x.As, briefSnapshot(x.State))
+		return "checkpoint " + x.Job + briefSnapshot(x.Snapshot)
+	case EndJob:
+		text := fmt.Sprintf("end %s %s%s", x.Job, x.Outcome, briefSnapshot(x.Snapshot))
 		if x.Error != "" {
 			text += " error=" + fmt.Sprintf("%q", x.Error)
 		}
 		return text
-	case Note:
+	case Log:
 		return "note " + strings.TrimSpace(strings.TrimSpace(x.Job+" "+x.Worker)+": "+x.Text)
 	}
 	return fmt.Sprintf("%T", x)

@@ -48,7 +48,7 @@ func FuzzLies(f *testing.F) {
 }
 
 func lie(t *rapid.T, taken, refused func()) {
-	l, err := New(Config{Epoch: 3, Self: "w0", MaxWorkers: 3, MaxFailing: 6, MaxPlaces: 60}, 0)
+	l, err := New(Config{Epoch: 3, Self: "w0", MaxWorkers: 3, MaxFailing: 6, MaxTreeNodes: 60}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (s *liars) step(e Event) {
 			if err := a.Receipt.Validate(); err != nil {
 				s.Fatalf("receipt for %s: %v", a.Worker, err)
 			}
-		case Forget:
+		case DropPartial:
 			if !s.refs[a.Ref] {
 				s.Fatalf("partial %d is let go of twice", a.Ref)
 			}
@@ -212,15 +212,15 @@ func (s *liars) step(e Event) {
 			}
 			s.todo = append(s.todo, Merged{Job: a.Job, Node: a.Node})
 		case Checkpoint:
-			s.checkSnapshot(a.State)
+			s.checkSnapshot(a.Snapshot)
 			s.todo = append(s.todo, Checkpointed{a.Job})
-		case End:
-			s.checkSnapshot(a.State)
-			if a.As == store.Completed && !s.refs[a.Root] {
+		case EndJob:
+			s.checkSnapshot(a.Snapshot)
+			if a.Outcome == store.Completed && !s.refs[a.Root] {
 				s.Fatalf("the root is partial %d, which is gone", a.Root)
 			}
 			s.todo = append(s.todo, JobEnded{a.Job})
-		case Inquire:
+		case LookUpJob:
 			s.todo = append(s.todo, JobEnded(a))
 		}
 	}

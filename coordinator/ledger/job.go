@@ -147,8 +147,8 @@ func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, ran bool) {
 		j.unskip(span)
 	}
 	l.mergeUp(j, n)
-	if j.forest.places > l.cfg.MaxPlaces {
-		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d places of the tree", l.cfg.MaxPlaces))
+	if j.forest.places > l.cfg.MaxTreeNodes {
+		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d places of the tree", l.cfg.MaxTreeNodes))
 	}
 }
 
@@ -187,6 +187,6 @@ func (l *Ledger) end(j *job, as store.State, why string, root Ref) {
 		return
 	}
 	j.ending = true
-	l.do(End{j.spec.ID, as, why, root, l.snapshot(j)})
+	l.do(EndJob{j.spec.ID, as, why, root, l.snapshot(j)})
 	j.fresh, j.attempts, j.suspects = spanSet{}, attempts{}, suspects{}
 }

@@ -123,13 +123,13 @@ func (l *Ledger) do(a Action) { l.actions = append(l.actions, a) }
 func (l *Ledger) forget(refs ...Ref) {
 	for _, ref := range refs {
 		if ref != NoRef {
-			l.do(Forget{ref})
+			l.do(DropPartial{ref})
 		}
 	}
 }
 
 func (l *Ledger) note(job, worker, format string, args ...any) {
-	l.do(Note{job, worker, fmt.Sprintf(format, args...)})
+	l.do(Log{job, worker, fmt.Sprintf(format, args...)})
 }
 
 // worker returns the worker of that ID, or nil.

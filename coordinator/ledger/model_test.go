@@ -262,7 +262,7 @@ func (m *model) add(j *modelJob) {
 	s := j.durable
 	e.Workers, e.Executed, e.Skipped, e.Attempts, e.Suspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.Suspects
 	for _, n := range s.Nodes {
-		f := Finished{Node: n.Node}
+		f := FinishedNode{Node: n.Node}
 		if n.Ref != NoRef {
 			f.Ref = m.ref(j.values[n.Node])
 		}
@@ -275,7 +275,7 @@ func (m *model) add(j *modelJob) {
 func (m *model) parked(j *modelJob) bool { return m.ledger.absent.parked[j.spec.ID] }
 
 // answer answers an inquiry.
-func (m *model) answer(a Inquire) {
+func (m *model) answer(a LookUpJob) {
 	switch j := m.job(a.Job); {
 	case j.ended != "":
 		m.step(JobEnded(a))
@@ -738,9 +738,9 @@ func (m *model) perform(actions []Action) {
 				w.probed = true
 				m.todo = append(m.todo, a)
 			}
-		case Checkpoint, End, Merge, Inquire:
+		case Checkpoint, EndJob, Merge, LookUpJob:
 			m.todo = append(m.todo, a)
-		case Forget:
+		case DropPartial:
 			if m.refs[a.Ref] == nil {
 				m.failf("ref %d is forgotten twice", a.Ref)
 			}
@@ -762,10 +762,10 @@ func (m *model) complete(a Action) {
 	case Checkpoint:
 		m.save(a)
 		m.step(Checkpointed{a.Job})
-	case End:
+	case EndJob:
 		m.save(a)
 		m.step(JobEnded{a.Job})
-	case Inquire:
+	case LookUpJob:
 		m.answer(a)
 	case Probe:
 		w := m.worker(a.Worker)
@@ -784,22 +784,22 @@ func (m *model) save(a Action) {
 			return
 		}
 		values := map[jobs.Node][]uint64{}
-		for _, n := range a.State.Nodes {
+		for _, n := range a.Snapshot.Nodes {
 			values[n.Node] = m.refs[n.Ref]
 		}
-		j.durable, j.values = a.State, values
-	case End:
+		j.durable, j.values = a.Snapshot, values
+	case EndJob:
 		m.checkEnd(m.job(a.Job), a)
-		m.job(a.Job).ended = a.As
+		m.job(a.Job).ended = a.Outcome
 	}
 }
 
 // checkEnd checks that a job ended as it should.
-func (m *model) checkEnd(j *modelJob, e End) {
-	m.logf("%v job %s %s %s", m.now, e.Job, e.As, e.Error)
-	m.stats.Executed += int(e.State.Executed)
+func (m *model) checkEnd(j *modelJob, e EndJob) {
+	m.logf("%v job %s %s %s", m.now, e.Job, e.Outcome, e.Error)
+	m.stats.Executed += int(e.Snapshot.Executed)
 	m.stats.Partitions += int(j.tree.Partitions())
-	if e.As == store.Failed {
+	if e.Outcome == store.Failed {
 		m.stats.Failed++
 		if len(j.kills) == 0 && len(j.fails) == 0 && m.clean && !m.bereft {
 			m.failf("job %s failed without a cause: %s", e.Job, e.Error)
@@ -808,20 +808,20 @@ func (m *model) checkEnd(j *modelJob, e End) {
 	}
 	var want []uint64
 	for p := range j.tree.Partitions() {
-		if _, skipped := slices.BinarySearch(e.State.Skipped, p); !skipped {
+		if _, skipped := slices.BinarySearch(e.Snapshot.Skipped, p); !skipped {
 			want = append(want, p)
 		}
 	}
-	m.stats.Skipped += len(e.State.Skipped)
-	if uint64(len(e.State.Skipped)) > j.spec.MaxSkipped {
-		m.failf("job %s skipped %v", e.Job, e.State.Skipped)
+	m.stats.Skipped += len(e.Snapshot.Skipped)
+	if uint64(len(e.Snapshot.Skipped)) > j.spec.MaxSkipped {
+		m.failf("job %s skipped %v", e.Job, e.Snapshot.Skipped)
 	}
 	if got := m.refs[e.Root]; !slices.Equal(got, want) {
 		m.failf("job %s has the root %v, want %v", e.Job, got, want)
 	}
-	repeats := int(e.State.Executed) + len(e.State.Skipped) - int(j.tree.Partitions())
+	repeats := int(e.Snapshot.Executed) + len(e.Snapshot.Skipped) - int(j.tree.Partitions())
 	if m.clean && !j.copied && repeats != 0 {
-		m.failf("job %s executed %d of %d partitions, skipped %v: something ran twice", e.Job, e.State.Executed, j.tree.Partitions(), e.State.Skipped)
+		m.failf("job %s executed %d of %d partitions, skipped %v: something ran twice", e.Job, e.Snapshot.Executed, j.tree.Partitions(), e.Snapshot.Skipped)
 	}
 	m.stats.Repeats += max(0, repeats)
 }

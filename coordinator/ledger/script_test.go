@@ -30,7 +30,7 @@ import (
 //
 // The sequence of a report is one more than the last, and 1 with a hello, and its
 // conversation is that of the last unless talk=N says another. Each action is a line
-// of output, but for Forget, of which the number is printed.
+// of output, but for DropPartial, of which the number is printed.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -137,7 +137,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		return b.String()
 	case "saved":
-		return fmt.Sprintln(s.ledger.Saved())
+		return fmt.Sprintln(s.ledger.AllDurable())
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
@@ -149,7 +149,7 @@ func (s *script) step(e Event) string {
 	forgotten := 0
 	for _, a := range s.ledger.Step(s.now, e) {
 		switch a := a.(type) {
-		case Forget:
+		case DropPartial:
 			forgotten++
 			continue
 		case Merge:
@@ -176,7 +176,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		f := strings.Fields(line)
 		switch f[0] {
 		case "node":
-			n := Finished{Node: s.node(f[1])}
+			n := FinishedNode{Node: s.node(f[1])}
 			if len(f) == 2 {
 				s.lastRef++
 				n.Ref = s.lastRef

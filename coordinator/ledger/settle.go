@@ -10,7 +10,7 @@ import (
 // Work that somebody holds must not be given to somebody else.
 func (l *Ledger) settle() {
 	waited := l.now - l.heard
-	if !l.settling || waited < l.cfg.SettleAtLeast || waited < l.cfg.SettleFor && len(l.roster) > 0 {
+	if !l.settling || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(l.roster) > 0 {
 		return
 	}
 	l.settling = false
@@ -43,5 +43,5 @@ func (l *Ledger) strike(id string) {
 	}
 }
 
-// Settled reports whether assigning has begun.
-func (l *Ledger) Settled() bool { return !l.settling }
+// Recovered reports whether assigning has begun.
+func (l *Ledger) Recovered() bool { return !l.settling }

@@ -10,7 +10,7 @@ import (
 )
 
 // Size is how many workers there are.
-func (l *Ledger) Size() int { return len(l.workers) }
+func (l *Ledger) WorkerCount() int { return len(l.workers) }
 
 // Workers describes the workers for a person, in order of their IDs.
 func (l *Ledger) Workers() []wire.WorkerInfo {

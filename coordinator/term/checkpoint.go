@@ -14,9 +14,9 @@ import (
 // manifest that names them. One that the job's end overtakes is given up.
 func (r *Reign) checkpoint(c ledger.Checkpoint) {
 	j := r.jobs[c.Job]
-	list := make([]placed, len(c.State.Nodes))
+	list := make([]placed, len(c.Snapshot.Nodes))
 	inBlob := make([]bool, len(list))
-	for i, n := range c.State.Nodes {
+	for i, n := range c.Snapshot.Nodes {
 		list[i] = placed{n.Node, r.use(n.Ref)}
 		inBlob[i] = list[i].blob != ""
 	}
@@ -25,7 +25,7 @@ func (r *Reign) checkpoint(c ledger.Checkpoint) {
 	r.unload(j, list, inManifest, func(err error) {
 		for i, p := range list {
 			if p.blob != "" && !inBlob[i] {
-				r.unloaded(j, c.State.Nodes[i].Ref, p.partial)
+				r.unloaded(j, c.Snapshot.Nodes[i].Ref, p.partial)
 			}
 		}
 		switch {
@@ -33,8 +33,8 @@ func (r *Reign) checkpoint(c ledger.Checkpoint) {
 			r.fail(err)
 		case !j.ending.Load():
 			r.write(j, func(m *store.Manifest) {
-				m.Nodes = storedNodes(c.State.Nodes, list)
-				describe(m, c.State)
+				m.Nodes = storedNodes(c.Snapshot.Nodes, list)
+				describe(m, c.Snapshot)
 			}, func() {
 				r.cfg.Observe(CheckpointDone{r.since(j.saving)})
 				j.saving = time.Time{}
@@ -54,7 +54,7 @@ func (r *Reign) unloaded(j *activeJob, ref ledger.Ref, p partial) {
 	}
 }
 
-func storedNodes(nodes []ledger.Finished, list []placed) []store.StoredNode {
+func storedNodes(nodes []ledger.FinishedNode, list []placed) []store.StoredNode {
 	stored := make([]store.StoredNode, len(nodes))
 	for i, p := range list {
 		switch {

@@ -33,7 +33,7 @@
 //	queue ─────────────▶ pending ───────────────────▶ active ──End──▶ ending ──▶ over
 //	                      ▲  │  │                       ▲   checkpoints           │
 //	   a worker speaks    │  │  └─ damaged, or a kind   │                         ▼
-//	   of it (Inquire) ───┘  │     that is not known:   │             tidy: partials,
+//	   of it (LookUpJob) ─┘  │     that is not known:   │             tidy: partials,
 //	                         │     parked               │             index, submission
 //	                         │                          │
 //	                         └─ it has ended: tidy      └── fence, for those that were

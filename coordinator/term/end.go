@@ -15,18 +15,18 @@ import (
 
 // end makes a job's end durable: the result first, then the manifest that says
 // so, then what reminds a leader of the job.
-func (r *Reign) end(e ledger.End) {
+func (r *Reign) end(e ledger.EndJob) {
 	j := r.jobs[e.Job]
 	j.ending.Store(true)
 	final := func(as store.State, fault, digest string) {
 		r.write(j, func(m *store.Manifest) {
-			describe(m, e.State)
+			describe(m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = as, fault, digest, r.world.Now().UTC()
 			m.Nodes, m.Suspects = nil, nil
 		}, func() { r.ended(j) })
 	}
-	if e.As != store.Completed {
-		final(e.As, e.Error, "")
+	if e.Outcome != store.Completed {
+		final(e.Outcome, e.Error, "")
 		return
 	}
 	r.finish(j, r.partials[e.Root], func(digest string, err error) {

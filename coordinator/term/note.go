@@ -38,7 +38,7 @@ func (c *noteCount) admit(now time.Time) (skipped int, ok bool) {
 }
 
 // logNote logs what the ledger tells people.
-func (r *Reign) logNote(n ledger.Note) {
+func (r *Reign) logNote(n ledger.Log) {
 	text, _, _ := strings.Cut(n.Text, "\n") // the stack of a panic is in its worker's log
 	var attrs []any
 	if n.Job != "" {

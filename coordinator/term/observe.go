@@ -61,7 +61,7 @@ func (r *Reign) observeFigures() {
 		return
 	}
 	f := Figures{
-		Workers: r.ledger.Size(), Desired: r.ledger.Demand(lasting),
+		Workers: r.ledger.WorkerCount(), Desired: r.ledger.Demand(lasting),
 		Planning: len(r.pending), Running: len(r.jobs), Waiting: len(r.parked),
 	}
 	if len(r.pending)+len(r.parked) > 0 { // whose size is not known

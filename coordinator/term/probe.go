@@ -14,7 +14,7 @@ const confirmAfter = 750 * time.Millisecond
 // counts as death. A leader that settles has not heard of the worker and only
 // ceases to wait for it, so that it looks once.
 func (r *Reign) probe(worker string) {
-	once := !r.ledger.Settled()
+	once := !r.ledger.Recovered()
 	r.spawn(func() func() {
 		gone := r.link.Absent(r.ctx, worker)
 		if gone && !once {

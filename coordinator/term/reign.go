@@ -84,7 +84,7 @@ const (
 
 // TickEvery is how often [Reign.Tick] shall be called from now on.
 func (r *Reign) TickEvery() time.Duration {
-	if r.ledger == nil || !r.ledger.Settled() {
+	if r.ledger == nil || !r.ledger.Recovered() {
 		return tickEverySettling
 	}
 	return tickEvery
@@ -115,7 +115,7 @@ func (r *Reign) Stop() {
 // durable is; and the worker that should lead next, or "" for any. It is asked
 // after each other call.
 func (r *Reign) Left() (successor string, left bool) {
-	if r.leaving.IsZero() || r.ledger != nil && !r.ledger.Saved() && r.since(r.leaving) <= r.cfg.StopWithin {
+	if r.leaving.IsZero() || r.ledger != nil && !r.ledger.AllDurable() && r.since(r.leaving) <= r.cfg.StopWithin {
 		return "", false
 	}
 	return r.successor(), true
@@ -127,7 +127,7 @@ func (r *Reign) step(e ledger.Event) {
 		return // nothing is known yet; what matters is kept by others
 	}
 	actions := r.ledger.Step(r.since(r.began), e)
-	if r.ledger.Settled() {
+	if r.ledger.Recovered() {
 		r.mark(&r.timeline.settled)
 	}
 	for _, a := range actions {
@@ -144,17 +144,17 @@ func (r *Reign) perform(a ledger.Action) {
 		r.link.Nudge(a.Worker)
 	case ledger.Probe:
 		r.probe(a.Worker)
-	case ledger.Inquire:
+	case ledger.LookUpJob:
 		r.inquire(a.Job)
 	case ledger.Merge:
 		r.merge(a)
-	case ledger.Forget:
+	case ledger.DropPartial:
 		r.forget(a.Ref)
 	case ledger.Checkpoint:
 		r.checkpoint(a)
-	case ledger.End:
+	case ledger.EndJob:
 		r.end(a)
-	case ledger.Note:
+	case ledger.Log:
 		r.logNote(a)
 	}
 }
@@ -176,7 +176,7 @@ func (r *Reign) sendBeacon() {
 	r.beaconed = r.world.Now()
 	workers := 0
 	if r.ledger != nil {
-		workers = r.ledger.Size()
+		workers = r.ledger.WorkerCount()
 	}
 	r.link.Beacon(wire.Beacon{
 		Epoch: r.term.Epoch, Worker: r.cfg.Worker, LeaseID: r.term.LeaseID, Workers: workers, Next: r.cfg.BeaconEvery,

@@ -29,7 +29,7 @@ func (r *Reign) Report(report wire.Report, size int, respond func(wire.Receipt))
 	}
 	r.answer = respond
 	r.step(ledger.Reported{Report: report, Refs: refs})
-	if len(refs) > 0 && report.Hello == nil && r.ledger.Settled() {
+	if len(refs) > 0 && report.Hello == nil && r.ledger.Recovered() {
 		r.mark(&r.timeline.firstResult)
 	}
 }

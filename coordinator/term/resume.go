@@ -278,7 +278,7 @@ func (r *Reign) takeOn(ready readied) {
 		if n.Blob != "" {
 			j.blobs = true
 		}
-		e.Nodes = append(e.Nodes, ledger.Finished{Node: n.Node, Ref: ref})
+		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref})
 	}
 	if len(m.Epochs) > 1 {
 		r.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))

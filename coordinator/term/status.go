@@ -29,7 +29,7 @@ func (r *Reign) Workers() wire.Workers {
 func (r *Reign) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: r.term.Epoch}
 	if r.ledger != nil {
-		answer.Workers = r.ledger.Size()
+		answer.Workers = r.ledger.WorkerCount()
 		answer.Jobs = r.ledger.Jobs()
 	}
 	if query.Job != "" {
