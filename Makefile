@@ -74,17 +74,17 @@ deploy-check: ## what is in deploy, as far as it can be tried without a cluster 
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
-bench: build ## renew bench/RESULTS.md but for peers, in an hour on an idle machine (SECTIONS="overhead scale")
-	$(GO) run ./bench/results $(SECTIONS)
+bench: build ## renew bench/RESULTS.md except peers, in an hour on an idle machine (SECTIONS="overhead scale")
+	bench/results/renew $(SECTIONS)
 
 PEERS = all
 
 .PHONY: bench-peers
-bench-peers: build ## renew its section peers, in half an hour, or only look (PEERS="-help"); installs Redis and PostgreSQL if missing
+bench-peers: build ## renew the section peers, in half an hour, or run it with other flags (PEERS="-help"); installs Redis and PostgreSQL if missing
 	bench/peers/install
 	cd bench/peers && $(GO) build -o ../../bin/peers .
 ifeq ($(PEERS),all)
-	$(GO) run ./bench/results peers
+	bench/results/renew peers
 else
 	bin/peers -bellwether bin/bellwether $(PEERS)
 endif

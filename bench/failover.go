@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -229,7 +230,7 @@ func (f *failover) size(ctx context.Context) error {
 	busy := f.lasts()*5/4 + 5*time.Second // of which the last are the job's end, where work is short
 	slots := f.slots
 	if f.Flock != nil {
-		slots = min(slots, cores())
+		slots = min(slots, runtime.GOMAXPROCS(0))
 	}
 	p, err := primesFor(ctx, slots, busy)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
@@ -28,7 +27,7 @@ type results struct {
 func newResults() results {
 	return results{
 		Began:   time.Now().UTC().Truncate(time.Second),
-		Machine: bench.Machine() + ", " + runtime.Version(),
+		Machine: report.Machine() + ", " + runtime.Version(),
 		Command: commandLine(),
 	}
 }

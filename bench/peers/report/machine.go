@@ -1,4 +1,4 @@
-package bench
+package report
 
 import (
 	"bufio"
@@ -8,9 +8,6 @@ import (
 	"runtime"
 	"strings"
 )
-
-// cores is how many of the machine's cores this process may use.
-func cores() int { return runtime.GOMAXPROCS(0) }
 
 // Machine describes this machine to people who compare figures, as far as it tells.
 func Machine() string {
