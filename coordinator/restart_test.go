@@ -149,7 +149,7 @@ func (c *wholeCluster) member(ctx context.Context, id string) {
 		func(ctx context.Context, t *election.Term) (string, error) {
 			return lead.Lead(ctx, coordinator.Term{
 				Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
-				Crashed: t.Cause == election.Died || t.Cause == election.Expired, Since: t.Since,
+				Crashed: t.Cause.Crashed(), Since: t.Since,
 				Beat: t.Beat, Stopping: t.Stopping(), Deposed: t.Deposed,
 			})
 		})

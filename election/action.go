@@ -59,34 +59,34 @@ type Release struct {
 	Held Record
 }
 
-// Suspect says to the others that a leader seems gone: [Peers].
-type Suspect struct{ Epoch uint64 }
+// SendSuspicion says to the others that a leader seems gone: [Peers].
+type SendSuspicion struct{ Epoch uint64 }
 
 // Lead has the leading function begin. Its context lasts until the given instant,
 // unless it is moved on. There is one at a time: no other Lead comes before
 // [Returned].
 type Lead struct {
-	Record Record
-	Cause  Cause
-	Over   string
-	Detect time.Duration
-	Elect  time.Duration
-	Until  time.Duration
+	Record      Record
+	Cause       Cause
+	Predecessor string
+	Detect      time.Duration
+	Elect       time.Duration
+	Deadline    time.Duration
 }
 
-// TrustUntil sets when leadership ends by itself, and what its cause is then. It
+// SetDeadline sets when leadership ends by itself, and what its cause is then. It
 // does not revive one that has ended.
-type TrustUntil struct {
-	Until time.Duration
-	Blame error
+type SetDeadline struct {
+	Deadline time.Duration
+	Cause    error
 }
 
 // AwaitBeat asks for a [Beat] at the leading loop's next turn. An earlier one
 // says nothing about now.
 type AwaitBeat struct{}
 
-// EndTrust ends the leading function's context now.
-type EndTrust struct{ Cause error }
+// EndTerm ends the leading function's context now.
+type EndTerm struct{ Cause error }
 
 // StopLeading asks the leading function to return, by [Term.Stopping].
 type StopLeading struct{}
@@ -95,17 +95,17 @@ type StopLeading struct{}
 // that are not answered by then need no answer.
 type Done struct{}
 
-func (Ping) action()        {}
-func (Read) action()        {}
-func (Acquire) action()     {}
-func (Renew) action()       {}
-func (Transfer) action()    {}
-func (Offer) action()       {}
-func (Release) action()     {}
-func (Suspect) action()     {}
-func (Lead) action()        {}
-func (TrustUntil) action()  {}
-func (AwaitBeat) action()   {}
-func (EndTrust) action()    {}
-func (StopLeading) action() {}
-func (Done) action()        {}
+func (Ping) action()          {}
+func (Read) action()          {}
+func (Acquire) action()       {}
+func (Renew) action()         {}
+func (Transfer) action()      {}
+func (Offer) action()         {}
+func (Release) action()       {}
+func (SendSuspicion) action() {}
+func (Lead) action()          {}
+func (SetDeadline) action()   {}
+func (AwaitBeat) action()     {}
+func (EndTerm) action()       {}
+func (StopLeading) action()   {}
+func (Done) action()          {}

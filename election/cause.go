@@ -18,7 +18,11 @@ const (
 	Handover Cause = "handover" // the leader before chose this worker
 )
 
-// Causes are all that there are.
+// Crashed reports whether the previous leader ended without releasing the lease:
+// its process died, or its lease expired.
+func (c Cause) Crashed() bool { return c == Died || c == Expired }
+
+// Causes lists all causes.
 var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
 
 // ErrDeposed is, wrapped, the cause of a leadership's end that was not the

@@ -118,6 +118,6 @@ func disturb(m *member, random *rand.Rand) {
 			}
 		})
 	case 8:
-		m.Suspect(uint64(random.IntN(5)))
+		m.SendSuspicion(uint64(random.IntN(5)))
 	}
 }

@@ -53,10 +53,10 @@ type Config struct {
 	// about one Jitter, and few others before they hear of it. Long enough to acquire
 	// a lease and send a beacon. Default 10 ms, at most 1 s.
 	Jitter time.Duration
-	// StandAside is how long a process that has led leaves leading to others, unless
+	// Cooldown is how long a process that has led leaves leading to others, unless
 	// one of them asks it to; it doubles with each leading function that fails.
 	// Default 2 s.
-	StandAside time.Duration
+	Cooldown time.Duration
 
 	// Rand is where chance comes from, lease IDs too; used from one goroutine. No two
 	// processes have the same seed. Nil: Run seeds one at random. A Machine needs one.
@@ -81,8 +81,8 @@ const (
 	maxMoment = 2 * time.Second
 	// maxBackoff bounds the time between tries that fail.
 	maxBackoff = 2 * time.Second
-	// maxStandAside bounds the doubling of StandAside.
-	maxStandAside = 30 * time.Second
+	// maxCooldown bounds the doubling of Cooldown.
+	maxCooldown = 30 * time.Second
 )
 
 func (c Config) withDefaults() Config {
@@ -99,7 +99,7 @@ func (c Config) withDefaults() Config {
 	or(&c.PingTimeout, min(400*time.Millisecond, c.SilentAfter/4))
 	or(&c.StableFor, 2*time.Second)
 	or(&c.Jitter, 10*time.Millisecond)
-	or(&c.StandAside, 2*time.Second)
+	or(&c.Cooldown, 2*time.Second)
 	if c.PingRate == 0 {
 		c.PingRate = 40
 	}
@@ -130,7 +130,7 @@ func (c Config) validate() error {
 		{"SilentAfter", c.SilentAfter},
 		{"StableFor", c.StableFor},
 		{"Jitter", c.Jitter},
-		{"StandAside", c.StandAside},
+		{"Cooldown", c.Cooldown},
 	} {
 		check(d.value > 0, "%s %v: want more than 0", d.name, d.value)
 	}

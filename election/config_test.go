@@ -28,7 +28,7 @@ func TestConfigRefusals(t *testing.T) {
 		"SilentAfter": func(c *Config) { c.SilentAfter = 15 * time.Second },
 		"StableFor":   func(c *Config) { c.StableFor = -time.Second },
 		"Jitter":      func(c *Config) { c.Jitter = 2 * time.Second },
-		"StandAside":  func(c *Config) { c.StandAside = -time.Second },
+		"Cooldown":    func(c *Config) { c.Cooldown = -time.Second },
 		"PingRate":    func(c *Config) { c.PingRate = math.NaN() },
 	} {
 		c := Config{ID: "worker-0"}

@@ -49,7 +49,7 @@
 //	events ──▶ │                           │ ──▶ Ping, Offer, Suspect      to Peers
 //	answers ─▶ │          Machine          │ ──▶ Read, Acquire, Renew,
 //	Tick ────▶ │                           │     Transfer, Release         to Lease
-//	Beat, ───▶ │  Due(): when a Tick is    │ ──▶ Lead, TrustUntil, EndTrust,
+//	Beat, ───▶ │  Due(): when a Tick is    │ ──▶ Lead, SetDeadline, EndTerm,
 //	Deposed,   │  wanted at the latest     │     AwaitBeat, StopLeading    to LeadFunc
 //	Returned   │                           │
 //	Stop ────▶ │                           │ ──▶ Done

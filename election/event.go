@@ -3,7 +3,7 @@ package election
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 
 // Event is something heard from Peers: BeaconHeard, SuspicionHeard,
-// OfferReceived, LinkLost or LinkRestored.
+// OfferReceived, Disconnected or Reconnected.
 type Event interface {
 	Input
 	event()
@@ -19,21 +19,21 @@ type SuspicionHeard struct{ wire.Suspect }
 // OfferReceived: a leader that stops hands this worker the lease.
 type OfferReceived struct{ wire.Offer }
 
-// LinkLost: this process has lost its connection. What it fails to hear from now
+// Disconnected: this process has lost its connection. What it fails to hear from now
 // on says nothing about others.
-type LinkLost struct{}
+type Disconnected struct{}
 
-// LinkRestored: this process is connected again.
-type LinkRestored struct{}
+// Reconnected: this process is connected again.
+type Reconnected struct{}
 
 func (BeaconHeard) event()    {}
 func (SuspicionHeard) event() {}
 func (OfferReceived) event()  {}
-func (LinkLost) event()       {}
-func (LinkRestored) event()   {}
+func (Disconnected) event()   {}
+func (Reconnected) event()    {}
 
 func (BeaconHeard) input()    {}
 func (SuspicionHeard) input() {}
 func (OfferReceived) input()  {}
-func (LinkLost) input()       {}
-func (LinkRestored) input()   {}
+func (Disconnected) input()   {}
+func (Reconnected) input()    {}

@@ -14,7 +14,7 @@ import (
 type alone struct{}
 
 func (alone) Ping(context.Context, uint64) error              { return election.ErrNoResponders }
-func (alone) Suspect(uint64)                                  {}
+func (alone) SendSuspicion(uint64)                            {}
 func (alone) Offer(context.Context, string, wire.Offer) error { return election.ErrNoResponders }
 func (alone) Events() <-chan election.Event                   { return nil }
 

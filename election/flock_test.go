@@ -282,7 +282,7 @@ func (m *member) Events() <-chan election.Event {
 	return m.events
 }
 
-func (m *member) Suspect(epoch uint64) {
+func (m *member) SendSuspicion(epoch uint64) {
 	m.broadcast(election.SuspicionHeard{Suspect: wire.Suspect{Epoch: epoch, Worker: m.id}})
 }
 
@@ -324,13 +324,13 @@ func (m *member) Offer(ctx context.Context, worker string, offer wire.Offer) err
 // unlink cuts the process off from its peers, not from storage.
 func (m *member) unlink() {
 	m.set(func() { m.unlinked = true })
-	m.events <- election.LinkLost{}
+	m.events <- election.Disconnected{}
 }
 
 // relink undoes it.
 func (m *member) relink() {
 	m.set(func() { m.unlinked = false })
-	m.events <- election.LinkRestored{}
+	m.events <- election.Reconnected{}
 }
 
 // history is who led so far, in order.
@@ -388,7 +388,7 @@ func (f *flock) String() string {
 	var text string
 	for _, r := range f.history() {
 		text += fmt.Sprintf("\n  epoch %d %s over %q (%s) from %s to %s: %v",
-			r.term.Epoch, r.member.id, r.term.Over, r.term.Cause, r.began.Format("05.000"), r.ended.Format("05.000"), r.cause)
+			r.term.Epoch, r.member.id, r.term.Predecessor, r.term.Cause, r.began.Format("05.000"), r.ended.Format("05.000"), r.cause)
 	}
 	return text
 }
@@ -407,8 +407,8 @@ func bubble(t *testing.T, test func(t *testing.T, f *flock)) {
 
 func mustCause(t *testing.T, r reign, cause election.Cause, over string) {
 	t.Helper()
-	if r.term.Cause != cause || r.term.Over != over {
-		t.Fatalf("epoch %d: cause %s over %q, want %s over %q", r.term.Epoch, r.term.Cause, r.term.Over, cause, over)
+	if r.term.Cause != cause || r.term.Predecessor != over {
+		t.Fatalf("epoch %d: cause %s over %q, want %s over %q", r.term.Epoch, r.term.Cause, r.term.Predecessor, cause, over)
 	}
 }
 

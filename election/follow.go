@@ -20,7 +20,7 @@ func (m *Machine) follow() {
 		m.others, m.deferred = false, false
 		m.wait(searching, m.whenToLook())
 	}
-	if !m.linked { // nobody could be asked until LinkRestored is heard
+	if !m.linked { // nobody could be asked until Reconnected is heard
 		m.wake = never
 	}
 }
@@ -45,7 +45,7 @@ func (m *Machine) postpone() {
 
 // look reads the record, since no beacon was heard.
 func (m *Machine) look() {
-	m.do(Suspect{})
+	m.do(SendSuspicion{})
 	m.do(Read{m.ask(searching, m.cfg.CallTimeout)})
 }
 
@@ -145,7 +145,7 @@ func (m *Machine) giveUp(cause Cause) {
 	}
 	if c.over != "" && !l.suspected {
 		l.suspected = true
-		m.do(Suspect{l.epoch})
+		m.do(SendSuspicion{l.epoch})
 	}
 	m.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
 		"detect", c.decided-c.sign)

@@ -45,13 +45,13 @@ func (m *Machine) observe(event Event) news {
 		}
 		m.offer = &ev.Offer
 		return turn
-	case LinkLost:
+	case Disconnected:
 		if m.linked {
 			m.log.Warn("Lost the connection: following blindly", "epoch", m.leader.epoch)
 		}
 		m.linked = false
 		return hint
-	case LinkRestored:
+	case Reconnected:
 		if !m.linked {
 			m.log.Info("Connected again", "epoch", m.leader.epoch)
 		}

@@ -159,7 +159,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 		beacon := wire.Encode(wire.Beacon{
 			Epoch: term.Epoch, Worker: id, LeaseID: term.Record.LeaseID, Workers: 4, Next: time.Second,
 		})
-		leds <- led{id, term.Over, term.Epoch, term.Cause, time.Now()}
+		leds <- led{id, term.Predecessor, term.Epoch, term.Cause, time.Now()}
 		beat := time.NewTicker(100 * time.Millisecond)
 		defer beat.Stop()
 		for n := 0; ; {

@@ -60,14 +60,14 @@ func (m *Machine) released(err error) {
 		m.log.Info("Could not free the lease", "epoch", epoch, "error", err)
 	} else {
 		m.recovered()
-		m.do(Suspect{epoch})
+		m.do(SendSuspicion{epoch})
 	}
 	m.standAside()
 }
 
 // standAside leaves leading to others for a while.
 func (m *Machine) standAside() {
-	aside := min(m.cfg.StandAside<<min(m.failed, 10), max(maxStandAside, m.cfg.StandAside))
+	aside := min(m.cfg.Cooldown<<min(m.failed, 10), max(maxCooldown, m.cfg.Cooldown))
 	m.aside = m.now + aside
 	if m.leader.epoch == m.reign.record.Epoch {
 		m.known = false

@@ -11,10 +11,10 @@ type Peers interface {
 	// Ping asks the leader of an epoch for a sign of life. ErrNoResponders: its
 	// process is gone. Any other error: no answer, which may mean anything.
 	Ping(ctx context.Context, epoch uint64) error
-	// Suspect tells the others that the leader of the epoch seems dead, so that
+	// SendSuspicion tells the others that the leader of the epoch seems dead, so that
 	// they look for themselves. Epoch 0: that nobody is known to lead and the
 	// caller is about to look. It is sent at best effort.
-	Suspect(epoch uint64)
+	SendSuspicion(epoch uint64)
 	// Offer hands the lease to a worker. It returns nil once the worker has the
 	// offer, and ErrNoResponders if its process is gone.
 	Offer(ctx context.Context, worker string, offer wire.Offer) error

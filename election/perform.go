@@ -40,23 +40,23 @@ func (s *shell) perform(action Action) {
 		s.ask(s.calls, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.lease.Release(ctx, a.Held)
 		})
-	case Suspect:
-		s.peers.Suspect(a.Epoch)
+	case SendSuspicion:
+		s.peers.SendSuspicion(a.Epoch)
 	case Lead:
 		s.begin(a)
-	case TrustUntil:
-		s.trust.expect(a.Blame)
-		s.trust.extend(s.started.Add(a.Until))
+	case SetDeadline:
+		s.trust.expect(a.Cause)
+		s.trust.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
-		case <-s.term.beat: // an old one says nothing about now
+		case <-s.beats: // a beat before this request says nothing about now
 		default:
 		}
-		s.beat = s.term.beat
-	case EndTrust:
+		s.awaited = s.beats
+	case EndTerm:
 		s.trust.end(a.Cause)
 	case StopLeading:
-		close(s.term.stopping)
+		close(s.stopping)
 	case Done:
 		s.done = true
 	}
@@ -78,13 +78,22 @@ func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) 
 
 // begin starts the leading function.
 func (s *shell) begin(l Lead) {
-	trust := newTrust(s.calls, s.started.Add(l.Until))
-	term := &Term{
-		Epoch: l.Record.Epoch, Record: l.Record,
-		Cause: l.Cause, Over: l.Over, Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
-		beat: make(chan struct{}, 1), stopping: make(chan struct{}), depose: trust.end,
-	}
-	s.trust, s.term, s.ended = trust, term, trust.Done()
+	trust := newTrust(s.calls, s.started.Add(l.Deadline))
+	beat, stopping := make(chan struct{}, 1), make(chan struct{})
+	term := NewTerm(Term{
+		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
+		Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
+	}, TermControl{
+		Beat: func() {
+			select {
+			case beat <- struct{}{}:
+			default: // a beat that was not read yet is enough
+			}
+		},
+		Stopping: stopping,
+		Deposed:  func(epoch uint64) { trust.end(higherEpoch(epoch)) },
+	})
+	s.trust, s.ended, s.beats, s.stopping = trust, trust.Done(), beat, stopping
 	s.running.Go(func() {
 		successor, err := s.leadFunc(trust, term)
 		s.returned <- Returned{successor, err}

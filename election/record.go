@@ -13,8 +13,8 @@ type Record struct {
 type Claim struct {
 	Holder  string
 	LeaseID string // a UUID, fresh; the same again only to retry the very same attempt
-	// Over is the lease ID of a holder believed dead, or one that was transferred
+	// Replaces is the lease ID of a holder believed dead, or one that was transferred
 	// to the claimant. A lease that is held changes hands only if it still has that
 	// ID. Empty: take the lease only where it is free or has expired.
-	Over string
+	Replaces string
 }

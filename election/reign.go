@@ -41,8 +41,8 @@ func (m *Machine) lead(record Record) {
 	m.log.Info("Leading", "epoch", record.Epoch, "cause", c.cause, "over", c.worker,
 		"detect", detect, "elect", elect)
 	m.do(Lead{
-		Record: record, Cause: c.cause, Over: c.worker, Detect: detect, Elect: elect,
-		Until: m.reign.until,
+		Record: record, Cause: c.cause, Predecessor: c.worker, Detect: detect, Elect: elect,
+		Deadline: m.reign.until,
 	})
 	m.wait(leading, m.sent+m.cfg.RenewEvery)
 }
@@ -55,7 +55,7 @@ func (m *Machine) trusted() bool {
 // trust moves on when leadership ends by itself.
 func (m *Machine) trust(until time.Duration, blame error) {
 	m.reign.until, m.reign.blame = until, blame
-	m.do(TrustUntil{Until: until, Blame: blame})
+	m.do(SetDeadline{Deadline: until, Cause: blame})
 }
 
 // expire ends leadership at its deadline.
@@ -70,7 +70,7 @@ func (m *Machine) depose(cause error) {
 	if m.trusted() {
 		m.reign.ended, m.reign.awaiting = cause, false
 		m.wake = never
-		m.do(EndTrust{cause})
+		m.do(EndTerm{cause})
 	}
 }
 

@@ -49,10 +49,12 @@ type shell struct {
 	running sync.WaitGroup
 	answers chan Answer
 
-	term     *Term // that is led, or was last
+	// Of the current or the last term.
 	trust    *trust
-	ended    <-chan struct{} // trust's, until that is stepped
-	beat     <-chan struct{} // the term's, while one is awaited
+	ended    <-chan struct{} // closed when trust ends; nil once the machine knows
+	beats    <-chan struct{} // beats of the leading loop
+	awaited  <-chan struct{} // beats while the machine waits for one, otherwise nil
+	stopping chan<- struct{} // close it to ask the leading function to stop
 	returned chan Returned
 }
 
@@ -70,8 +72,8 @@ func (s *shell) run(stop <-chan struct{}) {
 		case answer := <-s.answers:
 			s.catchUp()
 			s.step(answer)
-		case <-s.beat:
-			s.beat = nil
+		case <-s.awaited:
+			s.awaited = nil
 			s.step(Beat{})
 		case <-s.ended:
 			s.deposed()
@@ -80,7 +82,7 @@ func (s *shell) run(stop <-chan struct{}) {
 				s.deposed()
 			}
 			s.trust.end(context.Canceled) // ends what the leading function left behind
-			s.ended, s.beat = nil, nil
+			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:
 			s.catchUp()

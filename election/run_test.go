@@ -314,9 +314,9 @@ func TestMistakenSuspicion(t *testing.T) {
 		time.Sleep(time.Second)
 		calls := f.storage.Calls() - first.member.callsMade()
 		for i := range 100 {
-			members[i%5].Suspect(1)
-			members[i%5].Suspect(2)
-			members[i%5].Suspect(0)
+			members[i%5].SendSuspicion(1)
+			members[i%5].SendSuspicion(2)
+			members[i%5].SendSuspicion(0)
 			time.Sleep(10 * time.Millisecond)
 		}
 		f.mustKeep(1, time.Minute)
@@ -343,7 +343,7 @@ func TestReconnectedHearsNobody(t *testing.T) {
 		}
 		for range 19 { // they cannot tell one another more than they know
 			for _, m := range members {
-				m.Suspect(1)
+				m.SendSuspicion(1)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}

@@ -98,9 +98,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.step(OfferReceived{wire.Offer{Epoch: s.number(s.word(0)), LeaseID: s.leaseID()}})
 	case "link":
 		if s.word(0) == "lost" {
-			s.step(LinkLost{})
+			s.step(Disconnected{})
 		} else {
-			s.step(LinkRestored{})
+			s.step(Reconnected{})
 		}
 	case "beat":
 		s.step(Beat{})
@@ -220,8 +220,8 @@ func (s *script) brief(a Action) string {
 		text = "read"
 	case Acquire:
 		text = fmt.Sprintf("acquire as %s", a.Claim.LeaseID)
-		if a.Claim.Over != "" {
-			text += " over " + a.Claim.Over
+		if a.Claim.Replaces != "" {
+			text += " over " + a.Claim.Replaces
 		}
 	case Renew:
 		text = fmt.Sprintf("renew epoch %d, %s", a.Held.Epoch, a.Held.LeaseID)
@@ -231,13 +231,13 @@ func (s *script) brief(a Action) string {
 		text = fmt.Sprintf("offer %s to %s after epoch %d", a.Offer.LeaseID, a.Worker, a.Offer.Epoch)
 	case Release:
 		text = fmt.Sprintf("release %s", a.Held.LeaseID)
-	case Suspect:
+	case SendSuspicion:
 		text = fmt.Sprintf("suspect epoch %d", a.Epoch)
 	case Lead:
-		text = fmt.Sprintf("lead epoch %d: %s, over %q, until %v", a.Record.Epoch, a.Cause, a.Over, a.Until.Round(time.Millisecond))
-	case TrustUntil:
-		text = fmt.Sprintf("trust until %v, or else %v", a.Until.Round(time.Millisecond), a.Blame)
-	case EndTrust:
+		text = fmt.Sprintf("lead epoch %d: %s, over %q, until %v", a.Record.Epoch, a.Cause, a.Predecessor, a.Deadline.Round(time.Millisecond))
+	case SetDeadline:
+		text = fmt.Sprintf("trust until %v, or else %v", a.Deadline.Round(time.Millisecond), a.Cause)
+	case EndTerm:
 		text = fmt.Sprintf("end trust: %v", a.Cause)
 	case AwaitBeat:
 		text = "await a beat"

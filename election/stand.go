@@ -67,7 +67,7 @@ func (m *Machine) stillWanted() bool {
 // stand tries to become the leader.
 func (m *Machine) stand(c candidacy) {
 	m.candidacy = c
-	m.claim = Claim{Holder: m.cfg.ID, LeaseID: newLeaseID(m.cfg.Rand), Over: c.over}
+	m.claim = Claim{Holder: m.cfg.ID, LeaseID: newLeaseID(m.cfg.Rand), Replaces: c.over}
 	m.acquire()
 }
 

@@ -41,11 +41,11 @@ func (c *candidate) begin() {
 
 func (c *candidate) stop() { c.step(election.Stop{}) }
 
-func (c *candidate) unlinked() { c.step(election.LinkLost{}) }
+func (c *candidate) unlinked() { c.step(election.Disconnected{}) }
 
 func (c *candidate) relinked() {
 	c.process.stableFrom = c.process.local() + 2*time.Second
-	c.step(election.LinkRestored{})
+	c.step(election.Reconnected{})
 	w := c.process.worker
 	w.resendAt, w.askAt = 0, 0 // messages may have been missed
 	w.turn()
@@ -94,7 +94,7 @@ func (c *candidate) perform(a election.Action) {
 		c.call(a.Question, func() error { return st.transfer(a.Held, a.LeaseID) }, nil)
 	case election.Release:
 		c.call(a.Question, func() error { return st.release(a.Held) }, nil)
-	case election.Suspect:
+	case election.SendSuspicion:
 		s.network.all(p, func(to *process) {
 			to.candidate.step(election.SuspicionHeard{Suspect: wire.Suspect{Epoch: a.Epoch, Worker: p.name}})
 		})
@@ -103,9 +103,9 @@ func (c *candidate) perform(a election.Action) {
 		s.checks.leads(p, a.Record.Epoch)
 		c.term = newTerm(c, a)
 		c.term.begin()
-	case election.TrustUntil:
-		c.term.trust.until, c.term.trust.blame = a.Until, a.Blame
-	case election.EndTrust:
+	case election.SetDeadline:
+		c.term.trust.until, c.term.trust.blame = a.Deadline, a.Cause
+	case election.EndTerm:
 		c.term.trust.end(a.Cause)
 		c.term.check()
 	case election.AwaitBeat:

@@ -23,7 +23,7 @@ func (st *storage) acquire(claim election.Claim) (election.Record, error) {
 	now := st.current()
 	switch {
 	case now.Held && now.LeaseID == claim.LeaseID: // the same attempt again
-	case !now.Held || now.LeaseID == claim.Over:
+	case !now.Held || now.LeaseID == claim.Replaces:
 		if now.Held {
 			st.sim.checks.changed(now.Epoch)
 		}

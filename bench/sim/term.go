@@ -34,7 +34,7 @@ var (
 
 func newTerm(c *candidate, lead election.Lead) *leadership {
 	p := c.process
-	t := &leadership{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Until)}
+	t := &leadership{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Deadline)}
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.trust)
 	r, err := term.New(inner, term.Config{
@@ -42,7 +42,7 @@ func newTerm(c *candidate, lead election.Lead) *leadership {
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, term.Term{
 		Epoch: t.epoch, LeaseID: lead.Record.LeaseID, Cause: string(lead.Cause),
-		Crashed: lead.Cause == election.Died || lead.Cause == election.Expired,
+		Crashed: lead.Cause.Crashed(),
 		Since:   p.wall(), Detect: lead.Detect, Elect: lead.Elect, Deposed: t.deposed,
 	}, t, t)
 	if err != nil {

@@ -88,7 +88,7 @@ func (m member) takePart(drained context.Context) error {
 func (m member) coordinatorTerm(t *election.Term) coordinator.Term {
 	return coordinator.Term{
 		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
-		Crashed: t.Cause == election.Died || t.Cause == election.Expired,
+		Crashed: t.Cause.Crashed(),
 		Since:   t.Since, Detect: t.Detect, Elect: t.Elect,
 		Beat: func() { t.Beat(); m.vitals.leaderTurned() }, Stopping: t.Stopping(), Deposed: t.Deposed,
 	}

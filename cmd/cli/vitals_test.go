@@ -17,7 +17,7 @@ func TestLeaderThatStandsStillIsUnhealthy(t *testing.T) {
 		if stuck := v.stuck(t.Context()); len(stuck) != 0 {
 			t.Errorf("a process that does nothing is stuck: %v", stuck)
 		}
-		end := v.lead(&election.Term{Epoch: 1, Cause: election.First})
+		end := v.lead(&election.Term{Record: election.Record{Epoch: 1}, Cause: election.First})
 		turning := time.NewTicker(50 * time.Millisecond)
 		defer turning.Stop()
 		done := make(chan struct{})

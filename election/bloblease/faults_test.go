@@ -66,7 +66,7 @@ func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
 	acquire := func(holder, over string) election.Record {
 		t.Helper()
 		epoch++
-		claim := election.Claim{Holder: holder, LeaseID: newID(), Over: over}
+		claim := election.Claim{Holder: holder, LeaseID: newID(), Replaces: over}
 		var record election.Record
 		err := insist(t, "acquire", func() (err error) {
 			record, err = lease.Acquire(t.Context(), claim)
@@ -189,7 +189,7 @@ func TestCallsAreBounded(t *testing.T) {
 			"release":  func(ctx context.Context) error { return lease.Release(ctx, record) },
 			"transfer": func(ctx context.Context) error { return lease.Transfer(ctx, record, newID()) },
 			"acquire": func(ctx context.Context) error {
-				_, err := lease.Acquire(ctx, election.Claim{Holder: "b", LeaseID: newID(), Over: record.LeaseID})
+				_, err := lease.Acquire(ctx, election.Claim{Holder: "b", LeaseID: newID(), Replaces: record.LeaseID})
 				return err
 			},
 		} {
@@ -240,7 +240,7 @@ func TestRequests(t *testing.T) {
 	var record election.Record
 	acquire := func(lease *bloblease.Lease, over string) func() error {
 		return func() error {
-			got, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID(), Over: over})
+			got, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID(), Replaces: over})
 			if err == nil {
 				record = got
 			}
@@ -314,7 +314,7 @@ func TestChaos(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				record, ok := claimOver(ctx, t, lease, election.Claim{Holder: name, LeaseID: newID(), Over: seen.LeaseID})
+				record, ok := claimOver(ctx, t, lease, election.Claim{Holder: name, LeaseID: newID(), Replaces: seen.LeaseID})
 				if !ok {
 					continue
 				}

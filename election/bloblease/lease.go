@@ -84,11 +84,11 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	if err != nil {
 		return "", err
 	}
-	if claim.Over != "" && !l.had(claim.LeaseID) {
-		switch err := l.change(ctx, claim.Over, claim.LeaseID); {
+	if claim.Replaces != "" && !l.had(claim.LeaseID) {
+		switch err := l.change(ctx, claim.Replaces, claim.LeaseID); {
 		case err == nil:
 			l.has(claim.LeaseID)
-		case isCode(err, otherHolder) && l.firstRefusal(claim.Over):
+		case isCode(err, otherHolder) && l.firstRefusal(claim.Replaces):
 			return "", fmt.Errorf("%w: %s", election.ErrHeld, account.Code(err))
 		case !isCode(err, notHolder):
 			return "", err

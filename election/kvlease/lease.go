@@ -79,7 +79,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID:
 			next = now // an earlier attempt of the same claim did succeed
-		case now.Held && now.LeaseID != claim.Over && !l.expired(seen):
+		case now.Held && now.LeaseID != claim.Replaces && !l.expired(seen):
 			return election.Record{}, fmt.Errorf("acquire lease: %w by %s in epoch %d", election.ErrHeld, now.Holder, now.Epoch)
 		}
 		err = l.write(ctx, next, seen.revision)

@@ -190,7 +190,7 @@ func TestLaggingReads(t *testing.T) {
 	if b.lagging, err = memory.Get(t.Context(), "leader"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Acquire(t.Context(), election.Claim{Holder: "v", LeaseID: "b", Over: "a"}); err != nil {
+	if _, err := other.Acquire(t.Context(), election.Claim{Holder: "v", LeaseID: "b", Replaces: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := lagging.Renew(t.Context(), record); err == nil {

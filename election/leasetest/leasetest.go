@@ -79,7 +79,7 @@ func newLeaseID() string {
 }
 
 func (p party) claim(over string) election.Claim {
-	return election.Claim{Holder: p.name, LeaseID: newLeaseID(), Over: over}
+	return election.Claim{Holder: p.name, LeaseID: newLeaseID(), Replaces: over}
 }
 
 func (p party) mustAcquire(over string) election.Record {

@@ -138,7 +138,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 		now := s.current()
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID: // the same attempt again
-		case !now.Held || now.LeaseID == claim.Over:
+		case !now.Held || now.LeaseID == claim.Replaces:
 			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:
 			return election.ErrHeld

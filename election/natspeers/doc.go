@@ -14,7 +14,7 @@
 //
 //   - Garbage, messages of an unknown version, and messages that name no epoch or
 //     an impossible worker are logged and dropped.
-//   - The connection is lost: LinkLost is reported, and LinkRestored when the
+//   - The connection is lost: Disconnected is reported, and Reconnected when the
 //     client has reconnected and subscribed again. What was sent meanwhile is not
 //     heard.
 //   - The events are not read: the client buffers about a thousand messages, then

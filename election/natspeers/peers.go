@@ -129,9 +129,9 @@ func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 	return nil
 }
 
-// Suspect tells the others that the leader of an epoch seems dead. It is lost if
+// SendSuspicion tells the others that the leader of an epoch seems dead. It is lost if
 // the connection is.
-func (p *Peers) Suspect(epoch uint64) {
+func (p *Peers) SendSuspicion(epoch uint64) {
 	err := p.nc.Publish(p.subjects.Suspect(), wire.Encode(wire.Suspect{Epoch: epoch, Worker: p.worker}))
 	if err != nil {
 		p.log.Warn("Could not tell the others of a suspicion", "epoch", epoch, "error", err)

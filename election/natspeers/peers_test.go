@@ -122,9 +122,9 @@ func TestBeaconAndSuspicion(t *testing.T) {
 	a.mustHear(t, election.BeaconHeard{Beacon: beacon})
 	b.mustHear(t, election.BeaconHeard{Beacon: beacon})
 
-	b.Suspect(7)
+	b.SendSuspicion(7)
 	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 7, Worker: "worker-b"}})
-	b.Suspect(0)
+	b.SendSuspicion(0)
 	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 0, Worker: "worker-b"}})
 }
 
@@ -273,17 +273,17 @@ func TestLink(t *testing.T) {
 	port := srv.Addr().(*net.TCPAddr).Port
 	a := join(t, srv, "worker-a")
 	stop(srv)
-	a.mustHear(t, election.LinkLost{})
+	a.mustHear(t, election.Disconnected{})
 	again := startServer(t, port)
-	a.mustHear(t, election.LinkRestored{})
+	a.mustHear(t, election.Reconnected{})
 
 	// It is subscribed again.
 	b := join(t, again, "worker-b")
 	flush(t, a.nc)
-	b.Suspect(3)
+	b.SendSuspicion(3)
 	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 3, Worker: "worker-b"}})
 	a.nc.Close()
-	a.mustHear(t, election.LinkLost{})
+	a.mustHear(t, election.Disconnected{})
 }
 
 func TestCloseWhileNobodyReads(t *testing.T) {
@@ -294,7 +294,7 @@ func TestCloseWhileNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 {
-		peers.Suspect(1)
+		peers.SendSuspicion(1)
 	}
 	flush(t, nc)
 	peers.Close() // and does not hang, or leak

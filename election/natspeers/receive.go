@@ -34,9 +34,9 @@ func (p *Peers) noteLink(linked bool) {
 	}
 	p.linked = linked
 	if linked {
-		p.report(election.LinkRestored{})
+		p.report(election.Reconnected{})
 	} else {
-		p.report(election.LinkLost{})
+		p.report(election.Disconnected{})
 	}
 }
 
