@@ -42,7 +42,7 @@ func ExampleOverhead() {
 	})
 	defer processes.Stop(10*time.Second, nil)
 	for range workers {
-		if _, err := processes.Add(); err != nil {
+		if _, err := processes.Start(); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ type FailoverConfig struct {
 	// Traces the folder that their definitions leave traces in (see [Traced]). Without
 	// a flock, How must be StepDown, and throughput is what the leader says of it,
 	// which is only as fine as the reports that it gets.
-	Flock  *procs.Flock
+	Flock  *procs.Supervisor
 	Traces string
 
 	How       How
@@ -320,8 +320,8 @@ func (f *failover) strike(ctx context.Context, leader wire.LeaderInfo, o *outage
 		p.Kill()
 	}
 	return func() error {
-		<-p.Ended()
-		_, err := f.Flock.Add()
+		<-p.Done()
+		_, err := f.Flock.Start()
 		return err
 	}, nil
 }

@@ -42,7 +42,7 @@ type fleet struct {
 	b     *testing.B
 	url   string
 	flags []string // by which storage is found
-	*procs.Flock
+	*procs.Supervisor
 }
 
 // startFleet starts that many workers of one slot each, on storage that these flags
@@ -59,14 +59,14 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 		b.Fatal(err)
 	}
 	f := &fleet{b: b, url: server.URL(), flags: append(storage, "--cluster", fmt.Sprintf("bench-%d", time.Now().UnixNano()))}
-	f.Flock = procs.New(procs.Config{
+	f.Supervisor = procs.New(procs.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL()},
 	})
 	b.Cleanup(func() { f.Stop(30*time.Second, nil) })
 	for range workers {
-		if _, err := f.Add(); err != nil {
+		if _, err := f.Start(); err != nil {
 			b.Fatal(err)
 		}
 	}

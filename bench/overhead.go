@@ -22,7 +22,7 @@ type OverheadConfig struct {
 	// Cluster is of the Flock's processes alone, and its NATS server is in this
 	// process.
 	Cluster Cluster
-	Flock   *procs.Flock
+	Flock   *procs.Supervisor
 	Workers int
 
 	// Storage is the ID of the storage's own process; 0 where storage is NATS.

@@ -71,7 +71,7 @@ func newRequestCounts(b *testing.B) *requestCounts {
 		return faults.Fault{}
 	})
 	proxy := func(endpoint string) string {
-		handler, err := transport.Proxy(endpoint)
+		handler, err := transport.Handler(endpoint)
 		if err != nil {
 			b.Fatal(err)
 		}

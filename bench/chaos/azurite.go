@@ -82,7 +82,7 @@ func (s *azuriteServer) close() {
 }
 
 // account is the URL of the account at the near end of a link.
-func account(l *faults.Link) string { return "http://" + l.Address() + "/" + azurite.AccountName }
+func account(l *faults.TCPProxy) string { return "http://" + l.Address() + "/" + azurite.AccountName }
 
 // proxy passes requests on to one of Azurite's endpoints.
 type proxy struct {
@@ -92,7 +92,7 @@ type proxy struct {
 }
 
 func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
-	handler, err := transport.Proxy(endpoint)
+	handler, err := transport.Handler(endpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,8 @@ func catalog(on Storage) []fault {
 		{"NATS stopped", natsNode, 500 * ms, 5 * s, freezeNATS},
 
 		{"slow links", links, 1 * s, 5 * s, slowLinks},
-		{"NATS link stalled", links, 500 * ms, 8 * s, onNATSLink((*faults.Link).Stall)},
-		{"NATS link reset", links, 0, 0, onNATSLink((*faults.Link).Reset)},
+		{"NATS link stalled", links, 500 * ms, 8 * s, onNATSLink((*faults.TCPProxy).Stall)},
+		{"NATS link reset", links, 0, 0, onNATSLink((*faults.TCPProxy).Reset)},
 
 		{"packets lost", packets, 2 * s, 6 * s, dropPackets("numgen random mod 100 < 25")},
 		{"no packets get out", packets, 1 * s, 6 * s, dropPackets("tcp dport @links")},
@@ -68,8 +68,8 @@ func catalog(on Storage) []fault {
 	return append(list,
 		fault{"Azurite restarted", storage, 0, 200 * ms, stopAzurite},
 		fault{"Azurite away", storage, 1 * s, lease + lease/4, stopAzurite},
-		fault{"storage links stalled", links, 500 * ms, 8 * s, onStorageLinks((*faults.Link).Stall)},
-		fault{"storage links reset", links, 0, 0, onStorageLinks((*faults.Link).Reset)},
+		fault{"storage links stalled", links, 500 * ms, 8 * s, onStorageLinks((*faults.TCPProxy).Stall)},
+		fault{"storage links reset", links, 0, 0, onStorageLinks((*faults.TCPProxy).Reset)},
 
 		fault{"requests slow", requests, 2 * s, 6 * s, injure(faults.Fault{Delay: 2 * s})},
 		fault{"requests reset", requests, 2 * s, 6 * s, injure(faults.Fault{Reset: true})},

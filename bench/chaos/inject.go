@@ -22,7 +22,7 @@ func kill(_ *cluster, m *machine) func() {
 		return nil
 	}
 	return func() {
-		<-l.Ended()
+		<-l.Done()
 		m.start()
 	}
 }
@@ -118,14 +118,14 @@ func slowLinks(_ *cluster, m *machine) func() {
 	}
 }
 
-func onNATSLink(do func(*faults.Link)) func(*cluster, *machine) func() {
+func onNATSLink(do func(*faults.TCPProxy)) func(*cluster, *machine) func() {
 	return func(_ *cluster, m *machine) func() {
 		do(m.nats)
 		return m.nats.Resume
 	}
 }
 
-func onStorageLinks(do func(*faults.Link)) func(*cluster, *machine) func() {
+func onStorageLinks(do func(*faults.TCPProxy)) func(*cluster, *machine) func() {
 	return func(_ *cluster, m *machine) func() {
 		for _, l := range m.storageLinks() {
 			do(l)

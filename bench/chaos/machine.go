@@ -23,10 +23,10 @@ import (
 type machine struct {
 	number  int
 	network *network // nil: that of this process
-	nats    *faults.Link
-	blobs   *faults.Link // nil on JetStream, and so is queues
-	queues  *faults.Link
-	flock   *procs.Flock
+	nats    *faults.TCPProxy
+	blobs   *faults.TCPProxy // nil on JetStream, and so is queues
+	queues  *faults.TCPProxy
+	flock   *procs.Supervisor
 	log     *os.File
 	book    *book
 	hurry   <-chan struct{} // closed where nobody waits for an end in order
@@ -98,8 +98,8 @@ func (c *cluster) newMachine(number int) (m *machine, err error) {
 }
 
 // link opens a link whose near end is in the machine's network.
-func (m *machine) link(target string) (link *faults.Link, err error) {
-	m.inside(func() { link, err = faults.NewLink(target) })
+func (m *machine) link(target string) (link *faults.TCPProxy, err error) {
+	m.inside(func() { link, err = faults.NewTCPProxy(target) })
 	if err != nil || m.network == nil {
 		return link, err
 	}
@@ -122,11 +122,11 @@ func (m *machine) inside(do func()) {
 func (m *machine) String() string { return fmt.Sprintf("machine %d", m.number) }
 
 // storageLinks are those to the storage account.
-func (m *machine) storageLinks() []*faults.Link {
+func (m *machine) storageLinks() []*faults.TCPProxy {
 	if m.blobs == nil {
 		return nil
 	}
-	return []*faults.Link{m.blobs, m.queues}
+	return []*faults.TCPProxy{m.blobs, m.queues}
 }
 
 // start starts a process, unless one runs.
@@ -140,7 +140,7 @@ func (m *machine) start() {
 		p   *procs.Process
 		err error
 	)
-	m.inside(func() { p, err = m.flock.Add() })
+	m.inside(func() { p, err = m.flock.Start() })
 	if err != nil {
 		m.book.complain("%v: %v", m, err)
 		return
@@ -153,11 +153,11 @@ func (m *machine) start() {
 
 // watch waits for the end of a process and judges it.
 func (m *machine) watch(l *life) {
-	<-l.Ended()
+	<-l.Done()
 	m.mu.Lock()
 	told, closed := l.told, m.closed
 	m.mu.Unlock()
-	err := l.Err()
+	err := l.Wait()
 	var exit *exec.ExitError
 	switch {
 	case told == syscall.SIGKILL:
@@ -182,7 +182,7 @@ func (m *machine) watch(l *life) {
 func (l *life) unprepared() bool {
 	const soon = 10 * time.Second
 	var exit *exec.ExitError
-	if !errors.As(l.Err(), &exit) || time.Since(l.since) > soon {
+	if !errors.As(l.Wait(), &exit) || time.Since(l.since) > soon {
 		return false
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
@@ -202,7 +202,7 @@ func (m *machine) alive() *life {
 		return nil
 	}
 	select {
-	case <-m.process.Ended():
+	case <-m.process.Done():
 		return nil
 	default:
 		return m.process
@@ -228,7 +228,7 @@ func (m *machine) tell(s syscall.Signal) *life {
 // longer than it may.
 func (m *machine) awaitEnd(l *life) {
 	select {
-	case <-l.Ended():
+	case <-l.Done():
 		return
 	case <-m.hurry:
 	case <-time.After(endsWithin):
@@ -238,7 +238,7 @@ func (m *machine) awaitEnd(l *life) {
 	l.told = syscall.SIGKILL
 	m.mu.Unlock()
 	l.Kill()
-	<-l.Ended()
+	<-l.Done()
 }
 
 // retire ends the process for good, in order or at once, and waits for that.
@@ -259,7 +259,7 @@ func (m *machine) close() {
 	if m.flock != nil {
 		m.flock.Stop(endsWithin, nil)
 	}
-	for _, l := range []*faults.Link{m.nats, m.blobs, m.queues} {
+	for _, l := range []*faults.TCPProxy{m.nats, m.blobs, m.queues} {
 		if l != nil {
 			_ = l.Close() // a listener is closed whatever it says
 		}

@@ -46,7 +46,7 @@ func ServeNATS(dir, port string) error {
 // with one directory.
 type natsServer struct {
 	port  string
-	flock *procs.Flock
+	flock *procs.Supervisor
 	log   *os.File
 	book  *book
 
@@ -100,7 +100,7 @@ func (s *natsServer) address() string { return net.JoinHostPort("127.0.0.1", s.p
 func (s *natsServer) url() string { return "nats://" + s.address() }
 
 func (s *natsServer) start() {
-	p, err := s.flock.Add()
+	p, err := s.flock.Start()
 	if err != nil {
 		s.book.complain("NATS: %v", err)
 		return
@@ -116,8 +116,8 @@ func (s *natsServer) running() *procs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-s.process.Ended():
-		s.book.complain("NATS ended by itself: %v", s.process.Err())
+	case <-s.process.Done():
+		s.book.complain("NATS ended by itself: %v", s.process.Wait())
 		return nil
 	default:
 		return s.process
@@ -131,7 +131,7 @@ func (s *natsServer) end(by syscall.Signal) {
 		return
 	}
 	p.Signal(by)
-	<-p.Ended()
+	<-p.Done()
 }
 
 func (s *natsServer) close() {

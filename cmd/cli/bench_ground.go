@@ -20,7 +20,7 @@ type benchGround struct {
 	dir     string
 	traces  string // a folder for workers that leave some
 	cluster *cluster
-	workers *procs.Flock
+	workers *procs.Supervisor
 	log     *slog.Logger
 	args    []string  // of every process
 	output  io.Writer // of all of them
@@ -84,13 +84,13 @@ func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (
 }
 
 // flock is processes of this program that run a command of bench, not yet started.
-func (g *benchGround) flock(command ...string) (*procs.Flock, error) {
+func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	return procs.New(procs.Config{
-		Program: program, Args: slices.Concat([]string{"bench"}, command, g.args), Env: g.env(), Output: g.output, Log: g.log,
+		Program: program, Args: slices.Concat([]string{"bench"}, command, g.args), Env: g.env(), Output: g.output, Logger: g.log,
 	}), nil
 }
 
@@ -100,7 +100,7 @@ func (g *benchGround) startWorkers(n, slots int, flags ...string) (err error) {
 		return err
 	}
 	for range n {
-		if _, err := g.workers.Add(); err != nil {
+		if _, err := g.workers.Start(); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := leader.Add(); err != nil {
+	if _, err := leader.Start(); err != nil {
 		return nil, err
 	}
 	return func() { leader.Stop(farewell, nil) }, nil

@@ -149,14 +149,14 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 	defer watching.Wait()
 	defer workers.Stop(farewell, ctx.Done())
 	for range demoWorkers {
-		if _, err := workers.Add(); err != nil {
+		if _, err := workers.Start(); err != nil {
 			return err
 		}
 	}
 	processes := workers.Running()
 	watching.Go(func() {
 		for _, p := range processes {
-			<-p.Ended()
+			<-p.Done()
 		}
 		allGone(errAllGone)
 	})
@@ -173,7 +173,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 }
 
 // demoJob submits the job, kills its leader half-way and waits for the end.
-func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *procs.Flock, job jobs.Job, params jobs.Params, report *demoReport) error {
+func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
 	leader, err := c.awaitWorkers(ctx, demoWorkers)
 	if err != nil {
 		return err

@@ -120,7 +120,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	hurry := make(chan struct{})
 	defer workers.Stop(farewell, hurry)
 	for range flags.workers {
-		if _, err := workers.Add(); err != nil {
+		if _, err := workers.Start(); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 func shareOut(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
 // newFlock is a flock of this program's worker processes, not yet started.
-func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*procs.Flock, error) {
+func (a *app) newFlock(base *ground, slots int, log logFlags, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -167,8 +167,8 @@ func (a *app) newFlock(base *ground, slots int, log logFlags, replace bool) (*pr
 		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
 		Env:     base.env(),
 		Output:  a.Err,
-		Replace: replace,
-		Log:     logger,
+		Restart: restart,
+		Logger:  logger,
 	}), nil
 }
 

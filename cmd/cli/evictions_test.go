@@ -76,7 +76,7 @@ func TestEviction(t *testing.T) {
 	f.awaitWorkers(1)
 	output.await(regexp.MustCompile(`(msg="Watching for evictions")`))
 	id := f.submitHeld(jobParams...)
-	if _, err := f.Add(); err != nil {
+	if _, err := f.Start(); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitWorkers(2)

@@ -31,7 +31,7 @@ type testFlock struct {
 	trace   string   // a folder: what every process executed
 	release string   // a file: once it is there, jobs submitted with submitHeld may end
 	output  *testOutput
-	*procs.Flock
+	*procs.Supervisor
 }
 
 var testClusters atomic.Int64
@@ -57,12 +57,12 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 	output := newTestOutput(t)
 	f := newCommander(t, at.nats, newTestCluster(), at.flags)
 	f.output = output
-	f.Flock = procs.New(procs.Config{
+	f.Supervisor = procs.New(procs.Config{
 		Program: program,
 		Args:    slices.Concat([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, at.flags, flags),
 		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
 		Output:  output,
-		Log:     slog.New(slog.NewTextHandler(output, nil)),
+		Logger:  slog.New(slog.NewTextHandler(output, nil)),
 	})
 	t.Cleanup(func() { f.Stop(30*time.Second, nil) })
 	if workers > 0 {
@@ -84,7 +84,7 @@ func newCommander(t *testing.T, nats, cluster string, flags []string) *testFlock
 func (f *testFlock) add(n int) {
 	f.t.Helper()
 	for range n {
-		if _, err := f.Add(); err != nil {
+		if _, err := f.Start(); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -227,7 +227,7 @@ func (f *testFlock) process(pid int) *procs.Process {
 // kill ends a process with SIGKILL and waits until it is gone.
 func (f *testFlock) kill(p *procs.Process) {
 	p.Kill()
-	<-p.Ended()
+	<-p.Done()
 }
 
 // others are the running processes but one.

@@ -145,7 +145,7 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 			p.Signal(syscall.SIGTERM)
 		}
 		for _, p := range old {
-			if err := p.Err(); err != nil {
+			if err := p.Wait(); err != nil {
 				t.Errorf("%s ended with %v", p.Name(), err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestLeaderIsTerminated(t *testing.T) {
 		f.awaitDone(id, partitions/4)
 		leader := f.process(f.leader().PID)
 		leader.Signal(syscall.SIGTERM)
-		if err := leader.Err(); err != nil {
+		if err := leader.Wait(); err != nil {
 			t.Errorf("the leader ended with %v", err)
 		}
 		got := f.finish(id, jobParams...)
@@ -200,7 +200,7 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 			leaders[leader.PID()] = true
 			stopped = append(stopped, time.Now())
 			leader.Signal(syscall.SIGTERM)
-			<-leader.Ended()
+			<-leader.Done()
 		}
 		time.Sleep(1200 * time.Millisecond) // the same
 		var cancelled struct{}
@@ -253,7 +253,7 @@ func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 			t.Errorf("epochs: got %v, want at least two", got.Epochs)
 		}
 		select {
-		case <-sleeper.Ended():
+		case <-sleeper.Done():
 			t.Error("the sleeper's process has ended")
 		default:
 		}

@@ -29,8 +29,8 @@ import (
 type faultyFlock struct {
 	*testFlock
 	storage *faults.Transport // what is done to requests
-	blobs   *faults.Link      // and to connections, those for blobs and
-	queues  *faults.Link      // those for queues
+	blobs   *faults.TCPProxy  // and to connections, those for blobs and
+	queues  *faults.TCPProxy  // those for queues
 	faulty  []string          // the flags by which storage is found that way
 	members []*inProcess
 	writes  manifestWrites
@@ -39,7 +39,7 @@ type faultyFlock struct {
 // inProcess is a worker in the test's process.
 type inProcess struct {
 	id   string
-	nats *faults.Link
+	nats *faults.TCPProxy
 }
 
 // newFaultyFlock starts three workers.
@@ -64,9 +64,9 @@ func newFaultyFlock(t *testing.T) *faultyFlock {
 }
 
 // proxy is a link to a proxy of one of storage's endpoints.
-func (f *faultyFlock) proxy(endpoint string) *faults.Link {
+func (f *faultyFlock) proxy(endpoint string) *faults.TCPProxy {
 	f.t.Helper()
-	handler, err := f.storage.Proxy(endpoint)
+	handler, err := f.storage.Handler(endpoint)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -75,13 +75,13 @@ func (f *faultyFlock) proxy(endpoint string) *faults.Link {
 	return f.link(proxy.URL)
 }
 
-func (f *faultyFlock) link(to string) *faults.Link {
+func (f *faultyFlock) link(to string) *faults.TCPProxy {
 	f.t.Helper()
 	u, err := url.Parse(to)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	link, err := faults.NewLink(u.Host)
+	link, err := faults.NewTCPProxy(u.Host)
 	if err != nil {
 		f.t.Fatal(err)
 	}

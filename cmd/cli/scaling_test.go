@@ -47,7 +47,7 @@ func (f *testFlock) scale(n int) {
 		p.Signal(syscall.SIGTERM)
 	}
 	for _, p := range leave {
-		if err := p.Err(); err != nil {
+		if err := p.Wait(); err != nil {
 			f.t.Errorf("%s was told to stop and ended with %v", p.Name(), err)
 		}
 	}

@@ -50,16 +50,16 @@ func TestRollingUpgrade(t *testing.T) {
 		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
 		Output:  f.output,
-		Log:     slog.New(slog.NewTextHandler(f.output, nil)),
+		Logger:  slog.New(slog.NewTextHandler(f.output, nil)),
 	})
 	t.Cleanup(func() { next.Stop(30*time.Second, nil) })
 	for _, old := range f.Running() {
-		if _, err := next.Add(); err != nil {
+		if _, err := next.Start(); err != nil {
 			t.Fatal(err)
 		}
 		f.awaitWorkers(fleet + 1)
 		old.Signal(syscall.SIGTERM)
-		if err := old.Err(); err != nil {
+		if err := old.Wait(); err != nil {
 			t.Errorf("%s was told to stop and ended with %v", old.Name(), err)
 		}
 		f.awaitWorkers(fleet)

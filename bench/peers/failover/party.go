@@ -113,7 +113,7 @@ func (p *party) kill(ctx context.Context) (took time.Duration, err error) {
 func (p *party) restore(ctx context.Context) (err error) {
 	for _, m := range p.members {
 		select {
-		case <-m.process.Ended():
+		case <-m.process.Done():
 		default:
 			continue
 		}

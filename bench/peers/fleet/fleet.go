@@ -38,7 +38,7 @@ const Cluster = "peers"
 type Fleet struct {
 	cfg     Config
 	server  *natsserver.Server
-	workers *procs.Flock
+	workers *procs.Supervisor
 	flags   []string // by which cluster and storage are found
 	log     processes.Tail
 }
@@ -63,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 		Output:  &f.log,
 	})
 	for range cfg.Workers {
-		if _, err := f.workers.Add(); err != nil {
+		if _, err := f.workers.Start(); err != nil {
 			f.Stop()
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time
 // Replace starts a worker in place of one that was killed, and waits until all are
 // there.
 func (f *Fleet) Replace(ctx context.Context) error {
-	if _, err := f.workers.Add(); err != nil {
+	if _, err := f.workers.Start(); err != nil {
 		return err
 	}
 	return f.AwaitWorkers(ctx)

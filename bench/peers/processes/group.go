@@ -29,7 +29,7 @@ const grace = 10 * time.Second
 // Group is processes of one role.
 type Group struct {
 	cfg     Config
-	flock   *procs.Flock
+	flock   *procs.Supervisor
 	log     Tail
 	waiting sync.WaitGroup
 
@@ -63,17 +63,17 @@ func Start(cfg Config, n int) (*Group, error) {
 
 // Add starts one more process.
 func (g *Group) Add() (*procs.Process, error) {
-	p, err := g.flock.Add()
+	p, err := g.flock.Start()
 	if err != nil {
 		return nil, err
 	}
 	g.waiting.Go(func() {
-		<-p.Ended()
+		<-p.Done()
 		g.mu.Lock()
 		unasked := !g.stopped && !g.expected[p]
 		g.mu.Unlock()
 		if unasked && g.cfg.Ended != nil {
-			g.cfg.Ended(fmt.Errorf("a process of %s ended: %w\n%s", g.cfg.Role, p.Err(), g.log.String()))
+			g.cfg.Ended(fmt.Errorf("a process of %s ended: %w\n%s", g.cfg.Role, p.Wait(), g.log.String()))
 		}
 	})
 	return p, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Times lets a fault happen to the first n requests of these kinds, or of any if
-// none is named, and to no others.
+// Times injects a fault into the first n requests of the kinds, or of any kind if none is
+// given.
 func Times(n int, fault Fault, kinds ...account.Kind) Decide {
 	var mu sync.Mutex
 	return func(kind account.Kind, _ *http.Request) Fault {
@@ -23,5 +23,5 @@ func Times(n int, fault Fault, kinds ...account.Kind) Decide {
 	}
 }
 
-// Always lets a fault happen to all requests of these kinds, or to all.
+// Always injects a fault into every request of the kinds, or of any kind if none is given.
 func Always(fault Fault, kinds ...account.Kind) Decide { return Times(-1, fault, kinds...) }

@@ -1,13 +1,12 @@
-// Package procs runs worker processes of one program on this machine and
-// watches over them: bellwether dev and demo live on it, and so do the tests
-// that kill processes.
+// Package procs starts and supervises child processes of one program on this machine.
+// The commands dev, demo and bench run their workers with it, and so do the tests that
+// kill processes.
 //
-// Each process gets a process group of its own, so that an interrupt typed at a
-// terminal reaches the parent alone, which then stops the flock in order. Its
-// standard input is a pipe that the parent never writes to: it closes when the
-// parent goes away, however that happens, and a worker that is told to watch it
-// ends then.
+// Each child has its own process group, so that an interrupt typed at a terminal
+// reaches only the parent, which then stops the children in order. A child's standard
+// input is a pipe that the parent never writes to: it closes when the parent ends, for
+// whatever reason, and a worker that was started with --with-parent then ends too.
 //
-// What can fail: a process may not start (its error is returned); a process may
-// not end when it is asked to, and is then killed after a while.
+// What can fail: a process may not start, and [Supervisor.Start] returns why. A process
+// may ignore SIGTERM, and [Supervisor.Stop] kills it after a grace period.
 package procs

@@ -4,5 +4,6 @@ package procs
 
 import "syscall"
 
-// ownGroup keeps the terminal's signals from the process.
+// ownGroup starts the process in a new process group, which a terminal's signals do
+// not reach.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// lines mixes what several processes write into one writer, whole lines at a
+// lines merges the output of several processes into one writer, whole lines at a
 // time.
 type lines struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// maxLine is the longest line that is kept together, in bytes.
+// maxLine is the length in bytes above which a line is split.
 const maxLine = 64 << 10
 
-// from is the writer of one process.
+// from returns the writer for the output of one process.
 func (l *lines) from(name string) io.Writer {
 	return &lineWriter{lines: l, prefix: []byte(name + " | ")}
 }
 
-// lineWriter is used by one goroutine, the one that copies the process' output.
+// lineWriter is used by one goroutine, which copies the process's output.
 type lineWriter struct {
 	lines  *lines
 	prefix []byte
-	rest   []byte // of a line whose end has not come
+	rest   []byte // the beginning of a line that is not complete yet
 }
 
-// Write never fails: a process must not die because nobody can read its log.
+// Write never fails: a process must not end because its log cannot be written.
 func (w *lineWriter) Write(data []byte) (int, error) {
 	w.rest = append(w.rest, data...)
 	for {

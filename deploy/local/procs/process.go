@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Process is one running or ended process.
+// Process is a process that a [Supervisor] started. It may have ended.
 type Process struct {
 	name  string
 	cmd   *exec.Cmd
 	since time.Time
 	ended chan struct{}
-	err   error // how it ended; written before ended is closed
+	err   error // how it ended; set before ended is closed
 }
 
-// outputDelay is how long to wait for output that a process' own children hold
-// open after it has ended.
+// outputDelay is how long to wait, after a process has ended, for its children to
+// close the output that they inherited.
 const outputDelay = time.Second
 
 func start(cfg Config, name string, output *lines) (*Process, error) {
 	cmd := exec.Command(cfg.Program, cfg.Args...)
 	cmd.Env = append(os.Environ(), cfg.Env...)
 	out := output.from(name)
-	cmd.Stdout, cmd.Stderr = out, out // the same writer: os/exec then uses one pipe
+	cmd.Stdout, cmd.Stderr = out, out // if both are the same writer, os/exec uses one pipe
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = outputDelay
-	if _, err := cmd.StdinPipe(); err != nil { // closed by Wait, or with this process
+	if _, err := cmd.StdinPipe(); err != nil { // closed by Wait, or when this process ends
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
@@ -36,7 +36,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	return &Process{name: name, cmd: cmd, since: time.Now(), ended: make(chan struct{})}, nil
 }
 
-// wait returns when the process has ended. It is called once.
+// wait waits until the process has ended. It must be called once.
 func (p *Process) wait() error {
 	defer close(p.ended)
 	p.err = p.cmd.Wait()
@@ -45,15 +45,15 @@ func (p *Process) wait() error {
 
 func (p *Process) age() time.Duration { return time.Since(p.since) }
 
-// Name tells the process from the others of its flock. One that takes the place
-// of another has the same name.
+// Name tells the process from the others of its supervisor. A restarted process keeps
+// its name.
 func (p *Process) Name() string { return p.name }
 
-// PID is the process' ID.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed once the process has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.ended }
 
 func (p *Process) hasEnded() bool {
 	select {
@@ -64,15 +64,15 @@ func (p *Process) hasEnded() bool {
 	}
 }
 
-// Err is nil once the process has ended with status 0, and otherwise says how it
+// Wait is nil once the process has ended with status 0, and otherwise says how it
 // ended. It waits for that.
-func (p *Process) Err() error {
+func (p *Process) Wait() error {
 	<-p.ended
 	return p.err
 }
 
-// Signal sends the process a signal, if it is still there. Where there are no
-// signals (Windows), the process is killed instead.
+// Signal sends the process a signal, unless it has ended. On Windows, which has no
+// signals, it kills the process.
 func (p *Process) Signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.killUnlessEnded()
@@ -85,5 +85,5 @@ func (p *Process) killUnlessEnded() {
 	}
 }
 
-// Kill ends the process at once (SIGKILL). It is no error if it has ended.
+// Kill kills the process (SIGKILL), unless it has ended.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }

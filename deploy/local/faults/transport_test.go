@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
-// TestProxy has another process's view: faults that come over a connection.
-func TestProxy(t *testing.T) {
+// TestHandler injects faults into the requests of another process, through a proxy.
+func TestHandler(t *testing.T) {
 	server := azuritetest.Server(t)
 	transport, err := faults.New(server.QueueURL())
 	if err != nil {
@@ -30,7 +30,7 @@ func TestProxy(t *testing.T) {
 	}
 	t.Cleanup(transport.Close)
 	proxy := func(endpoint string) string {
-		handler, err := transport.Proxy(endpoint)
+		handler, err := transport.Handler(endpoint)
 		if err != nil {
 			t.Fatal(err)
 		}

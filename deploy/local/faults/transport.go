@@ -1,8 +1,10 @@
-// Package faults does to requests on their way to Azure Storage what networks and
-// storage do: it delays them, resets their connection, answers in storage's place,
-// and loses answers after the request had its effect. It works inside a process,
-// as the transport of an account, and between processes, as a proxy. A [Link] does
-// the like to TCP connections.
+// Package faults injects the faults of networks and of Azure Storage for tests.
+//
+//	Transport   into single HTTP requests: delays, resets, error answers, and answers
+//	            lost after the request took effect. It is the transport of an account
+//	            in this process, or a proxy between processes ([Transport.Handler]).
+//	TCPProxy    into whole TCP connections: delays, stalls and resets. It works for NATS
+//	            as well.
 package faults
 
 import (
@@ -23,26 +25,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Fault is what happens to one request. The zero Fault is nothing.
+// Fault is what happens to one request. The zero Fault does nothing.
 type Fault struct {
-	Delay time.Duration // until the request is sent on
-	Late  time.Duration // from the answer until it is delivered
+	Delay time.Duration // before the request is forwarded
+	Late  time.Duration // before the answer is delivered
 
-	// Status, if not 0, is answered in storage's place, with the error code and, if
-	// not 0, a Retry-After in whole seconds. The request has no effect.
+	// Status, if not 0, is answered in place of storage, with the error code Code and, if
+	// RetryAfter is not 0, that many seconds in Retry-After. The request has no effect.
 	Status     int
 	Code       string
 	RetryAfter int
 
 	Reset      bool // the connection is reset, and the request has no effect
-	LoseAnswer bool // the request has its effect, then the connection is reset
-	CutAnswer  bool // the request has its effect, and half of the answer's body is delivered
+	LoseAnswer bool // the request takes effect, then the connection is reset
+	CutAnswer  bool // the request takes effect, and half of the answer's body is delivered
 }
 
-// Decide says what happens to a request. It may be called from several goroutines.
+// Decide returns the fault for a request. It may be called from several goroutines.
 type Decide func(kind account.Kind, r *http.Request) Fault
 
-// Transport sends requests on and does to them what was decided.
+// Transport forwards requests and injects the faults that its Decide returns.
 type Transport struct {
 	queueHost string
 	base      *http.Transport
@@ -52,12 +54,12 @@ type Transport struct {
 	observe Observe
 }
 
-// Observe is told of a request that storage answered, whatever becomes of the
-// answer. It may be called from several goroutines.
+// Observe is called with each request that storage answered, whether or not the answer
+// is delivered. It may be called from several goroutines.
 type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
-// New returns a transport without faults. The URL of the account's queues is how
-// it tells them from blobs.
+// New returns a transport that injects no faults yet. It tells requests to the account's
+// queues from those to its blobs by queueURL.
 func New(queueURL string) (*Transport, error) {
 	u, err := url.Parse(queueURL)
 	if err != nil {
@@ -66,24 +68,24 @@ func New(queueURL string) (*Transport, error) {
 	return &Transport{queueHost: u.Host, base: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32}}, nil
 }
 
-// Set replaces what decides; nil ends all faults.
+// Set replaces the function that decides; nil ends all faults.
 func (t *Transport) Set(decide Decide) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decide = decide
 }
 
-// SetObserver replaces what observes; nil ends it.
+// SetObserver replaces the observer; nil removes it.
 func (t *Transport) SetObserver(observe Observe) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.observe = observe
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (t *Transport) Close() { t.base.CloseIdleConnections() }
 
-// Do makes Transport one of the SDK's.
+// Do implements the transport interface of the Azure SDK.
 func (t *Transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
 
 // RoundTrip implements http.RoundTripper.
@@ -117,7 +119,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send sends a request on, and tells who observes.
+// send forwards a request and calls the observer with the answer.
 func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	observe := t.observe
@@ -130,7 +132,7 @@ func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, er
 	if err != nil {
 		return nil, err
 	}
-	copied := r.Clone(context.WithoutCancel(r.Context())) // or what has its effect might go unobserved
+	copied := r.Clone(context.WithoutCancel(r.Context())) // a cancelled request that took effect must be observed too
 	copied.Body = io.NopCloser(bytes.NewReader(body))
 	resp, err := t.base.RoundTrip(copied)
 	if err == nil {
@@ -139,7 +141,7 @@ func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, er
 	return resp, err
 }
 
-// cut is a body whose connection is reset after so many bytes.
+// cut is a body whose connection is reset after left bytes.
 type cut struct {
 	io.ReadCloser
 	left int64
@@ -173,7 +175,7 @@ func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNR
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // as a transport must; it was only read from
+		_ = r.Body.Close() // a transport must close it; an error matters only to a writer
 	}
 }
 
@@ -210,14 +212,14 @@ func answer(r *http.Request, fault Fault) *http.Response {
 	}
 }
 
-// Proxy is a handler that sends requests on to one of the account's endpoints. A
-// connection whose request or answer is lost is closed.
-func (t *Transport) Proxy(endpoint string) (http.Handler, error) {
+// Handler returns an HTTP handler that forwards requests to one of the account's
+// endpoints. If a request or an answer is lost, it closes the client's connection.
+func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty proxy: %w", err)
 	}
-	target.Path = "" // the requests name the account themselves
+	target.Path = "" // the path of each request contains the account
 	return &httputil.ReverseProxy{
 		Transport:    t,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },

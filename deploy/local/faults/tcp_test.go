@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
-// echo starts a server that sends back what it gets.
+// echo starts a server that echoes its input.
 func echo(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,17 +36,17 @@ func echo(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
-func TestLink(t *testing.T) {
-	link, err := faults.NewLink(echo(t))
+func TestTCPProxy(t *testing.T) {
+	proxy, err := faults.NewTCPProxy(echo(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := link.Close(); err != nil {
+		if err := proxy.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	conn, err := net.Dial("tcp", link.Address())
+	conn, err := net.Dial("tcp", proxy.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,24 +67,24 @@ func TestLink(t *testing.T) {
 	if err := say(long); err != nil {
 		t.Fatalf("without faults: %v", err)
 	}
-	link.Delay(100 * time.Millisecond)
+	proxy.Delay(100 * time.Millisecond)
 	begun := time.Now()
 	if err := say(long); err != nil || time.Since(begun) < 200*time.Millisecond {
 		t.Errorf("delayed by 100ms each way: %v, in %v", err, time.Since(begun))
 	}
-	link.Delay(0)
-	link.Stall()
+	proxy.Delay(0)
+	proxy.Stall()
 	if err := say(200 * time.Millisecond); err == nil {
-		t.Error("an answer came through a stalled link")
+		t.Error("an answer came through a stalled proxy")
 	}
-	link.Resume()
+	proxy.Resume()
 	if err := conn.SetDeadline(time.Now().Add(long)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lines.ReadString('\n'); err != nil {
 		t.Errorf("after the stall: %v", err)
 	}
-	link.Reset()
+	proxy.Reset()
 	if err := say(long); err == nil {
 		t.Error("a connection outlives its reset")
 	}

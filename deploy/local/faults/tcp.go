@@ -1,0 +1,166 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// TCPProxy forwards TCP connections to a server and injects faults into all of them. A
+// [Transport] injects faults into single requests.
+type TCPProxy struct {
+	target   string
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	delay   time.Duration
+	flowing chan struct{} // closed while bytes flow
+	closed  bool
+	conns   map[net.Conn]bool
+}
+
+// NewTCPProxy listens on 127.0.0.1 for connections to a server. It must be closed.
+func NewTCPProxy(target string) (*TCPProxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open a TCP proxy: %w", err)
+	}
+	p := &TCPProxy{target: target, listener: listener, flowing: make(chan struct{}), conns: map[net.Conn]bool{}}
+	close(p.flowing)
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// Address returns the host and port to connect to.
+func (p *TCPProxy) Address() string { return p.listener.Addr().String() }
+
+// Delay delays the bytes that are sent from now on, in each direction.
+func (p *TCPProxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Stall holds back all bytes in both directions. Connections stay open, and new ones can
+// be opened. Resume forwards the bytes that were held back.
+func (p *TCPProxy) Stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.flowing:
+		p.flowing = make(chan struct{})
+	default: // already stalled
+	}
+}
+
+// Resume ends a stall.
+func (p *TCPProxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.flowing:
+	default:
+		close(p.flowing)
+	}
+}
+
+// Reset resets all open connections.
+func (p *TCPProxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reset()
+}
+
+func (p *TCPProxy) reset() {
+	for conn := range p.conns {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // makes Close send a reset
+		}
+		_ = conn.Close() // it may be closed
+	}
+	clear(p.conns)
+}
+
+// Close resets all connections and waits until all goroutines of the proxy have ended.
+func (p *TCPProxy) Close() error {
+	err := p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.reset()
+	p.mu.Unlock()
+	p.Resume()
+	p.running.Wait()
+	return err
+}
+
+func (p *TCPProxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // the client has disconnected
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil || !p.add(conn, server) {
+			_ = conn.Close()
+			if err == nil {
+				_ = server.Close()
+			}
+			continue
+		}
+		p.running.Go(func() { p.forward(server, conn) })
+		p.running.Go(func() { p.forward(conn, server) })
+	}
+}
+
+func (p *TCPProxy) add(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
+		p.conns[conn] = true
+	}
+	if p.closed {
+		p.reset()
+	}
+	return !p.closed
+}
+
+// forward forwards bytes in one direction until either side closes its connection.
+func (p *TCPProxy) forward(to, from net.Conn) {
+	defer func() {
+		_, _ = to.Close(), from.Close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.conns, to)
+		delete(p.conns, from)
+	}()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			p.await()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// await waits for the delay, and until the proxy is not stalled.
+func (p *TCPProxy) await() {
+	p.mu.Lock()
+	delay, flowing := p.delay, p.flowing
+	p.mu.Unlock()
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	<-flowing
+}

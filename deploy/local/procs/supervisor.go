@@ -1,0 +1,194 @@
+package procs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Config says which processes to run.
+type Config struct {
+	Program string       // path of the program
+	Args    []string     // its arguments
+	Env     []string     // name=value, added to this process's environment
+	Output  io.Writer    // receives the output of all processes, each line prefixed with the process's name; nil discards it
+	Restart bool         // start another process when one ends before Stop
+	Logger  *slog.Logger // reports processes that end; nil discards the log
+}
+
+const (
+	// The pause before a restart doubles from minPause to maxPause.
+	minPause = 200 * time.Millisecond
+	maxPause = 30 * time.Second
+	// The pause is reset for a process that ran this long.
+	healthyAge = 10 * time.Second
+)
+
+// Supervisor runs processes. Its methods may be called from any goroutine.
+type Supervisor struct {
+	cfg    Config
+	output *lines
+	stop   chan struct{} // closed by Stop
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool
+	started int // number of names given
+	running []*Process
+}
+
+// New returns a supervisor that has started no process yet.
+func New(cfg Config) *Supervisor {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Output == nil {
+		cfg.Output = io.Discard
+	}
+	return &Supervisor{cfg: cfg, output: &lines{to: cfg.Output}, stop: make(chan struct{})}
+}
+
+// ErrStopped is the error of Start after Stop.
+var ErrStopped = errors.New("supervisor was stopped")
+
+// Start starts one more process.
+func (s *Supervisor) Start() (*Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return nil, ErrStopped
+	}
+	s.started++
+	p, err := s.spawn(fmt.Sprintf("worker %d", s.started))
+	if err != nil {
+		return nil, err
+	}
+	s.wg.Go(func() { s.watch(p) })
+	return p, nil
+}
+
+// spawn starts a process. The caller holds the lock.
+func (s *Supervisor) spawn(name string) (*Process, error) {
+	p, err := start(s.cfg, name, s.output)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	s.running = append(s.running, p)
+	return p, nil
+}
+
+// watch waits for a process to end, restarts it if configured, and returns when no
+// process runs under its name any more.
+func (s *Supervisor) watch(p *Process) {
+	pause := minPause
+	for p != nil {
+		err := p.wait()
+		s.forget(p)
+		if s.isStopped() || !s.cfg.Restart {
+			return
+		}
+		if p.age() > healthyAge {
+			pause = minPause
+		}
+		s.cfg.Logger.Warn("A worker process ended, restarting it", "process", p.name, "pid", p.PID(), "error", err, "pause", pause)
+		select {
+		case <-s.stop:
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxPause)
+		p = s.restart(p.name)
+	}
+}
+
+// restart tries to start a process until that succeeds. It returns nil if the
+// supervisor stops first.
+func (s *Supervisor) restart(name string) *Process {
+	for {
+		s.mu.Lock()
+		if s.stopped {
+			s.mu.Unlock()
+			return nil
+		}
+		p, err := s.spawn(name)
+		s.mu.Unlock()
+		if err == nil {
+			return p
+		}
+		s.cfg.Logger.Error("Could not start a worker process, retrying", "process", name, "error", err)
+		select {
+		case <-s.stop:
+			return nil
+		case <-time.After(maxPause):
+		}
+	}
+}
+
+func (s *Supervisor) forget(p *Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = slices.DeleteFunc(s.running, func(o *Process) bool { return o == p })
+}
+
+func (s *Supervisor) isStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
+}
+
+// Running returns the processes that have not ended, in the order in which they
+// started. A process whose Done is closed is not among them.
+func (s *Supervisor) Running() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.running), (*Process).hasEnded)
+}
+
+// Find returns the running process with the process ID, or nil.
+func (s *Supervisor) Find(pid int) *Process {
+	for _, p := range s.Running() {
+		if p.PID() == pid {
+			return p
+		}
+	}
+	return nil
+}
+
+// Stop sends SIGTERM to every process and returns when all have ended. It kills the
+// processes that still run after grace, or when kill is closed. A nil kill is never
+// closed.
+func (s *Supervisor) Stop(grace time.Duration, kill <-chan struct{}) {
+	s.mu.Lock()
+	if !s.stopped {
+		s.stopped = true
+		close(s.stop)
+	}
+	s.mu.Unlock()
+
+	for _, p := range s.Running() {
+		p.Signal(syscall.SIGTERM)
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-timer.C:
+	case <-kill:
+	}
+	for _, p := range s.Running() {
+		s.cfg.Logger.Warn("A worker process did not end in time, killing it", "process", p.name, "pid", p.PID())
+		p.Kill()
+	}
+	<-ended
+}
