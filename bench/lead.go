@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
@@ -62,8 +64,10 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	counted := &countedBlobs{Driver: driver}
 	const id = "leader"
 	leader, err := coordinator.New(coordinator.Config{
-		Worker: id, PID: os.Getpid(), Subjects: subjects, Conn: conns[0],
-		Store: store.New(counted, driver), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
+		Config: term.Config{
+			Worker: id, PID: os.Getpid(), Store: store.New(counted, driver), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
+		},
+		Subjects: subjects, Conn: conns[0],
 	})
 	if err != nil {
 		return err
@@ -81,10 +85,9 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection is closed
-	_, err = leader.Lead(context.WithoutCancel(ctx), coordinator.Term{
-		Epoch: 1, LeaseID: "none", Cause: "vacant", Since: time.Now(),
-		Beat: func() {}, Stopping: ctx.Done(), Deposed: func(uint64) {},
-	})
+	_, err = leader.Lead(context.WithoutCancel(ctx), election.NewTerm(election.Term{
+		Record: election.Record{Epoch: 1, Holder: id, LeaseID: "none", Held: true}, Cause: election.First, Since: time.Now(),
+	}, election.TermControl{Stopping: ctx.Done()}))
 	return err
 }
 

@@ -18,6 +18,8 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator"
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
@@ -110,12 +112,12 @@ func newTestCluster(t *testing.T) *testCluster {
 
 // leading is a coordinator that leads.
 type leading struct {
-	kill      context.CancelFunc // as a crash, to everyone else
+	kill      context.CancelFunc // like a crash, as the rest of the cluster sees it
 	stop      func()
 	done      chan struct{}
 	successor string
 	err       error
-	deposed   atomic.Uint64
+	deposed   atomic.Uint64 // the epoch that deposed it
 }
 
 func (c *testCluster) lead(epoch uint64, kinds ...jobs.Job) *leading {
@@ -136,26 +138,31 @@ func (c *testCluster) leadAs(epoch uint64, change func(*coordinator.Config)) *le
 func (c *testCluster) leadUnder(ctx context.Context, epoch uint64, change func(*coordinator.Config)) *leading {
 	c.t.Helper()
 	cfg := coordinator.Config{
-		Worker: fmt.Sprintf("leader-%d", epoch), Subjects: c.subjects, Conn: c.nc, Store: c.store, Jobs: []jobs.Job{digits},
-		Logger:      slog.New(slog.NewTextHandler(c.t.Output(), nil)),
-		ExtendEvery: 200 * time.Millisecond,
-		Ledger:      ledger.Config{CheckpointEvery: time.Millisecond, RetryAfter: time.Millisecond, RetryAtMost: time.Millisecond},
+		Config: term.Config{
+			Worker: fmt.Sprintf("leader-%d", epoch), Store: c.store, Jobs: []jobs.Job{digits},
+			Logger:      slog.New(slog.NewTextHandler(c.t.Output(), nil)),
+			ExtendEvery: 200 * time.Millisecond,
+			Ledger:      ledger.Config{CheckpointEvery: time.Millisecond, RetryAfter: time.Millisecond, RetryAtMost: time.Millisecond},
+		},
+		Subjects: c.subjects, Conn: c.nc,
 	}
 	change(&cfg)
 	lead, err := coordinator.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	granted := election.Term{Record: election.Record{Epoch: epoch, LeaseID: fmt.Sprint("lease-", epoch)}, Cause: election.First, Since: time.Now()}
+	if epoch > 1 {
+		granted.Cause = election.Died
+	}
 	ctx, kill := context.WithCancel(ctx)
 	stopping := make(chan struct{})
 	l := &leading{kill: kill, stop: sync.OnceFunc(func() { close(stopping) }), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		l.successor, l.err = lead.Lead(ctx, coordinator.Term{
-			Epoch: epoch, LeaseID: fmt.Sprint("lease-", epoch), Cause: "died", Crashed: epoch > 1, Since: time.Now(),
-			Beat: func() {}, Stopping: stopping,
-			Deposed: func(epoch uint64) { l.deposed.Store(epoch); kill() },
-		})
+		l.successor, l.err = lead.Lead(ctx, election.NewTerm(granted, election.TermControl{
+			Stopping: stopping, Deposed: func(epoch uint64) { l.deposed.Store(epoch); kill() },
+		}))
 	}()
 	c.t.Cleanup(func() { kill(); <-l.done })
 	return l

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -15,6 +16,7 @@ type Coordinator struct{ cfg Config }
 
 // New checks the configuration.
 func New(cfg Config) (*Coordinator, error) {
+	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
@@ -25,24 +27,25 @@ func New(cfg Config) (*Coordinator, error) {
 // to stop. In the latter case everything is checkpointed, and the worker that
 // should lead next is returned, or "" for any. Nothing that Lead has started is
 // running when it returns.
-func (c *Coordinator) Lead(ctx context.Context, t Term) (successor string, err error) {
+func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (successor string, err error) {
 	inner, cancel := context.WithCancel(undated{ctx})
 	l := newLoop(ctx, inner)
-	link := newLink(c.cfg, t.Epoch)
+	epoch := leadership.Epoch
+	link := newLink(c.cfg, epoch)
 	defer func() { // in this order: callbacks may wait for the loop until the context is done
 		cancel()
 		link.close()
 		l.tasks.Wait()
 	}()
-	r, err := term.New(inner, c.cfg.reign(), t.reign(), l, link)
+	t, err := term.New(inner, c.cfg.Config, leadership, l, link)
 	if err != nil {
-		return "", fmt.Errorf("lead epoch %d: %w", t.Epoch, err)
+		return "", fmt.Errorf("lead epoch %d: %w", epoch, err)
 	}
-	if err := link.listen(hearing{r, l, wire.Pong{Epoch: t.Epoch, Worker: c.cfg.Worker}}); err != nil {
-		return "", fmt.Errorf("listen as leader of epoch %d: %w", t.Epoch, err)
+	if err := link.listen(hearing{t, l, wire.Pong{Epoch: epoch, Worker: c.cfg.Worker}}); err != nil {
+		return "", fmt.Errorf("listen as leader of epoch %d: %w", epoch, err)
 	}
-	r.Begin()
-	return l.run(r, t)
+	t.Begin()
+	return l.run(t, leadership, c.cfg.OnTurn)
 }
 
 // undated is a leadership without its deadline, which moves on. Whoever took it

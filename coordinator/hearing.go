@@ -10,9 +10,9 @@ import (
 // hearing decodes and checks what a leader is told and asked, beside the loop,
 // and has the loop answer. An answer that is lost is asked for again.
 type hearing struct {
-	reign *term.Reign
-	loop  *loop
-	pong  wire.Pong
+	term *term.Term
+	loop *loop
+	pong wire.Pong
 }
 
 // report takes a worker's report.
@@ -26,7 +26,7 @@ func (h hearing) report(m *nats.Msg) error {
 	}
 	size := len(m.Data)
 	h.loop.Post(func() {
-		h.reign.Report(report, size, func(receipt wire.Receipt) { _ = m.Respond(wire.Encode(receipt)) })
+		h.term.Report(report, size, func(receipt wire.Receipt) { _ = m.Respond(wire.Encode(receipt)) })
 	})
 	return nil
 }
@@ -42,20 +42,20 @@ func (h hearing) ping(m *nats.Msg) error {
 }
 
 func (h hearing) askLeader(m *nats.Msg) error {
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.reign.Leader())) })
+	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Leader())) })
 	return nil
 }
 
 func (h hearing) askStepDown(m *nats.Msg) error {
 	h.loop.Post(func() {
-		_ = m.Respond(wire.Encode(h.reign.Leader()))
-		h.reign.Stop()
+		_ = m.Respond(wire.Encode(h.term.Leader()))
+		h.term.Stop()
 	})
 	return nil
 }
 
 func (h hearing) askWorkers(m *nats.Msg) error {
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.reign.Workers())) })
+	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Workers())) })
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (h hearing) askJobs(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.reign.Jobs(query))) })
+	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Jobs(query))) })
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (h hearing) askCancel(m *nats.Msg) error {
 		return err
 	}
 	h.loop.Post(func() {
-		h.reign.Cancel(cancel.Job, func(err error) {
+		h.term.Cancel(cancel.Job, func(err error) {
 			done := wire.Done{}
 			if err != nil {
 				done.Error = err.Error()

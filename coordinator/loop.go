@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine of one term, which everything that happens to the reign
-// passes through, and the world of that reign.
+// loop is the goroutine of one term, which everything that happens in the term
+// passes through, and the environment of that term.
 type loop struct {
 	trust context.Context // the leadership; its Err looks at the clock
 	ctx   context.Context // ends with it, or when Lead returns
@@ -17,29 +18,30 @@ type loop struct {
 	tasks sync.WaitGroup
 }
 
-var _ term.World = (*loop)(nil)
+var _ term.Env = (*loop)(nil)
 
 func newLoop(trust, ctx context.Context) *loop {
 	return &loop{trust: trust, ctx: ctx, inbox: make(chan func(), 64)}
 }
 
-// run turns until the leadership is over or the reign has left.
-func (l *loop) run(r *term.Reign, t Term) (successor string, err error) {
-	every := r.TickEvery()
+// run turns until the leadership is over or the term has left.
+func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (successor string, err error) {
+	every := t.TickEvery()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	stopping := t.Stopping
+	stopping := leadership.Stopping()
 	for {
-		t.Beat()
+		leadership.Beat()
+		onTurn()
 		in := func() {}
 		select {
 		case <-l.trust.Done():
 		case in = <-l.inbox:
 		case <-ticker.C:
-			in = r.Tick
+			in = t.Tick
 		case <-stopping:
 			stopping = nil
-			in = r.Stop
+			in = t.Stop
 		}
 		// After a stall the leadership may be over although nothing has said so.
 		if l.trust.Err() == nil {
@@ -48,11 +50,11 @@ func (l *loop) run(r *term.Reign, t Term) (successor string, err error) {
 		if l.trust.Err() != nil {
 			return "", context.Cause(l.trust)
 		}
-		if successor, left := r.Left(); left {
+		if successor, left := t.Left(); left {
 			return successor, nil
 		}
-		if r.TickEvery() != every {
-			every = r.TickEvery()
+		if t.TickEvery() != every {
+			every = t.TickEvery()
 			ticker.Reset(every)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator"
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/kvlease"
@@ -112,8 +113,11 @@ func (c *wholeCluster) member(ctx context.Context, id string) {
 		return
 	}
 	lead, err := coordinator.New(coordinator.Config{
-		Worker: id, Subjects: subjects, Conn: nc, Store: st, Jobs: c.jobs, Logger: log,
-		Ledger: ledger.Config{CheckpointEvery: 100 * time.Millisecond},
+		Config: term.Config{
+			Worker: id, Store: st, Jobs: c.jobs, Logger: log,
+			Ledger: ledger.Config{CheckpointEvery: 100 * time.Millisecond},
+		},
+		Subjects: subjects, Conn: nc,
 	})
 	if err != nil {
 		c.t.Error(err)
@@ -145,14 +149,7 @@ func (c *wholeCluster) member(ctx context.Context, id string) {
 			c.t.Error(err)
 		}
 	})
-	err = election.Run(drained, lease, peers, election.Config{ID: id, Duration: 5 * time.Second, Logger: log},
-		func(ctx context.Context, t *election.Term) (string, error) {
-			return lead.Lead(ctx, coordinator.Term{
-				Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
-				Crashed: t.Cause.Crashed(), Since: t.Since,
-				Beat: t.Beat, Stopping: t.Stopping(), Deposed: t.Deposed,
-			})
-		})
+	err = election.Run(drained, lease, peers, election.Config{ID: id, Duration: 5 * time.Second, Logger: log}, lead.Lead)
 	if err != nil {
 		c.t.Error(err)
 	}

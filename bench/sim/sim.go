@@ -121,7 +121,7 @@ func (s *Sim) describe() {
 		items, _ := b.Kept()
 		s.trace.printf(p, "follows epoch %d, runs %d spans and has %d queued, keeps %d items", b.Epoch(), b.Busy(), b.Queued(), items)
 		if t := p.candidate.term; t != nil {
-			s.trace.printf(p, "leads epoch %d, over: %v, %d tasks; workers %+v; jobs %+v", t.epoch, t.over, t.tasks, t.reign.Workers(), t.reign.Jobs(wire.JobQuery{}))
+			s.trace.printf(p, "leads epoch %d, over: %v, %d tasks; workers %+v; jobs %+v", t.epoch, t.over, t.tasks, t.term.Workers(), t.term.Jobs(wire.JobQuery{}))
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leadership is one term: a real reign, whose tasks wait for simulated storage
+// leadership is one term: a real term, whose tasks wait for simulated storage
 // and whose messages go over a simulated network.
 type leadership struct {
 	candidate  *candidate
 	process    *process
 	epoch      uint64
 	trust      *trust
-	finish     context.CancelFunc // ends what the reign has begun
-	reign      *term.Reign
+	finish     context.CancelFunc // ends what the term has begun
+	term       *term.Term
 	beatWanted bool
 	tasks      int // that have not returned
 	waits      []*wait
@@ -28,8 +28,8 @@ type leadership struct {
 }
 
 var (
-	_ term.World = (*leadership)(nil)
-	_ term.Link  = (*leadership)(nil)
+	_ term.Env  = (*leadership)(nil)
+	_ term.Link = (*leadership)(nil)
 )
 
 func newTerm(c *candidate, lead election.Lead) *leadership {
@@ -37,30 +37,29 @@ func newTerm(c *candidate, lead election.Lead) *leadership {
 	t := &leadership{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Deadline)}
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.trust)
-	r, err := term.New(inner, term.Config{
+	made, err := term.New(inner, term.Config{
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
-	}, term.Term{
-		Epoch: t.epoch, LeaseID: lead.Record.LeaseID, Cause: string(lead.Cause),
-		Crashed: lead.Cause.Crashed(),
-		Since:   p.wall(), Detect: lead.Detect, Elect: lead.Elect, Deposed: t.deposed,
-	}, t, t)
+	}, election.NewTerm(election.Term{
+		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,
+		Since: p.wall(), Detect: lead.Detect, Elect: lead.Elect,
+	}, election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
-		panic(fmt.Errorf("make reign: %w", err)) // the scenario is this package's
+		panic(fmt.Errorf("make term: %w", err)) // the scenario is this package's
 	}
-	t.reign = r
+	t.term = made
 	return t
 }
 
 func (t *leadership) begin() {
-	t.turn(t.reign.Begin)
+	t.turn(t.term.Begin)
 	t.tick()
 }
 
 func (t *leadership) tick() {
-	t.process.timer(t.reign.TickEvery(), func() {
+	t.process.timer(t.term.TickEvery(), func() {
 		if !t.over {
-			t.turn(t.reign.Tick)
+			t.turn(t.term.Tick)
 			t.tick()
 		}
 	})
@@ -91,7 +90,7 @@ func (t *leadership) check() {
 		t.end(election.Returned{Err: context.Cause(t.trust)})
 		return
 	}
-	if successor, left := t.reign.Left(); left {
+	if successor, left := t.term.Left(); left {
 		t.end(election.Returned{Successor: successor})
 	}
 }
@@ -119,14 +118,12 @@ func (t *leadership) mayReturn() {
 	}
 }
 
-func (t *leadership) stop() { t.turn(t.reign.Stop) }
+func (t *leadership) stop() { t.turn(t.term.Stop) }
 
 func (t *leadership) deposed(epoch uint64) {
-	if epoch > t.epoch {
-		cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
-		t.trust.end(cause)
-		t.candidate.step(election.Deposed{Cause: cause})
-	}
+	cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
+	t.trust.end(cause)
+	t.candidate.step(election.Deposed{Cause: cause})
 }
 
 func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
@@ -137,7 +134,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Spans) > 0 {
 		s.hit("seen: new leader told of spans")
 	}
-	r.Jobs = slices.Clone(r.Jobs) // the reign may change it
+	r.Jobs = slices.Clone(r.Jobs) // the term may change it
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}
@@ -145,7 +142,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 		s.hit("seen: report split")
 	}
 	t.turn(func() {
-		t.reign.Report(r, 1000, func(receipt wire.Receipt) {
+		t.term.Report(r, 1000, func(receipt wire.Receipt) {
 			s.checks.assigns(s.named(r.Worker), receipt)
 			respond(receipt)
 		})
@@ -155,10 +152,10 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 func (t *leadership) ping(respond func()) { t.turn(respond) }
 
 func (t *leadership) cancel(job string, answer func(error)) {
-	t.turn(func() { t.reign.Cancel(job, answer) })
+	t.turn(func() { t.term.Cancel(job, answer) })
 }
 
-// Now, Go, Post and Pause are [term.World].
+// Now, Go, Post and Pause are [term.Env].
 
 func (t *leadership) Now() time.Time { return t.process.wall() }
 

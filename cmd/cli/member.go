@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -70,26 +71,19 @@ func (m member) takePart(drained context.Context) error {
 	}
 	defer peers.Close()
 	leader, err := coordinator.New(coordinator.Config{
-		Worker: m.id, Host: hostname(), PID: os.Getpid(), Subjects: m.subjects,
-		Conn: m.nc, Store: m.store, Jobs: m.jobs, Observe: m.vitals.metrics.observe, Logger: m.log,
+		Config: term.Config{
+			Worker: m.id, Host: hostname(), PID: os.Getpid(),
+			Store: m.store, Jobs: m.jobs, Observe: m.vitals.metrics.observe, Logger: m.log,
+		},
+		Subjects: m.subjects, Conn: m.nc, OnTurn: m.vitals.leaderTurned,
 	})
 	if err != nil {
 		return err
 	}
 	cfg := m.election
 	cfg.ID, cfg.Logger = m.id, m.log
-	return election.Run(drained, m.lease, peers, cfg, func(ctx context.Context, term *election.Term) (string, error) {
-		defer m.vitals.lead(term)()
-		return leader.Lead(ctx, m.coordinatorTerm(term))
+	return election.Run(drained, m.lease, peers, cfg, func(ctx context.Context, t *election.Term) (string, error) {
+		defer m.vitals.lead(t)()
+		return leader.Lead(ctx, t)
 	})
-}
-
-// coordinatorTerm tells the coordinator what it needs to know of a term.
-func (m member) coordinatorTerm(t *election.Term) coordinator.Term {
-	return coordinator.Term{
-		Epoch: t.Epoch, LeaseID: t.Record.LeaseID, Cause: string(t.Cause),
-		Crashed: t.Cause.Crashed(),
-		Since:   t.Since, Detect: t.Detect, Elect: t.Elect,
-		Beat: func() { t.Beat(); m.vitals.leaderTurned() }, Stopping: t.Stopping(), Deposed: t.Deposed,
-	}
 }

@@ -25,7 +25,7 @@ func TestCancellationsThatAreUnderWayAreBounded(t *testing.T) {
 	answered, unknown := 0, 0
 	for i := range 5000 {
 		l.turn(func() {
-			l.reign.Cancel(fmt.Sprintf("0%015d", i), func(err error) {
+			l.term.Cancel(fmt.Sprintf("0%015d", i), func(err error) {
 				if answered++; errors.Is(err, store.ErrNotFound) {
 					unknown++
 				}
@@ -40,7 +40,7 @@ func TestCancellationsThatAreUnderWayAreBounded(t *testing.T) {
 		t.Errorf("%d were answered, %d of them by %v", answered, unknown, store.ErrNotFound)
 	}
 	again := make(chan error, 1)
-	l.turn(func() { l.reign.Cancel(fmt.Sprintf("1%015d", 0), func(err error) { again <- err }) })
+	l.turn(func() { l.term.Cancel(fmt.Sprintf("1%015d", 0), func(err error) { again <- err }) })
 	s.until("the answer to a later question", func() bool { return len(again) > 0 })
 }
 
@@ -49,7 +49,7 @@ func TestCancellingWhatIsNoJobIsRefusedAtOnce(t *testing.T) {
 	l := s.lead(plain)
 	s.until("the leader waits for submissions", func() bool { return l.waits() })
 	var refused error
-	l.turn(func() { l.reign.Cancel(strings.Repeat("x", 1000), func(err error) { refused = err }) })
+	l.turn(func() { l.term.Cancel(strings.Repeat("x", 1000), func(err error) { refused = err }) })
 	if !errors.Is(refused, store.ErrNotFound) || len(refused.Error()) > 200 || !l.waits() {
 		t.Errorf("got %v and %d tasks", refused, len(l.tasks))
 	}
@@ -61,10 +61,10 @@ func TestThoseWhoWaitForAnEndAreBounded(t *testing.T) {
 	s.hire("w1")
 	l := s.lead(plain)
 	job := s.submit("partitions=8")
-	s.until("the job is active", func() bool { return len(l.reign.Jobs(wire.JobQuery{}).Jobs) > 0 })
+	s.until("the job is active", func() bool { return len(l.term.Jobs(wire.JobQuery{}).Jobs) > 0 })
 	answers := 0
 	for range 1000 {
-		l.turn(func() { l.reign.Cancel(job, func(error) { answers++ }) })
+		l.turn(func() { l.term.Cancel(job, func(error) { answers++ }) })
 	}
 	s.until("the end", func() bool { return s.manifest(job).State == store.Cancelled && answers > 0 })
 	if answers > 100 {
@@ -90,15 +90,15 @@ func TestListOfJobsFitsInAMessage(t *testing.T) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	})
 	s.until("all are seen", func() bool {
-		list := l.reign.Jobs(wire.JobQuery{})
+		list := l.term.Jobs(wire.JobQuery{})
 		return len(list.Jobs)+list.More == many
 	})
-	list := l.reign.Jobs(wire.JobQuery{})
+	list := l.term.Jobs(wire.JobQuery{})
 	if size := len(wire.Encode(list)); len(list.Jobs) != wire.MaxListed || size > wire.MaxMessage {
 		t.Errorf("%d are listed in %d bytes, %d left out", len(list.Jobs), size, list.More)
 	}
 	last := fmt.Sprintf("0%015d", many-1)
-	if one := l.reign.Jobs(wire.JobQuery{Job: last}); len(one.Jobs) != 1 || one.Jobs[0].Job != last {
+	if one := l.term.Jobs(wire.JobQuery{Job: last}); len(one.Jobs) != 1 || one.Jobs[0].Job != last {
 		t.Errorf("asked for %s alone, got %v", last, one.Jobs)
 	}
 }

@@ -17,29 +17,29 @@ const (
 
 // Cancel cancels a job. The answer comes once that is durable, so an old leader
 // cannot give it.
-func (r *Reign) Cancel(job string, answer func(error)) {
+func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {
 		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))
 		return
 	}
-	if r.ledger == nil {
-		r.early.keepCancel(cancelling{job, answer}) // the job may be one that is being resumed
+	if t.ledger == nil {
+		t.early.keepCancel(cancelling{job, answer}) // the job may be one that is being resumed
 		return
 	}
-	if j := r.jobs[job]; j != nil {
+	if j := t.jobs[job]; j != nil {
 		if len(j.waiting) >= maxWaiting {
 			return
 		}
 		j.waiting = append(j.waiting, answer)
-		r.step(ledger.JobCancelled{Job: job})
+		t.step(ledger.JobCancelled{Job: job})
 		return
 	}
-	p := r.pending[job]
+	p := t.pending[job]
 	switch {
-	case p == nil && r.withdrawing >= maxWithdrawing:
+	case p == nil && t.withdrawing >= maxWithdrawing:
 		return
 	case p == nil:
-		r.withdraw(job, []func(error){answer})
+		t.withdraw(job, []func(error){answer})
 		return
 	case len(p.waiting) >= maxWaiting:
 		return
@@ -47,48 +47,48 @@ func (r *Reign) Cancel(job string, answer func(error)) {
 	p.waiting = append(p.waiting, answer)
 	if !p.withdrawn { // its code may take long to plan it
 		p.cancel()
-		r.writeCancelled(job, false)
+		t.writeCancelled(job, false)
 	}
 }
 
 // withdraw cancels a job that is neither active nor being begun.
-func (r *Reign) withdraw(id string, waiting []func(error)) {
-	r.withdrawing++
-	r.newPending(id, &pending{withdrawn: true, waiting: waiting})
-	r.writeCancelled(id, true)
+func (t *Term) withdraw(id string, waiting []func(error)) {
+	t.withdrawing++
+	t.newPending(id, &pending{withdrawn: true, waiting: waiting})
+	t.writeCancelled(id, true)
 }
 
-func (r *Reign) writeCancelled(id string, begun bool) {
-	r.spawn(func() func() {
-		err := r.putCancelled(id, begun)
-		return func() { r.withdrawn(id, err) }
+func (t *Term) writeCancelled(id string, begun bool) {
+	t.spawn(func() func() {
+		err := t.putCancelled(id, begun)
+		return func() { t.withdrawn(id, err) }
 	})
 }
 
 // withdrawn: an attempt to cancel a job in its manifest is over.
-func (r *Reign) withdrawn(id string, err error) {
+func (t *Term) withdrawn(id string, err error) {
 	var fenced *fencedError
 	if errors.As(err, &fenced) {
-		r.fail(err)
+		t.fail(err)
 		return
 	}
-	p := r.pending[id]
+	p := t.pending[id]
 	if p == nil || errors.Is(err, errBegun) {
 		return // it was begun meanwhile, which sees to those who wait
 	}
 	waiting := p.waiting
 	p.waiting = nil
 	if p.withdrawn {
-		r.withdrawing--
+		t.withdrawing--
 		p.cancel()
-		delete(r.pending, id)
+		delete(t.pending, id)
 		if p.submission != nil {
-			r.accept(id, r.newPending(id, &pending{submission: p.submission}))
+			t.accept(id, t.newPending(id, &pending{submission: p.submission}))
 		}
 	}
-	if _, parked := r.parked[id]; err == nil && parked {
-		delete(r.parked, id)
-		r.step(ledger.JobEnded{Job: id})
+	if _, parked := t.parked[id]; err == nil && parked {
+		delete(t.parked, id)
+		t.step(ledger.JobEnded{Job: id})
 	}
 	for _, answer := range waiting {
 		answer(err)
@@ -101,18 +101,18 @@ var errBegun = errors.New("job is just being begun")
 // putCancelled writes that a job was cancelled into its manifest: whoever
 // receives its submission finds that. A job that has been begun it cancels only
 // where nobody of this leader works on it. It is called from tasks.
-func (r *Reign) putCancelled(id string, begun bool) error {
-	if _, err := r.readSpec(id); err != nil {
+func (t *Term) putCancelled(id string, begun bool) error {
+	if _, err := t.readSpec(id); err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)
 	}
 	next := store.Manifest{}
 	cond := store.IfAbsent
 	for {
-		next.Epoch, next.State, next.Finished = r.term.Epoch, store.Cancelled, r.world.Now().UTC()
+		next.Epoch, next.State, next.Finished = t.leadership.Epoch, store.Cancelled, t.env.Now().UTC()
 		next.Sequence++
-		_, err := r.place(id, next, cond)
+		_, err := t.place(id, next, cond)
 		if errors.Is(err, errRemoved) {
-			if _, failed := r.removed(id); failed != nil {
+			if _, failed := t.removed(id); failed != nil {
 				return failed
 			}
 			return err
@@ -120,7 +120,7 @@ func (r *Reign) putCancelled(id string, begun bool) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		manifest, version, err := r.readManifest(id)
+		manifest, version, err := t.readManifest(id)
 		switch {
 		case err != nil:
 			return err
@@ -128,7 +128,7 @@ func (r *Reign) putCancelled(id string, begun bool) error {
 			return nil
 		case manifest.State.Final():
 			return fmt.Errorf("job %s has ended before it could be cancelled: it is %s", id, manifest.State)
-		case manifest.Epoch > r.term.Epoch:
+		case manifest.Epoch > t.leadership.Epoch:
 			return fmt.Errorf("cancel job %s: %w", id, &fencedError{manifest.Epoch})
 		case manifest.State == store.Running && !begun:
 			return errBegun

@@ -30,7 +30,7 @@ func TestCancelAtEveryMoment(t *testing.T) {
 				}
 				leader := s.leaders[0]
 				var answers []error
-				leader.turn(func() { leader.reign.Cancel(job, func(err error) { answers = append(answers, err) }) })
+				leader.turn(func() { leader.term.Cancel(job, func(err error) { answers = append(answers, err) }) })
 				s.pass(10 * step)
 				*over = true
 				s.until("the job's end", func() bool { return len(answers) > 0 && s.manifest(job).State.Final() && s.tidy() })
@@ -72,7 +72,7 @@ func TestJobCodeThatDoesNotReturn(t *testing.T) {
 	s.until("the other job's end", func() bool { return s.manifest(job).State == store.Completed })
 	answered := false
 	leader.turn(func() {
-		leader.reign.Cancel(stuck, func(err error) {
+		leader.term.Cancel(stuck, func(err error) {
 			answered = true
 			if err != nil {
 				t.Error(err)
@@ -80,8 +80,8 @@ func TestJobCodeThatDoesNotReturn(t *testing.T) {
 		})
 	})
 	s.until("the answer", func() bool { return answered && s.tidy() })
-	leader.turn(leader.reign.Stop)
-	if _, left := leader.reign.Left(); !left {
+	leader.turn(leader.term.Stop)
+	if _, left := leader.term.Left(); !left {
 		t.Error("the leader stays, though nothing is left to checkpoint")
 	}
 }

@@ -12,43 +12,43 @@ import (
 
 // checkpoint makes a job's state durable: its large partials first, then the
 // manifest that names them. One that the job's end overtakes is given up.
-func (r *Reign) checkpoint(c ledger.Checkpoint) {
-	j := r.jobs[c.Job]
+func (t *Term) checkpoint(c ledger.Checkpoint) {
+	j := t.jobs[c.Job]
 	list := make([]placed, len(c.Snapshot.Nodes))
 	inBlob := make([]bool, len(list))
 	for i, n := range c.Snapshot.Nodes {
-		list[i] = placed{n.Node, r.use(n.Ref)}
+		list[i] = placed{n.Node, t.use(n.Ref)}
 		inBlob[i] = list[i].blob != ""
 	}
 	j.spares.asked()
-	j.saving = r.world.Now()
-	r.unload(j, list, inManifest, func(err error) {
+	j.saving = t.env.Now()
+	t.unload(j, list, inManifest, func(err error) {
 		for i, p := range list {
 			if p.blob != "" && !inBlob[i] {
-				r.unloaded(j, c.Snapshot.Nodes[i].Ref, p.partial)
+				t.unloaded(j, c.Snapshot.Nodes[i].Ref, p.partial)
 			}
 		}
 		switch {
 		case err != nil:
-			r.fail(err)
+			t.fail(err)
 		case !j.ending.Load():
-			r.write(j, func(m *store.Manifest) {
+			t.write(j, func(m *store.Manifest) {
 				m.Nodes = storedNodes(c.Snapshot.Nodes, list)
 				describe(m, c.Snapshot)
 			}, func() {
-				r.cfg.Observe(CheckpointDone{r.since(j.saving)})
+				t.cfg.Observe(CheckpointDone{t.since(j.saving)})
 				j.saving = time.Time{}
-				r.drop(j, j.spares.durable())
-				r.step(ledger.Checkpointed{Job: c.Job})
+				t.drop(j, j.spares.durable())
+				t.step(ledger.Checkpointed{Job: c.Job})
 			})
 		}
 	})
 }
 
 // unloaded: a partial has gone into a blob.
-func (r *Reign) unloaded(j *activeJob, ref ledger.Ref, p partial) {
-	if _, known := r.partials[ref]; known {
-		r.partials[ref] = p
+func (t *Term) unloaded(j *activeJob, ref ledger.Ref, p partial) {
+	if _, known := t.partials[ref]; known {
+		t.partials[ref] = p
 	} else { // it was merged meanwhile
 		j.spares.next = append(j.spares.next, p.blob)
 	}
@@ -76,20 +76,20 @@ func describe(m *store.Manifest, s ledger.Snapshot) {
 // write replaces the job's manifest by the next one, which change makes out of the
 // last, and goes on with then once that is durable. Writes follow one another, so
 // each is conditional on the one before; a final one is the last.
-func (r *Reign) write(j *activeJob, change func(*store.Manifest), then func()) {
+func (t *Term) write(j *activeJob, change func(*store.Manifest), then func()) {
 	j.writing.enter(func() {
 		next, last := j.manifest, j.version
-		next.Epoch = r.term.Epoch
+		next.Epoch = t.leadership.Epoch
 		next.Sequence++
 		change(&next)
-		r.spawn(func() func() {
-			version, err := r.replace(j.spec.ID, next, last)
+		t.spawn(func() func() {
+			version, err := t.replace(j.spec.ID, next, last)
 			return func() {
 				if err != nil {
-					r.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err))
+					t.fail(fmt.Errorf("write manifest of job %s: %w", j.spec.ID, err))
 					return
 				}
-				r.observeProgress(j, j.manifest, next)
+				t.observeProgress(j, j.manifest, next)
 				j.manifest, j.version = next, version
 				j.writing.leave()
 				then()
@@ -100,15 +100,15 @@ func (r *Reign) write(j *activeJob, change func(*store.Manifest), then func()) {
 
 // replace writes a manifest in place of one that was of that version. It is called
 // from tasks.
-func (r *Reign) replace(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
-	err = r.persist("write manifest", func(ctx context.Context) (err error) {
-		version, err = r.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
+func (t *Term) replace(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
+	err = t.persist("write manifest", func(ctx context.Context) (err error) {
+		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 		// Somebody wrote: another leader, or this one, and the answer was lost.
 		var there store.Manifest
-		there, version, err = r.cfg.Store.Manifest(ctx, job)
+		there, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && next.State.Final():
 			return nil // it was written, and the job removed since

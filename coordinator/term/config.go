@@ -53,19 +53,6 @@ type Config struct {
 	Observe func(Observation)
 }
 
-// Term is one leadership, as the election grants it.
-type Term struct {
-	Epoch   uint64
-	LeaseID string
-	Cause   string        // why it began
-	Crashed bool          // the leader before did not stop of its own accord
-	Since   time.Time     // when the lease was acquired
-	Detect  time.Duration // from the last sign of life of the leader before to the decision to replace it
-	Elect   time.Duration // from that decision to the lease held
-
-	Deposed func(epoch uint64) // a higher epoch was seen; called on the loop
-}
-
 // Validate checks what [New] would take.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()

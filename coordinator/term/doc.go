@@ -2,7 +2,7 @@
 // decides, and the process, which has a clock, a network and a scheduler.
 //
 //	             calls, one at a time            events
-//	package ───────────────────────────▶ Reign ─────────▶ ledger
+//	package ───────────────────────────▶ Term  ─────────▶ ledger
 //	coordinator ◀──── receipts, answers    │  ◀──actions──
 //	             ◀──── beacons, nudges     │
 //	                                       │ Go          ▲ Post
@@ -10,7 +10,7 @@
 //	                                     tasks: storage, jobs' own code
 //
 // It has no goroutine, reads no clock, opens no socket and waits for nothing: a
-// test of its imports proves it. What it needs of the process is [World] and
+// test of its imports proves it. What it needs of the process is [Env] and
 // [Link]. The process calls its methods on one loop, none of which blocks. What
 // takes time is a task: straight-line code beside the loop that waits in calls of
 // the store and of the world alone. So the same code leads in a process and in a

@@ -54,12 +54,12 @@ func (e *early) keepCancel(in cancelling) {
 }
 
 // takeIn takes in what came early.
-func (r *Reign) takeIn(e early) {
+func (t *Term) takeIn(e early) {
 	for _, worker := range slices.Sorted(maps.Keys(e.reports)) {
 		in := e.reports[worker]
-		r.Report(in.report, in.size, in.respond)
+		t.Report(in.report, in.size, in.respond)
 	}
 	for _, in := range e.cancels {
-		r.Cancel(in.job, in.answer)
+		t.Cancel(in.job, in.answer)
 	}
 }

@@ -15,27 +15,27 @@ import (
 
 // end makes a job's end durable: the result first, then the manifest that says
 // so, then what reminds a leader of the job.
-func (r *Reign) end(e ledger.EndJob) {
-	j := r.jobs[e.Job]
+func (t *Term) end(e ledger.EndJob) {
+	j := t.jobs[e.Job]
 	j.ending.Store(true)
 	final := func(as store.State, fault, digest string) {
-		r.write(j, func(m *store.Manifest) {
+		t.write(j, func(m *store.Manifest) {
 			describe(m, e.Snapshot)
-			m.State, m.Error, m.SHA256, m.Finished = as, fault, digest, r.world.Now().UTC()
+			m.State, m.Error, m.SHA256, m.Finished = as, fault, digest, t.env.Now().UTC()
 			m.Nodes, m.Suspects = nil, nil
-		}, func() { r.ended(j) })
+		}, func() { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {
 		final(e.Outcome, e.Error, "")
 		return
 	}
-	r.finish(j, r.partials[e.Root], func(digest string, err error) {
+	t.finish(j, t.partials[e.Root], func(digest string, err error) {
 		var fault *jobFault
 		switch {
 		case errors.As(err, &fault):
 			final(store.Failed, fault.Error(), "")
 		case err != nil:
-			r.fail(err)
+			t.fail(err)
 		default:
 			final(store.Completed, "", digest)
 		}
@@ -48,18 +48,18 @@ type jobFault struct{ err error }
 func (f *jobFault) Error() string { return f.err.Error() }
 
 // finish makes a result of the root's partial, keeps it and goes on with its digest.
-func (r *Reign) finish(j *activeJob, root partial, then func(digest string, err error)) {
-	r.merging.enter(func() {
-		r.spawn(func() func() {
-			result, err := r.result(j, root)
+func (t *Term) finish(j *activeJob, root partial, then func(digest string, err error)) {
+	t.merging.enter(func() {
+		t.spawn(func() func() {
+			result, err := t.result(j, root)
 			return func() {
-				r.merging.leave()
+				t.merging.leave()
 				if err != nil {
 					then("", err)
 					return
 				}
-				r.spawn(func() func() {
-					digest, err := r.keepResult(j.spec.ID, result)
+				t.spawn(func() func() {
+					digest, err := t.keepResult(j.spec.ID, result)
 					return func() { then(digest, err) }
 				})
 			}
@@ -68,18 +68,18 @@ func (r *Reign) finish(j *activeJob, root partial, then func(digest string, err 
 }
 
 // result is called from tasks.
-func (r *Reign) result(j *activeJob, root partial) (json.RawMessage, error) {
-	data, err := r.load(j.spec.ID, root)
+func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
+	data, err := t.load(j.spec.ID, root)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // as it would be to the next leader
 		return nil, &jobFault{err}
 	case err != nil:
 		return nil, err
 	}
-	result, err := j.job.Finish(r.ctx, j.spec.Params, data)
+	result, err := j.job.Finish(t.ctx, j.spec.Params, data)
 	switch {
-	case r.ctx.Err() != nil: // and the error may be that
-		return nil, context.Cause(r.ctx)
+	case t.ctx.Err() != nil: // and the error may be that
+		return nil, context.Cause(t.ctx)
 	case err != nil:
 		return nil, &jobFault{err}
 	}
@@ -87,9 +87,9 @@ func (r *Reign) result(j *activeJob, root partial) (json.RawMessage, error) {
 }
 
 // keepResult is called from tasks.
-func (r *Reign) keepResult(job string, result json.RawMessage) (digest string, err error) {
-	err = r.persist("write result", func(ctx context.Context) error {
-		return r.cfg.Store.PutResult(ctx, job, result)
+func (t *Term) keepResult(job string, result json.RawMessage) (digest string, err error) {
+	err = t.persist("write result", func(ctx context.Context) error {
+		return t.cfg.Store.PutResult(ctx, job, result)
 	})
 	if errors.Is(err, store.ErrConflict) {
 		return "", &jobFault{errors.New("an earlier leader has kept other bytes as the result: the job is not deterministic")}
@@ -99,16 +99,16 @@ func (r *Reign) keepResult(job string, result json.RawMessage) (digest string, e
 }
 
 // ended: a job's end is durable.
-func (r *Reign) ended(j *activeJob) {
+func (t *Term) ended(j *activeJob) {
 	id, state := j.spec.ID, j.manifest.State
-	r.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.Error)
-	delete(r.jobs, id)
+	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.Error)
+	delete(t.jobs, id)
 	j.over = true
 	if j.hasRoom {
-		r.active.leave()
+		t.active.leave()
 	}
-	r.step(ledger.JobEnded{Job: id})
-	r.tidyOver(j)
+	t.step(ledger.JobEnded{Job: id})
+	t.tidyOver(j)
 	for _, answer := range j.waiting {
 		if state == store.Cancelled {
 			answer(nil)
@@ -120,35 +120,35 @@ func (r *Reign) ended(j *activeJob) {
 
 // tidyOver tidies up after a job of this leader, once its end is durable and no
 // blob of it is on its way.
-func (r *Reign) tidyOver(j *activeJob) {
+func (t *Term) tidyOver(j *activeJob) {
 	if !j.over || j.unloading > 0 {
 		return
 	}
 	// Of a job cut short, workers may have put partials there that nobody has told of.
 	blobs := j.blobs || j.manifest.State != store.Completed
-	r.spawn(func() func() {
-		r.tidy(j.spec.ID, j.submission, blobs)
+	t.spawn(func() func() {
+		t.tidy(j.spec.ID, j.submission, blobs)
 		return nil
 	})
 }
 
 // tidy removes what reminds a leader of a job that has ended. If it does not get
 // far, the next leader does it again. It is called from tasks.
-func (r *Reign) tidy(id string, submission *store.Submission, blobs bool) {
+func (t *Term) tidy(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
-		func(ctx context.Context) error { return r.cfg.Store.Deactivate(ctx, id) },
+		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },
 	}
 	if blobs {
 		// Before the index forgets the job, or nobody would come back for them.
-		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return r.cfg.Store.DropPartials(ctx, id) })
+		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 	}
 	if submission != nil {
 		steps = append(steps, submission.Delete)
 	}
 	for _, step := range steps {
-		if err := r.persist("tidy up", step); err != nil {
-			if r.ctx.Err() == nil {
-				r.log.Warn("Could not tidy up after a job", "job", id, "error", err)
+		if err := t.persist("tidy up", step); err != nil {
+			if t.ctx.Err() == nil {
+				t.log.Warn("Could not tidy up after a job", "job", id, "error", err)
 			}
 			return
 		}

@@ -107,7 +107,7 @@ func (h *hand) report() {
 	}
 	l := h.leader
 	l.turn(func() {
-		l.reign.Report(copied, len(data), func(receipt wire.Receipt) {
+		l.term.Report(copied, len(data), func(receipt wire.Receipt) {
 			if h.leader == l && receipt.Sequence == h.sequence {
 				h.unheard = nil
 				h.take(receipt)

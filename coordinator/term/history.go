@@ -20,42 +20,42 @@ type timeline struct {
 }
 
 // mark sets a moment to now if it has not come before.
-func (r *Reign) mark(moment *time.Duration) {
+func (t *Term) mark(moment *time.Duration) {
 	if *moment == 0 {
-		*moment = r.since(r.term.Since)
+		*moment = t.since(t.leadership.Since)
 	}
 }
 
 // recordTerm writes the term into the history, and again when more of its
 // timeline is known.
-func (r *Reign) recordTerm() {
-	t := &r.timeline
-	if t.recording {
+func (t *Term) recordTerm() {
+	line := &t.timeline
+	if line.recording {
 		return
 	}
 	record := store.TermRecord{
-		Epoch: r.term.Epoch, Worker: r.cfg.Worker, Cause: r.term.Cause, At: r.term.Since.UTC(),
-		Detect: r.term.Detect, Elect: r.term.Elect, Fence: t.fenced,
+		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Cause: string(t.leadership.Cause), At: t.leadership.Since.UTC(),
+		Detect: t.leadership.Detect, Elect: t.leadership.Elect, Fence: line.fenced,
 	}
-	if t.settled > 0 {
-		record.Resume = t.settled - t.fenced
+	if line.settled > 0 {
+		record.Resume = line.settled - line.fenced
 	}
-	if t.firstAssignment > 0 {
-		record.FirstAssignment = max(store.AtOnce, t.firstAssignment-t.settled)
-		if t.firstResult > 0 { // maybe of work that was given before
-			record.FirstResult = max(store.AtOnce, t.firstResult-t.firstAssignment)
+	if line.firstAssignment > 0 {
+		record.FirstAssignment = max(store.AtOnce, line.firstAssignment-line.settled)
+		if line.firstResult > 0 { // maybe of work that was given before
+			record.FirstResult = max(store.AtOnce, line.firstResult-line.firstAssignment)
 		}
 	}
-	if record == t.recorded {
+	if record == line.recorded {
 		return
 	}
-	r.observePhases(t.recorded, record)
-	t.recorded, t.recording = record, true
-	r.spawn(func() func() {
-		err := r.persist("record term", func(ctx context.Context) error { return r.cfg.Store.PutTerm(ctx, record) })
-		if err != nil && r.ctx.Err() == nil {
-			r.log.Warn("Could not record the term", "error", err)
+	t.observePhases(line.recorded, record)
+	line.recorded, line.recording = record, true
+	t.spawn(func() func() {
+		err := t.persist("record term", func(ctx context.Context) error { return t.cfg.Store.PutTerm(ctx, record) })
+		if err != nil && t.ctx.Err() == nil {
+			t.log.Warn("Could not record the term", "error", err)
 		}
-		return func() { t.recording = false }
+		return func() { line.recording = false }
 	})
 }

@@ -22,6 +22,7 @@ func TestImports(t *testing.T) {
 		"sync/atomic":                 nil,
 		"time":                        {"Time", "Duration", "Minute", "Second", "Millisecond"},
 		module + "coordinator/ledger": nil,
+		module + "election":           nil,
 		module + "jobs":               nil,
 		module + "jobs/store":         nil,
 		module + "jobs/wire":          nil,

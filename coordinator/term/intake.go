@@ -12,63 +12,63 @@ import (
 )
 
 // receive takes a submission from the queue. It has taken the room for its job.
-func (r *Reign) receive() {
-	r.spawn(func() func() {
+func (t *Term) receive() {
+	t.spawn(func() func() {
 		var submission *store.Submission
-		err := r.persist("receive submission", func(ctx context.Context) (err error) {
-			submission, err = r.cfg.Store.Receive(ctx)
+		err := t.persist("receive submission", func(ctx context.Context) (err error) {
+			submission, err = t.cfg.Store.Receive(ctx)
 			return err
 		})
 		if err != nil {
-			return func() { r.fail(err) }
+			return func() { t.fail(err) }
 		}
 		return func() {
-			r.received(submission)
-			r.active.enter(r.receive)
+			t.received(submission)
+			t.active.enter(t.receive)
 		}
 	})
 }
 
 // begin plans a job that no leader has planned, and writes the manifest that
 // says so where cond, which fits the manifest before, holds.
-func (r *Reign) begin(ctx context.Context, spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
-	job, known := r.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
+func (t *Term) begin(ctx context.Context, spec store.Spec, before store.Manifest, cond store.Condition) (readied, error) {
+	job, known := t.kinds[wire.JobKind{Name: spec.Job, Version: spec.Version}]
 	if !known {
 		if cond == store.IfAbsent {
-			return r.leaveQueued(spec)
+			return t.leaveQueued(spec)
 		}
-		return r.park(spec), nil
+		return t.park(spec), nil
 	}
 	j := newActiveJob(spec, job)
-	plan, err := r.plan(ctx, j)
+	plan, err := t.plan(ctx, j)
 	var fault *jobFault
 	switch {
 	case errors.Is(err, errUnwanted):
-		return r.ready(r.ctx, spec.ID)
+		return t.ready(t.ctx, spec.ID)
 	case errors.Is(err, store.ErrCorrupt):
 		return setAside(spec.ID, err), nil
 	case err != nil && !errors.As(err, &fault):
 		return readied{}, err
 	}
-	now := r.world.Now().UTC()
+	now := t.env.Now().UTC()
 	first := store.Manifest{
-		Epoch: r.term.Epoch, Sequence: before.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
-		Epochs: []uint64{r.term.Epoch}, Started: now,
+		Epoch: t.leadership.Epoch, Sequence: before.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
+		Epochs: []uint64{t.leadership.Epoch}, Started: now,
 	}
 	if fault != nil {
 		first.State, first.Error, first.Finished = store.Failed, fault.Error(), now
 	}
-	j.version, err = r.place(spec.ID, first, cond)
+	j.version, err = t.place(spec.ID, first, cond)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		return r.ready(ctx, spec.ID) // written by another, or by this one whose answer was lost
+		return t.ready(ctx, spec.ID) // written by another, or by this one whose answer was lost
 	case errors.Is(err, errRemoved):
-		return r.removed(spec.ID)
+		return t.removed(spec.ID)
 	case err != nil:
 		return readied{}, fmt.Errorf("begin job %s: %w", spec.ID, err)
 	}
 	if fault != nil {
-		r.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
+		t.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
 		return readied{id: spec.ID, ended: true}, nil
 	}
 	j.manifest = first
@@ -82,15 +82,15 @@ var errRemoved = errors.New("job was removed")
 // job may have been cancelled and removed since its spec was read, so that nothing
 // stands in the way of the write. So the spec is looked for once more. While it is
 // there, a removal has yet to come to the manifest, and takes this one.
-func (r *Reign) place(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
-	err = r.persist("write manifest", func(ctx context.Context) (err error) {
-		version, err = r.cfg.Store.PutManifest(ctx, id, m, cond)
+func (t *Term) place(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
+	err = t.persist("write manifest", func(ctx context.Context) (err error) {
+		version, err = t.cfg.Store.PutManifest(ctx, id, m, cond)
 		return err
 	})
 	if err != nil || !cond.Absent() {
 		return version, err
 	}
-	if _, err := r.readSpec(id); errors.Is(err, store.ErrNotFound) {
+	if _, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) {
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
 	}
 	return version, nil
@@ -98,18 +98,18 @@ func (r *Reign) place(id string, m store.Manifest, cond store.Condition) (versio
 
 // leaveQueued parks a job and writes a manifest that says that it was seen, so
 // that its submission is not taken for one that leaders die of.
-func (r *Reign) leaveQueued(spec store.Spec) (readied, error) {
-	queued := store.Manifest{Epoch: r.term.Epoch, Sequence: 1, State: store.Queued}
-	_, err := r.place(spec.ID, queued, store.IfAbsent)
+func (t *Term) leaveQueued(spec store.Spec) (readied, error) {
+	queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued}
+	_, err := t.place(spec.ID, queued, store.IfAbsent)
 	switch {
 	case errors.Is(err, errRemoved):
-		return r.removed(spec.ID)
+		return t.removed(spec.ID)
 	case errors.Is(err, store.ErrConflict):
-		return r.ready(r.ctx, spec.ID)
+		return t.ready(t.ctx, spec.ID)
 	case err != nil:
 		return readied{}, fmt.Errorf("leave job %s queued: %w", spec.ID, err)
 	}
-	return r.park(spec), nil
+	return t.park(spec), nil
 }
 
 // errUnwanted: the job was cancelled while it was planned.
@@ -117,12 +117,12 @@ var errUnwanted = errors.New("job is not wanted any more")
 
 // plan cuts the job, or finds how it was cut. A plan that was kept stays, even
 // where its leader died before it wrote a manifest.
-func (r *Reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
+func (t *Term) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
 	for attempt := 1; ; attempt++ {
 		plan, err = j.job.Plan(ctx, j.spec.Params)
 		switch {
-		case r.ctx.Err() != nil:
-			return plan, context.Cause(r.ctx)
+		case t.ctx.Err() != nil:
+			return plan, context.Cause(t.ctx)
 		case ctx.Err() != nil:
 			return plan, errUnwanted
 		}
@@ -132,13 +132,13 @@ func (r *Reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err err
 		if jobs.IsPermanent(err) || attempt >= j.spec.MaxAttempts {
 			return jobs.Plan{}, &jobFault{err}
 		}
-		r.log.Warn("Plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
-		r.world.Pause(ctx, time.Duration(attempt)*time.Second)
+		t.log.Warn("Plan failed, trying again", "job", j.spec.ID, "attempt", attempt, "error", err)
+		t.env.Pause(ctx, time.Duration(attempt)*time.Second)
 	}
-	err = r.persist("write plan", func(ctx context.Context) error { return r.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
+	err = t.persist("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
 	if errors.Is(err, store.ErrConflict) {
-		err = r.persist("read plan", func(ctx context.Context) (err error) {
-			plan, err = r.cfg.Store.Plan(ctx, j.spec.ID)
+		err = t.persist("read plan", func(ctx context.Context) (err error) {
+			plan, err = t.cfg.Store.Plan(ctx, j.spec.ID)
 			return err
 		})
 	}
@@ -146,19 +146,19 @@ func (r *Reign) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err err
 }
 
 // extend keeps the submissions of active and pending jobs hidden in the queue.
-func (r *Reign) extend() {
-	if r.ledger == nil || r.extending.busy > 0 || r.since(r.extended) < r.cfg.ExtendEvery {
+func (t *Term) extend() {
+	if t.ledger == nil || t.extending.busy > 0 || t.since(t.extended) < t.cfg.ExtendEvery {
 		return
 	}
-	r.extended = r.world.Now()
-	for _, s := range r.submissions() {
-		r.extending.enter(func() {
-			r.spawn(func() func() {
+	t.extended = t.env.Now()
+	for _, s := range t.submissions() {
+		t.extending.enter(func() {
+			t.spawn(func() func() {
 				// One that is not extended is delivered again and attached again.
-				if err := s.Extend(r.ctx); err != nil && r.ctx.Err() == nil {
-					r.log.Warn("Extend submission", "job", s.ID, "error", err)
+				if err := s.Extend(t.ctx); err != nil && t.ctx.Err() == nil {
+					t.log.Warn("Extend submission", "job", s.ID, "error", err)
 				}
-				return r.extending.leave
+				return t.extending.leave
 			})
 		})
 	}

@@ -44,14 +44,14 @@ func newActiveJob(spec store.Spec, job jobs.Job) *activeJob {
 }
 
 // submissions are those of active and pending jobs, in order of their jobs.
-func (r *Reign) submissions() []*store.Submission {
+func (t *Term) submissions() []*store.Submission {
 	var list []*store.Submission
-	for _, j := range r.jobs {
+	for _, j := range t.jobs {
 		if j.submission != nil {
 			list = append(list, j.submission)
 		}
 	}
-	for _, p := range r.pending {
+	for _, p := range t.pending {
 		if p.submission != nil {
 			list = append(list, p.submission)
 		}

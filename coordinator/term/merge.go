@@ -21,31 +21,31 @@ const (
 )
 
 // merge has a merge performed.
-func (r *Reign) merge(m ledger.Merge) {
-	j := r.jobs[m.Job]
-	p := pair{m.Node, r.use(m.Left), r.use(m.Right)}
+func (t *Term) merge(m ledger.Merge) {
+	j := t.jobs[m.Job]
+	p := pair{m.Node, t.use(m.Left), t.use(m.Right)}
 	j.spares.use(p.left.blob)
 	j.spares.use(p.right.blob)
 	j.pairs = append(j.pairs, p)
-	r.mergeWaiting(j)
+	t.mergeWaiting(j)
 }
 
 // mergeWaiting begins to merge a job's pairs, where some wait and not as many as may
 // be do so already.
-func (r *Reign) mergeWaiting(j *activeJob) {
-	if len(j.pairs) == 0 || j.mergers == r.cfg.MaxMerging {
+func (t *Term) mergeWaiting(j *activeJob) {
+	if len(j.pairs) == 0 || j.mergers == t.cfg.MaxMerging {
 		return
 	}
 	j.mergers++
-	r.merging.enter(func() {
-		pairs := j.takePairs(r.cfg.MaxMerging)
+	t.merging.enter(func() {
+		pairs := j.takePairs(t.cfg.MaxMerging)
 		if len(pairs) == 0 || j.ending.Load() {
-			r.mergerLeaves(j)
+			t.mergerLeaves(j)
 			return
 		}
-		r.spawn(func() func() {
-			merged, took, err := r.mergePairs(j, pairs)
-			return func() { r.takeMerged(j, pairs, merged, took, err) }
+		t.spawn(func() func() {
+			merged, took, err := t.mergePairs(j, pairs)
+			return func() { t.takeMerged(j, pairs, merged, took, err) }
 		})
 	})
 }
@@ -58,23 +58,23 @@ func (j *activeJob) takePairs(mergers int) []pair {
 	return pairs
 }
 
-func (r *Reign) mergerLeaves(j *activeJob) {
+func (t *Term) mergerLeaves(j *activeJob) {
 	j.mergers--
-	r.merging.leave()
+	t.merging.leave()
 }
 
 // mergePairs merges pairs one after the other: the first, and as many more as take
 // little time and memory. It is called from tasks.
-func (r *Reign) mergePairs(j *activeJob, pairs []pair) (merged []placed, took []time.Duration, err error) {
-	began := r.world.Now()
+func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []placed, took []time.Duration, err error) {
+	began := t.env.Now()
 	for _, p := range pairs {
-		data, d, err := r.mergeTwo(j, p)
+		data, d, err := t.mergeTwo(j, p)
 		if err != nil {
 			return merged, took, err
 		}
 		merged = append(merged, placed{p.parent, partial{data: data, job: j.spec.ID}})
 		took = append(took, d)
-		if len(data) > inMemory || r.since(began) >= mergeFor || j.ending.Load() {
+		if len(data) > inMemory || t.since(began) >= mergeFor || j.ending.Load() {
 			break
 		}
 	}
@@ -82,40 +82,40 @@ func (r *Reign) mergePairs(j *activeJob, pairs []pair) (merged []placed, took []
 }
 
 // mergeTwo is called from tasks.
-func (r *Reign) mergeTwo(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
-	a, err := r.load(j.spec.ID, p.left)
+func (t *Term) mergeTwo(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
+	a, err := t.load(j.spec.ID, p.left)
 	if err != nil {
 		return nil, 0, err
 	}
-	b, err := r.load(j.spec.ID, p.right)
+	b, err := t.load(j.spec.ID, p.right)
 	if err != nil {
 		return nil, 0, err
 	}
-	began := r.world.Now()
+	began := t.env.Now()
 	data, err = j.job.Merge(a, b)
-	return data, r.since(began), err
+	return data, t.since(began), err
 }
 
 // takeMerged takes the first of the pairs as merged and puts the others back. The
 // merger's place is taken until what is large is in a blob.
-func (r *Reign) takeMerged(j *activeJob, pairs []pair, merged []placed, took []time.Duration, failed error) {
+func (t *Term) takeMerged(j *activeJob, pairs []pair, merged []placed, took []time.Duration, failed error) {
 	j.pairs = append(j.pairs, pairs[len(merged):]...)
-	r.unload(j, merged, inMemory, func(err error) {
+	t.unload(j, merged, inMemory, func(err error) {
 		if failed == nil {
 			failed = err
 		}
 		for i, m := range merged {
-			r.cfg.Observe(MergeDone{took[i]})
+			t.cfg.Observe(MergeDone{took[i]})
 			j.spares.release(pairs[i].left.blob)
 			j.spares.release(pairs[i].right.blob)
 			if failed == nil {
-				r.step(ledger.Merged{Job: j.spec.ID, Node: m.node, Ref: r.newRef(m.partial)})
+				t.step(ledger.Merged{Job: j.spec.ID, Node: m.node, Ref: t.newRef(m.partial)})
 			}
 		}
 		if failed != nil {
-			r.step(ledger.MergeFailed{Job: j.spec.ID, Error: failed.Error()})
+			t.step(ledger.MergeFailed{Job: j.spec.ID, Error: failed.Error()})
 		}
-		r.mergerLeaves(j)
-		r.mergeWaiting(j)
+		t.mergerLeaves(j)
+		t.mergeWaiting(j)
 	})
 }

@@ -38,7 +38,7 @@ func (c *noteCount) admit(now time.Time) (skipped int, ok bool) {
 }
 
 // logNote logs what the ledger tells people.
-func (r *Reign) logNote(n ledger.Log) {
+func (t *Term) logNote(n ledger.Log) {
 	text, _, _ := strings.Cut(n.Text, "\n") // the stack of a panic is in its worker's log
 	var attrs []any
 	if n.Job != "" {
@@ -47,15 +47,15 @@ func (r *Reign) logNote(n ledger.Log) {
 	if n.Worker != "" {
 		attrs = append(attrs, "worker", n.Worker)
 	}
-	if j := r.jobs[n.Job]; j != nil {
-		skipped, ok := j.notes.admit(r.world.Now())
+	if j := t.jobs[n.Job]; j != nil {
+		skipped, ok := j.notes.admit(t.env.Now())
 		if !ok {
-			r.log.Debug(text, attrs...)
+			t.log.Debug(text, attrs...)
 			return
 		}
 		if skipped > 0 {
 			attrs = append(attrs, "unlogged", skipped)
 		}
 	}
-	r.log.Info(text, attrs...)
+	t.log.Info(text, attrs...)
 }

@@ -56,23 +56,23 @@ func (PhaseDone) observation()      {}
 func (Figures) observation()        {}
 
 // observeFigures tells what the leader sees.
-func (r *Reign) observeFigures() {
-	if r.ledger == nil {
+func (t *Term) observeFigures() {
+	if t.ledger == nil {
 		return
 	}
 	f := Figures{
-		Workers: r.ledger.WorkerCount(), Desired: r.ledger.Demand(lasting),
-		Planning: len(r.pending), Running: len(r.jobs), Waiting: len(r.parked),
+		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(lasting),
+		Planning: len(t.pending), Running: len(t.jobs), Waiting: len(t.parked),
 	}
-	if len(r.pending)+len(r.parked) > 0 { // whose size is not known
+	if len(t.pending)+len(t.parked) > 0 { // whose size is not known
 		f.Desired = max(1, f.Desired)
 	}
-	for _, j := range r.jobs {
+	for _, j := range t.jobs {
 		if !j.saving.IsZero() {
-			f.Unsaved = max(f.Unsaved, r.since(j.saving))
+			f.Unsaved = max(f.Unsaved, t.since(j.saving))
 		}
 	}
-	r.cfg.Observe(f)
+	t.cfg.Observe(f)
 }
 
 // lasting is how long the active jobs should take with as many workers as are
@@ -80,7 +80,7 @@ func (r *Reign) observeFigures() {
 const lasting = 5 * time.Minute
 
 // observeProgress compares a manifest that is durable with the one before.
-func (r *Reign) observeProgress(j *activeJob, before, after store.Manifest) {
+func (t *Term) observeProgress(j *activeJob, before, after store.Manifest) {
 	done := doneIn(j.tree, after)
 	if after.State.Final() && after.State != store.Completed {
 		done = doneIn(j.tree, before) // it lists none
@@ -89,7 +89,7 @@ func (r *Reign) observeProgress(j *activeJob, before, after store.Manifest) {
 	if executed := after.Executed - min(after.Executed, before.Executed); executed > p.Done {
 		p.Repeated = executed - p.Done
 	}
-	r.cfg.Observe(p)
+	t.cfg.Observe(p)
 }
 
 func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
@@ -105,10 +105,10 @@ func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
 
 // observePhases tells the phases of the term's beginning that are new in its
 // record.
-func (r *Reign) observePhases(before, after store.TermRecord) {
+func (t *Term) observePhases(before, after store.TermRecord) {
 	for i, took := range durations(after) {
 		if took > 0 && durations(before)[i] == 0 {
-			r.cfg.Observe(PhaseDone{Phases[i], took})
+			t.cfg.Observe(PhaseDone{Phases[i], took})
 		}
 	}
 }

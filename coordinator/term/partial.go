@@ -27,38 +27,38 @@ const (
 )
 
 // newRef enters a partial in the table.
-func (r *Reign) newRef(p partial) ledger.Ref {
-	r.lastRef++
-	r.partials[r.lastRef] = p
-	return r.lastRef
+func (t *Term) newRef(p partial) ledger.Ref {
+	t.lastRef++
+	t.partials[t.lastRef] = p
+	return t.lastRef
 }
 
 // use looks up a partial whose node is in the forest.
-func (r *Reign) use(ref ledger.Ref) partial {
-	p := r.partials[ref]
+func (t *Term) use(ref ledger.Ref) partial {
+	p := t.partials[ref]
 	if ref != ledger.NoRef && !p.used {
 		p.used = true
-		r.partials[ref] = p
+		t.partials[ref] = p
 	}
 	return p
 }
 
 // forget lets go of a partial.
-func (r *Reign) forget(ref ledger.Ref) {
-	p := r.partials[ref]
-	delete(r.partials, ref)
-	if j := r.jobs[p.job]; j != nil && p.used && p.blob != "" {
+func (t *Term) forget(ref ledger.Ref) {
+	p := t.partials[ref]
+	delete(t.partials, ref)
+	if j := t.jobs[p.job]; j != nil && p.used && p.blob != "" {
 		j.spares.next = append(j.spares.next, p.blob)
 	}
 }
 
 // load returns the bytes of a partial. It is called from tasks.
-func (r *Reign) load(job string, p partial) (data []byte, err error) {
+func (t *Term) load(job string, p partial) (data []byte, err error) {
 	if p.blob == "" || p.data != nil {
 		return p.data, nil
 	}
-	err = r.persist("read partial", func(ctx context.Context) (err error) {
-		data, err = r.cfg.Store.Partial(ctx, job, p.blob)
+	err = t.persist("read partial", func(ctx context.Context) (err error) {
+		data, err = t.cfg.Store.Partial(ctx, job, p.blob)
 		return err
 	})
 	return data, err
@@ -73,7 +73,7 @@ type placed struct {
 // unload puts those partials of more than limit bytes into blobs that are in none,
 // and goes on with then. A job that is ending gets no more of them: its blobs are
 // removed once those under way are there.
-func (r *Reign) unload(j *activeJob, list []placed, limit int, then func(err error)) {
+func (t *Term) unload(j *activeJob, list []placed, limit int, then func(err error)) {
 	large := func(p placed) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {
 		then(nil)
@@ -81,24 +81,24 @@ func (r *Reign) unload(j *activeJob, list []placed, limit int, then func(err err
 	}
 	j.blobs = true
 	j.unloading++
-	r.spawn(func() func() {
+	t.spawn(func() func() {
 		var err error
 		for i := range list {
 			if large(list[i]) && err == nil && !j.ending.Load() {
-				err = r.putPartial(j.spec.ID, &list[i])
+				err = t.putPartial(j.spec.ID, &list[i])
 			}
 		}
 		return func() {
 			then(err)
 			j.unloading--
-			r.tidyOver(j)
+			t.tidyOver(j)
 		}
 	})
 }
 
-func (r *Reign) putPartial(job string, p *placed) error {
-	err := r.persist("write partial", func(ctx context.Context) error {
-		blob, err := r.cfg.Store.PutPartial(ctx, job, p.node, p.data)
+func (t *Term) putPartial(job string, p *placed) error {
+	err := t.persist("write partial", func(ctx context.Context) error {
+		blob, err := t.cfg.Store.PutPartial(ctx, job, p.node, p.data)
 		if err == nil {
 			p.blob = blob
 		}

@@ -21,74 +21,74 @@ type pending struct {
 	waiting    []func(error)     // who wants it cancelled
 }
 
-func (r *Reign) newPending(id string, p *pending) *pending {
-	p.ctx, p.cancel = context.WithCancel(r.ctx)
-	r.pending[id] = p
+func (t *Term) newPending(id string, p *pending) *pending {
+	p.ctx, p.cancel = context.WithCancel(t.ctx)
+	t.pending[id] = p
 	return p
 }
 
 // received: a submission was taken from the queue, and room for its job.
-func (r *Reign) received(s *store.Submission) {
-	j, p := r.jobs[s.ID], r.pending[s.ID]
-	before, parked := r.parked[s.ID]
+func (t *Term) received(s *store.Submission) {
+	j, p := t.jobs[s.ID], t.pending[s.ID]
+	before, parked := t.parked[s.ID]
 	switch {
 	case j != nil: // it was delivered again
 		j.submission = s
-		r.active.leave()
+		t.active.leave()
 	case p != nil:
 		if p.submission != nil {
-			r.active.leave()
+			t.active.leave()
 		}
 		p.submission = s
 	case parked && !before.damaged():
-		r.active.leave() // it comes again, maybe to a leader who can do it
+		t.active.leave() // it comes again, maybe to a leader who can do it
 	default: // maybe it was damaged, and somebody has removed it since
-		r.accept(s.ID, r.newPending(s.ID, &pending{submission: s}))
+		t.accept(s.ID, t.newPending(s.ID, &pending{submission: s}))
 	}
 }
 
 // accept makes an active job of one that was submitted. It may have ended, or
 // been begun by an earlier leader.
-func (r *Reign) accept(id string, p *pending) {
-	r.spawn(func() func() {
-		err := r.persist("enter job in the index", func(ctx context.Context) error { return r.cfg.Store.Activate(ctx, id) })
+func (t *Term) accept(id string, p *pending) {
+	t.spawn(func() func() {
+		err := t.persist("enter job in the index", func(ctx context.Context) error { return t.cfg.Store.Activate(ctx, id) })
 		if err != nil {
-			return func() { r.fail(err) }
+			return func() { t.fail(err) }
 		}
-		ready, err := r.ready(p.ctx, id)
+		ready, err := t.ready(p.ctx, id)
 		if err != nil {
-			return func() { r.fail(err) }
+			return func() { t.fail(err) }
 		}
-		return func() { r.accepted(ready) }
+		return func() { t.accepted(ready) }
 	})
 }
 
 // accepted: a job that was pending is ready, or cannot be worked on.
-func (r *Reign) accepted(ready readied) {
+func (t *Term) accepted(ready readied) {
 	id := ready.id
-	p := r.pending[id]
+	p := t.pending[id]
 	p.cancel()
-	delete(r.pending, id)
+	delete(t.pending, id)
 	if j := ready.active; j != nil {
 		j.submission, j.hasRoom, j.waiting = p.submission, p.submission != nil, p.waiting
-		r.takeOn(ready)
+		t.takeOn(ready)
 		if len(j.waiting) > 0 {
-			r.step(ledger.JobCancelled{Job: id})
+			t.step(ledger.JobCancelled{Job: id})
 		}
 		return
 	}
 	if p.submission != nil {
-		r.active.leave()
+		t.active.leave()
 	}
-	r.takeOn(ready)
+	t.takeOn(ready)
 	if ready.ended && p.submission != nil {
-		r.spawn(func() func() {
-			r.tidy(id, p.submission, true)
+		t.spawn(func() func() {
+			t.tidy(id, p.submission, true)
 			return nil
 		})
 	}
 	if len(p.waiting) > 0 {
-		r.withdraw(id, p.waiting)
+		t.withdraw(id, p.waiting)
 	}
 }
 
@@ -97,22 +97,22 @@ func (r *Reign) accepted(ready readied) {
 // listed those that are active: it becomes this leader's here, or once its
 // submission is delivered again. Until then the earlier leader may go on with it,
 // alone.
-func (r *Reign) inquire(id string) {
-	if r.pending[id] != nil {
+func (t *Term) inquire(id string) {
+	if t.pending[id] != nil {
 		return // the answer is on its way
 	}
-	p := r.newPending(id, &pending{})
-	r.spawn(func() func() {
-		manifest, _, err := r.readManifest(id)
+	p := t.newPending(id, &pending{})
+	t.spawn(func() func() {
+		manifest, _, err := t.readManifest(id)
 		ready := readied{id: id, ended: true}
 		switch {
 		case errors.Is(err, store.ErrNotFound): // and so has the job
 		case err == nil && manifest.State.Final():
 		default:
-			if ready, err = r.ready(p.ctx, id); err != nil {
-				return func() { r.fail(err) }
+			if ready, err = t.ready(p.ctx, id); err != nil {
+				return func() { t.fail(err) }
 			}
 		}
-		return func() { r.accepted(ready) }
+		return func() { t.accepted(ready) }
 	})
 }

@@ -18,22 +18,22 @@ const (
 // persist tries a storage call until it succeeds, fails for another reason than
 // storage being out of reach, or the term is over. It is called from tasks. An
 // outage is logged when it begins and when it ends.
-func (r *Reign) persist(what string, call func(ctx context.Context) error) error {
+func (t *Term) persist(what string, call func(ctx context.Context) error) error {
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
-		err := call(r.ctx)
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
+		err := call(t.ctx)
+		if t.ctx.Err() != nil {
+			return context.Cause(t.ctx)
 		}
 		if !errors.Is(err, store.ErrUnavailable) {
 			if wait > firstWait {
-				r.log.Info("Storage is back", "doing", what)
+				t.log.Info("Storage is back", "doing", what)
 			}
 			return err
 		}
 		if wait == firstWait {
-			r.log.Warn("Storage is out of reach, trying until it is back", "doing", what, "error", err)
+			t.log.Warn("Storage is out of reach, trying until it is back", "doing", what, "error", err)
 		}
-		r.world.Pause(r.ctx, wait)
+		t.env.Pause(t.ctx, wait)
 	}
 }
 
@@ -47,14 +47,14 @@ func (e *fencedError) Error() string {
 // fail takes in that something could not be made durable. Being fenced ends the
 // term. Otherwise storage answers in a way that no retry mends, which is worth a
 // person's attention: this process cannot lead, another may.
-func (r *Reign) fail(err error) {
+func (t *Term) fail(err error) {
 	var fenced *fencedError
 	switch {
-	case r.ctx.Err() != nil:
+	case t.ctx.Err() != nil:
 	case errors.As(err, &fenced):
-		r.term.Deposed(fenced.epoch)
+		t.leadership.Deposed(fenced.epoch)
 	default:
-		r.log.Error("Cannot make a job's state durable, stepping down", "error", err)
-		r.Stop()
+		t.log.Error("Cannot make a job's state durable, stepping down", "error", err)
+		t.Stop()
 	}
 }

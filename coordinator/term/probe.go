@@ -13,17 +13,17 @@ const confirmAfter = 750 * time.Millisecond
 // probe asks a worker for a sign of life. Only the certainty that nobody listens
 // counts as death. A leader that settles has not heard of the worker and only
 // ceases to wait for it, so that it looks once.
-func (r *Reign) probe(worker string) {
-	once := !r.ledger.Recovered()
-	r.spawn(func() func() {
-		gone := r.link.Absent(r.ctx, worker)
+func (t *Term) probe(worker string) {
+	once := !t.ledger.Recovered()
+	t.spawn(func() func() {
+		gone := t.link.Absent(t.ctx, worker)
 		if gone && !once {
-			r.world.Pause(r.ctx, confirmAfter)
-			gone = r.link.Absent(r.ctx, worker)
+			t.env.Pause(t.ctx, confirmAfter)
+			gone = t.link.Absent(t.ctx, worker)
 		}
 		return func() {
 			if gone {
-				r.step(ledger.WorkerDied{Worker: worker})
+				t.step(ledger.WorkerDied{Worker: worker})
 			}
 		}
 	})

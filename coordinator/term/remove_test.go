@@ -46,7 +46,7 @@ func (s *stage) wantNothing() {
 	s.until("all to be gone", s.empty)
 	s.pass(2 * hideFor)
 	last := s.leaders[len(s.leaders)-1]
-	if _, left := last.reign.Left(); !s.empty() || last.over || left {
+	if _, left := last.term.Left(); !s.empty() || last.over || left {
 		s.t.Error("something came back, or the leader is gone")
 	}
 }
@@ -67,7 +67,7 @@ func TestRemoveAtEveryMoment(t *testing.T) {
 			ended++
 		} else {
 			leader := s.leaders[0]
-			leader.turn(func() { leader.reign.Cancel(job, func(error) {}) })
+			leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
 			s.pass(20 * step)
 			if !s.manifest(job).State.Final() {
 				return // what is held keeps it from ending
@@ -93,7 +93,7 @@ func TestRemoveWhileBegun(t *testing.T) {
 			heldFirst, overFirst := s.holdAt(begun)
 			job := s.run(params, func() bool { return *heldFirst })
 			leader := s.leaders[0]
-			leader.turn(func() { leader.reign.Cancel(job, func(error) {}) })
+			leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
 			s.pass(20 * step)
 			if !s.manifest(job).State.Final() {
 				return
@@ -194,11 +194,11 @@ func TestRemoveDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := s.lead(plain)
-			s.until("the job to be set aside", func() bool { return len(l.reign.Jobs(wire.JobQuery{}).Jobs) == 1 })
+			s.until("the job to be set aside", func() bool { return len(l.term.Jobs(wire.JobQuery{}).Jobs) == 1 })
 			s.pass(2 * hideFor)
 			s.remove(job)
 			s.wantNothing()
-			if jobs := l.reign.Jobs(wire.JobQuery{}).Jobs; len(jobs) > 0 {
+			if jobs := l.term.Jobs(wire.JobQuery{}).Jobs; len(jobs) > 0 {
 				t.Errorf("the leader still has %+v", jobs)
 			}
 		})

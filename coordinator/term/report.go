@@ -11,33 +11,33 @@ import (
 // Report takes in a worker's report, which is valid and came as that many bytes.
 // It is answered at once, or once the active jobs are loaded, or, if too many
 // come before that, not at all.
-func (r *Reign) Report(report wire.Report, size int, respond func(wire.Receipt)) {
-	if report.Epoch != r.term.Epoch {
+func (t *Term) Report(report wire.Report, size int, respond func(wire.Receipt)) {
+	if report.Epoch != t.leadership.Epoch {
 		respond(wire.Receipt{
-			Epoch: r.term.Epoch, Sequence: report.Sequence,
-			Refused: fmt.Sprintf("the report is for epoch %d, this is %d", report.Epoch, r.term.Epoch),
+			Epoch: t.leadership.Epoch, Sequence: report.Sequence,
+			Refused: fmt.Sprintf("the report is for epoch %d, this is %d", report.Epoch, t.leadership.Epoch),
 		})
 		return
 	}
-	if r.ledger == nil {
-		r.early.keepReport(reporting{report, size, respond})
+	if t.ledger == nil {
+		t.early.keepReport(reporting{report, size, respond})
 		return
 	}
 	refs := make([]ledger.Ref, 0, 16)
 	for i := range report.Jobs {
-		refs = r.keep(&report.Jobs[i], report.Worker, refs)
+		refs = t.keep(&report.Jobs[i], report.Worker, refs)
 	}
-	r.answer = respond
-	r.step(ledger.Reported{Report: report, Refs: refs})
-	if len(refs) > 0 && report.Hello == nil && r.ledger.Recovered() {
-		r.mark(&r.timeline.firstResult)
+	t.answer = respond
+	t.step(ledger.Reported{Report: report, Refs: refs})
+	if len(refs) > 0 && report.Hello == nil && t.ledger.Recovered() {
+		t.mark(&t.timeline.firstResult)
 	}
 }
 
 // keep puts the partials of a report into the table and appends their refs. An
 // item that is damaged becomes a failure, so that its partitions are run again.
-func (r *Reign) keep(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
-	j := r.jobs[report.Job]
+func (t *Term) keep(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
+	j := t.jobs[report.Job]
 	for i := range report.Items {
 		item := &report.Items[i]
 		if item.Failure != nil {
@@ -46,19 +46,19 @@ func (r *Reign) keep(report *wire.JobReport, worker string, refs []ledger.Ref) [
 		}
 		if j == nil {
 			if item.Partial != nil {
-				refs = append(refs, r.newRef(partial{}))
+				refs = append(refs, t.newRef(partial{}))
 			}
 			continue
 		}
 		if failure := check(item.Partial, j.tree); failure != nil {
-			r.log.Warn("Partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
+			t.log.Warn("Partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
 			*item = wire.Item{Failure: failure}
 			continue
 		}
 		if item.Partial.Blob != "" {
 			j.blobs = true
 		}
-		refs = append(refs, r.newRef(partial{data: item.Partial.Data, blob: item.Partial.Blob, job: report.Job}))
+		refs = append(refs, t.newRef(partial{data: item.Partial.Data, blob: item.Partial.Blob, job: report.Job}))
 	}
 	return refs
 }
@@ -79,8 +79,8 @@ func check(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 }
 
 // noteReceipt marks the moment of the term's first assignment.
-func (r *Reign) noteReceipt(receipt wire.Receipt) {
+func (t *Term) noteReceipt(receipt wire.Receipt) {
 	if len(receipt.Assigned) > 0 {
-		r.mark(&r.timeline.firstAssignment)
+		t.mark(&t.timeline.firstAssignment)
 	}
 }

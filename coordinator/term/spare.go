@@ -62,15 +62,15 @@ func (s *spares) durable() []string {
 const inParallelDrops = 4
 
 // drop removes blobs. Those that stay go with the job.
-func (r *Reign) drop(j *activeJob, blobs []string) {
+func (t *Term) drop(j *activeJob, blobs []string) {
 	for _, blob := range blobs {
 		j.dropping.enter(func() {
-			r.spawn(func() func() {
-				err := r.persist("remove partial", func(ctx context.Context) error {
-					return r.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
+			t.spawn(func() func() {
+				err := t.persist("remove partial", func(ctx context.Context) error {
+					return t.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
 				})
-				if err != nil && r.ctx.Err() == nil {
-					r.log.Warn("Remove partial", "job", j.spec.ID, "error", err)
+				if err != nil && t.ctx.Err() == nil {
+					t.log.Warn("Remove partial", "job", j.spec.ID, "error", err)
 				}
 				return j.dropping.leave
 			})

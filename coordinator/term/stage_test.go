@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
@@ -139,7 +140,7 @@ func (s *stage) until(what string, ok func() bool) {
 		}
 		s.now = s.now.Add(step)
 		for _, l := range s.leaders {
-			l.turn(l.reign.Tick)
+			l.turn(l.term.Tick)
 		}
 	}
 	s.t.Fatalf("waited for %s", what)
@@ -149,13 +150,12 @@ func (s *stage) until(what string, ok func() bool) {
 type leader struct {
 	stage *stage
 	epoch uint64
-	reign *term.Reign
+	term  *term.Term
 	ctx   context.Context
 	end   context.CancelFunc
 	inbox []func()
 	tasks []*task
 	over  bool
-	seen  uint64 // the epoch that it was deposed by
 }
 
 func (s *stage) lead(change func(*term.Config)) *leader {
@@ -170,16 +170,18 @@ func (s *stage) lead(change func(*term.Config)) *leader {
 	change(&cfg)
 	s.leaders = append(s.leaders, l)
 	var err error
-	l.reign, err = term.New(l.ctx, cfg, term.Term{
-		Epoch: l.epoch, Crashed: l.epoch > 1, Since: s.now, Deposed: func(epoch uint64) { l.seen = epoch; l.depose() },
-	}, l, l)
+	granted := election.Term{Record: election.Record{Epoch: l.epoch}, Cause: election.First, Since: s.now}
+	if l.epoch > 1 {
+		granted.Cause = election.Died
+	}
+	l.term, err = term.New(l.ctx, cfg, election.NewTerm(granted, election.TermControl{Deposed: func(uint64) { l.depose() }}), l, l)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, h := range s.hands {
 		h.follow(l)
 	}
-	l.turn(l.reign.Begin)
+	l.turn(l.term.Begin)
 	return l
 }
 

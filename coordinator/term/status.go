@@ -10,15 +10,15 @@ import (
 )
 
 // Leader describes the leader.
-func (r *Reign) Leader() wire.LeaderInfo {
-	return wire.LeaderInfo{Epoch: r.term.Epoch, Worker: r.cfg.Worker, Host: r.cfg.Host, PID: r.cfg.PID, Since: r.term.Since}
+func (t *Term) Leader() wire.LeaderInfo {
+	return wire.LeaderInfo{Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Host: t.cfg.Host, PID: t.cfg.PID, Since: t.leadership.Since}
 }
 
 // Workers describes the workers.
-func (r *Reign) Workers() wire.Workers {
-	answer := wire.Workers{Epoch: r.term.Epoch}
-	if r.ledger != nil {
-		all := r.ledger.Workers()
+func (t *Term) Workers() wire.Workers {
+	answer := wire.Workers{Epoch: t.leadership.Epoch}
+	if t.ledger != nil {
+		all := t.ledger.Workers()
 		answer.Workers = all[:min(len(all), wire.MaxListed)]
 		answer.More = len(all) - len(answer.Workers)
 	}
@@ -26,23 +26,23 @@ func (r *Reign) Workers() wire.Workers {
 }
 
 // Jobs describes the active and the parked jobs, or the one that is asked for.
-func (r *Reign) Jobs(query wire.JobQuery) wire.Jobs {
-	answer := wire.Jobs{Epoch: r.term.Epoch}
-	if r.ledger != nil {
-		answer.Workers = r.ledger.WorkerCount()
-		answer.Jobs = r.ledger.Jobs()
+func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
+	answer := wire.Jobs{Epoch: t.leadership.Epoch}
+	if t.ledger != nil {
+		answer.Workers = t.ledger.WorkerCount()
+		answer.Jobs = t.ledger.Jobs()
 	}
 	if query.Job != "" {
 		answer.Jobs = slices.DeleteFunc(answer.Jobs, func(p wire.JobProgress) bool { return p.Job != query.Job })
-		if p, parked := r.parked[query.Job]; parked {
+		if p, parked := t.parked[query.Job]; parked {
 			answer.Jobs = append(answer.Jobs, waiting(query.Job, p))
 		}
 		return answer
 	}
-	ids := slices.Sorted(maps.Keys(r.parked))
+	ids := slices.Sorted(maps.Keys(t.parked))
 	listed := ids[:min(len(ids), wire.MaxListed)]
 	for _, id := range listed {
-		answer.Jobs = append(answer.Jobs, waiting(id, r.parked[id]))
+		answer.Jobs = append(answer.Jobs, waiting(id, t.parked[id]))
 	}
 	answer.More = len(ids) - len(listed)
 	for i := range answer.Jobs { // in full only where one job is asked for

@@ -21,28 +21,28 @@ type heir struct {
 }
 
 // successor chooses the worker that should lead next, or "" for any.
-func (r *Reign) successor() string {
-	if r.ledger == nil {
+func (t *Term) successor() string {
+	if t.ledger == nil {
 		return ""
 	}
-	return r.heir().id
+	return t.heir().id
 }
 
 // heir chooses among the workers that speak and will stay: one that knows the
 // kinds of most active jobs and, among those, of most parked ones.
-func (r *Reign) heir() (best heir) {
-	for _, w := range r.ledger.Workers() {
-		if w.ID == r.cfg.Worker || w.State != "idle" && w.State != "busy" {
+func (t *Term) heir() (best heir) {
+	for _, w := range t.ledger.Workers() {
+		if w.ID == t.cfg.Worker || w.State != "idle" && w.State != "busy" {
 			continue
 		}
 		h := heir{id: w.ID}
-		for _, j := range r.jobs {
-			if r.ledger.Knows(w.ID, wire.JobKind{Name: j.spec.Job, Version: j.spec.Version}) {
+		for _, j := range t.jobs {
+			if t.ledger.Knows(w.ID, wire.JobKind{Name: j.spec.Job, Version: j.spec.Version}) {
 				h.active++
 			}
 		}
-		for _, p := range r.parked {
-			if r.ledger.Knows(w.ID, p.kind) {
+		for _, p := range t.parked {
+			if t.ledger.Knows(w.ID, p.kind) {
 				h.parked++
 			}
 		}
@@ -60,12 +60,12 @@ const yieldAfter = 5 * time.Second
 // yield makes way for a worker that knows the kinds of all active jobs and of a
 // parked one. It will not give way in turn before that job has ended: this leader
 // does not know its kind. So no two leaders yield to one another without end.
-func (r *Reign) yield() {
-	if len(r.parked) == 0 || len(r.pending) > 0 || !r.leaving.IsZero() || r.since(r.began) < yieldAfter {
+func (t *Term) yield() {
+	if len(t.parked) == 0 || len(t.pending) > 0 || !t.leaving.IsZero() || t.since(t.began) < yieldAfter {
 		return
 	}
-	if h := r.heir(); h.parked > 0 && h.active == len(r.jobs) {
-		r.log.Info("Making way for a worker that knows jobs which this leader does not", "successor", h.id)
-		r.Stop()
+	if h := t.heir(); h.parked > 0 && h.active == len(t.jobs) {
+		t.log.Info("Making way for a worker that knows jobs which this leader does not", "successor", h.id)
+		t.Stop()
 	}
 }

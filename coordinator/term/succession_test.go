@@ -37,7 +37,7 @@ func TestLeaderMakesWayForOneThatKnowsMore(t *testing.T) {
 	first := s.lead(knowing(words))
 	job := s.submit("partitions=8")
 	successor, left := "", false
-	s.until("the leader makes way", func() bool { successor, left = first.reign.Left(); return left })
+	s.until("the leader makes way", func() bool { successor, left = first.term.Left(); return left })
 	if successor != "w2" {
 		t.Errorf("the leader makes way for %q, want w2", successor)
 	}
@@ -61,12 +61,12 @@ func TestLeaderStaysWithTheJobThatGoesOn(t *testing.T) {
 		return s.manifest(running).State == store.Running && s.manifest(spec.ID).State == store.Queued
 	})
 	s.pass(20 * time.Second)
-	if _, left := leader.reign.Left(); left {
+	if _, left := leader.term.Left(); left {
 		t.Error("the leader makes way for one that does not know the job that goes on")
 	}
 	s.hire("w2").follow(leader)
 	successor, left := "", false
-	s.until("the leader makes way", func() bool { successor, left = leader.reign.Left(); return left })
+	s.until("the leader makes way", func() bool { successor, left = leader.term.Left(); return left })
 	if s.manifest(running).State != store.Completed || successor != "w1" {
 		t.Errorf("the leader makes way for %q while the job is %s", successor, s.manifest(running).State)
 	}

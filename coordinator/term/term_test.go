@@ -95,9 +95,9 @@ var fates = []struct {
 		s.lead(plain)
 	}},
 	{"stopped while the call hangs", func(s *stage, first *leader, _ func()) {
-		first.turn(first.reign.Stop)
+		first.turn(first.term.Stop)
 		began := s.now
-		s.until("the leader to leave", func() bool { _, left := first.reign.Left(); return left })
+		s.until("the leader to leave", func() bool { _, left := first.term.Left(); return left })
 		if took := s.now.Sub(began); took > stopWithin+2*step {
 			s.t.Errorf("the leader took %v to leave", took)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// World is the process around a term. All its methods may be called from tasks.
-type World interface {
+// Env is the process around a term. All its methods may be called from tasks.
+type Env interface {
 	// Now reads a clock whose readings can be compared with one another.
 	Now() time.Time
 
@@ -18,7 +18,7 @@ type World interface {
 	Go(task func())
 
 	// Post has the loop run what a task came to, unless the term is over: after the
-	// call of the [Reign] that the loop is in, and never within one.
+	// call of the [Term] that the loop is in, and never within one.
 	Post(in func())
 
 	// Pause waits until d has passed or ctx is done.

@@ -7,20 +7,22 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Reign is one term of leading. Its methods are called on one loop, and none of
+// Term is one term of leading. Its methods are called on one loop, and none of
 // them waits.
-type Reign struct {
+type Term struct {
 	cfg   Config
 	kinds map[wire.JobKind]jobs.Job
 	ctx   context.Context // the term
-	term  Term
-	world World
+	env   Env
 	link  Link
 	log   *slog.Logger
+
+	leadership *election.Term
 
 	ledger      *ledger.Ledger // nil until the active jobs are loaded
 	early       early          // what came before
@@ -44,16 +46,16 @@ type Reign struct {
 }
 
 // New is a term that has not begun. Ctx ends with the leadership or, after
-// [Reign.Left], before: what runs beside the loop ends with it, and nothing is
+// [Term.Left], before: what runs beside the loop ends with it, and nothing is
 // called on the loop once it is done.
-func New(ctx context.Context, cfg Config, term Term, world World, link Link) (*Reign, error) {
+func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, link Link) (*Term, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
-		return nil, fmt.Errorf("configure reign: %w", err)
+		return nil, fmt.Errorf("configure term: %w", err)
 	}
-	r := &Reign{
-		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, term: term, world: world, link: link,
-		log:       cfg.Logger.With("epoch", term.Epoch),
+	t := &Term{
+		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, leadership: leadership, env: env, link: link,
+		log:       cfg.Logger.With("epoch", leadership.Epoch),
 		jobs:      map[string]*activeJob{},
 		pending:   map[string]*pending{},
 		parked:    map[string]parkedJob{},
@@ -61,18 +63,18 @@ func New(ctx context.Context, cfg Config, term Term, world World, link Link) (*R
 		active:    room{most: cfg.MaxActive},
 		merging:   room{most: cfg.MaxMerging},
 		extending: room{most: inParallel},
-		began:     world.Now(),
+		began:     env.Now(),
 	}
 	for _, job := range cfg.Jobs {
-		r.kinds[wire.JobKind{Name: job.Name(), Version: job.Version()}] = job
+		t.kinds[wire.JobKind{Name: job.Name(), Version: job.Version()}] = job
 	}
-	return r, nil
+	return t, nil
 }
 
 // Begin begins the term. Whoever calls it listens to workers already.
-func (r *Reign) Begin() {
-	r.sendBeacon()
-	r.resume()
+func (t *Term) Begin() {
+	t.sendBeacon()
+	t.resume()
 }
 
 // tickEvery is the resolution of everything that happens by time. A leader that
@@ -83,102 +85,102 @@ const (
 )
 
 // TickEvery is how often [Reign.Tick] shall be called from now on.
-func (r *Reign) TickEvery() time.Duration {
-	if r.ledger == nil || !r.ledger.Recovered() {
+func (t *Term) TickEvery() time.Duration {
+	if t.ledger == nil || !t.ledger.Recovered() {
 		return tickEverySettling
 	}
 	return tickEvery
 }
 
 // Tick looks at what comes due by time alone.
-func (r *Reign) Tick() {
-	if r.since(r.beaconed) >= r.cfg.BeaconEvery {
-		r.sendBeacon()
-		r.observeFigures()
-		r.yield()
+func (t *Term) Tick() {
+	if t.since(t.beaconed) >= t.cfg.BeaconEvery {
+		t.sendBeacon()
+		t.observeFigures()
+		t.yield()
 	}
-	r.step(ledger.Tick{})
-	r.extend()
-	r.recordTerm()
+	t.step(ledger.Tick{})
+	t.extend()
+	t.recordTerm()
 }
 
 // Stop begins to stop of one's own accord.
-func (r *Reign) Stop() {
-	if r.leaving.IsZero() {
-		r.leaving = r.world.Now()
-		r.log.Info("Leader stops")
-		r.step(ledger.Stopping{})
+func (t *Term) Stop() {
+	if t.leaving.IsZero() {
+		t.leaving = t.env.Now()
+		t.log.Info("Leader stops")
+		t.step(ledger.Stopping{})
 	}
 }
 
 // Left reports whether a term that was to stop may end, since all that can be made
 // durable is; and the worker that should lead next, or "" for any. It is asked
 // after each other call.
-func (r *Reign) Left() (successor string, left bool) {
-	if r.leaving.IsZero() || r.ledger != nil && !r.ledger.AllDurable() && r.since(r.leaving) <= r.cfg.StopWithin {
+func (t *Term) Left() (successor string, left bool) {
+	if t.leaving.IsZero() || t.ledger != nil && !t.ledger.AllDurable() && t.since(t.leaving) <= t.cfg.StopWithin {
 		return "", false
 	}
-	return r.successor(), true
+	return t.successor(), true
 }
 
 // step feeds the ledger and performs what it answers.
-func (r *Reign) step(e ledger.Event) {
-	if r.ledger == nil {
+func (t *Term) step(e ledger.Event) {
+	if t.ledger == nil {
 		return // nothing is known yet; what matters is kept by others
 	}
-	actions := r.ledger.Step(r.since(r.began), e)
-	if r.ledger.Recovered() {
-		r.mark(&r.timeline.settled)
+	actions := t.ledger.Step(t.since(t.began), e)
+	if t.ledger.Recovered() {
+		t.mark(&t.timeline.settled)
 	}
 	for _, a := range actions {
-		r.perform(a)
+		t.perform(a)
 	}
 }
 
-func (r *Reign) perform(a ledger.Action) {
+func (t *Term) perform(a ledger.Action) {
 	switch a := a.(type) {
 	case ledger.Reply:
-		r.noteReceipt(a.Receipt)
-		r.answer(a.Receipt)
+		t.noteReceipt(a.Receipt)
+		t.answer(a.Receipt)
 	case ledger.Nudge:
-		r.link.Nudge(a.Worker)
+		t.link.Nudge(a.Worker)
 	case ledger.Probe:
-		r.probe(a.Worker)
+		t.probe(a.Worker)
 	case ledger.LookUpJob:
-		r.inquire(a.Job)
+		t.inquire(a.Job)
 	case ledger.Merge:
-		r.merge(a)
+		t.merge(a)
 	case ledger.DropPartial:
-		r.forget(a.Ref)
+		t.forget(a.Ref)
 	case ledger.Checkpoint:
-		r.checkpoint(a)
+		t.checkpoint(a)
 	case ledger.EndJob:
-		r.end(a)
+		t.end(a)
 	case ledger.Log:
-		r.logNote(a)
+		t.logNote(a)
 	}
 }
 
 // spawn runs a task beside the loop, and then on the loop what it came to, if that
 // is anything. A task uses what it was given and what never changes; all else is
 // the loop's.
-func (r *Reign) spawn(task func() (then func())) {
-	r.world.Go(func() {
+func (t *Term) spawn(task func() (then func())) {
+	t.env.Go(func() {
 		if then := task(); then != nil {
-			r.world.Post(then)
+			t.env.Post(then)
 		}
 	})
 }
 
-func (r *Reign) since(t time.Time) time.Duration { return r.world.Now().Sub(t) }
+func (t *Term) since(at time.Time) time.Duration { return t.env.Now().Sub(at) }
 
-func (r *Reign) sendBeacon() {
-	r.beaconed = r.world.Now()
+func (t *Term) sendBeacon() {
+	t.beaconed = t.env.Now()
 	workers := 0
-	if r.ledger != nil {
-		workers = r.ledger.WorkerCount()
+	if t.ledger != nil {
+		workers = t.ledger.WorkerCount()
 	}
-	r.link.Beacon(wire.Beacon{
-		Epoch: r.term.Epoch, Worker: r.cfg.Worker, LeaseID: r.term.LeaseID, Workers: workers, Next: r.cfg.BeaconEvery,
+	t.link.Beacon(wire.Beacon{
+		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
 	})
 }
