@@ -154,7 +154,7 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 			return bench.FailoverReport{}, err
 		}
 	}
-	c, err := a.open(ctx)
+	c, err := a.openTarget(ctx)
 	if err != nil {
 		return bench.FailoverReport{}, err
 	}
@@ -169,7 +169,7 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 
 // awaitFlock returns how many workers the leader knows, once one of them could take
 // over from it: they turn to a new leader one by one.
-func (c *cluster) awaitFlock(ctx context.Context) (int, error) {
+func (c *clusterConn) awaitFlock(ctx context.Context) (int, error) {
 	const least = 2
 	deadline := time.Now().Add(c.timeout)
 	for {

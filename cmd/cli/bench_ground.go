@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
 // benchGround is what a benchmark measures on, on this machine: a NATS server,
@@ -19,7 +20,7 @@ type benchGround struct {
 	*ground
 	dir     string
 	traces  string // a folder for workers that leave some
-	cluster *cluster
+	cluster *clusterConn
 	workers *procs.Supervisor
 	log     *slog.Logger
 	args    []string  // of every process
@@ -33,7 +34,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if err := b.checkAlone(); err != nil {
 		return nil, err
 	}
-	at, _, err := place{storage: a.at.storage, cluster: defaultCluster, replicas: 1}.resolve()
+	cfg, err := targetFlags{storage: a.target.storage, cluster: cluster.DefaultName, replicas: 1}.config()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if err := os.Mkdir(traces, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for traces: %w", err)
 	}
-	base, err := a.startGround(ctx, at, dir, 0, at.storage == storageAzure, log)
+	base, err := a.startGround(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, log)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +63,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if b.log.level == "error" {
 		g.output = io.Discard // processes that are killed complain
 	}
-	a.nats, a.at = natsFlags{url: base.nats.URL(), local: true}, base.at
-	if g.cluster, err = a.open(ctx); err != nil {
+	if g.cluster, err = a.open(ctx, base.cfg); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -134,6 +134,6 @@ func (g *benchGround) close() {
 }
 
 // measured is the cluster as the benchmarks take it.
-func (c *cluster) measured() bench.Cluster {
+func (c *clusterConn) measured() bench.Cluster {
 	return bench.Cluster{Conn: c.nc, Subjects: c.subjects, Store: c.store}
 }

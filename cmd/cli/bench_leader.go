@@ -31,7 +31,11 @@ func (a *app) benchLeaderCommand() *cobra.Command {
 				_, _ = io.Copy(io.Discard, a.In) // until the parent is gone
 				orphaned()
 			}()
-			return bench.Lead(ctx, a.nats.resolve().url, args[0], logger)
+			cfg, err := a.target.config()
+			if err != nil {
+				return err
+			}
+			return bench.Lead(ctx, cfg.NATS.URL, args[0], logger)
 		},
 	}
 	log.register(cmd)

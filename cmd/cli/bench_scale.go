@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -36,10 +37,10 @@ which is 32s for 2,000 workers.`,
 			switch {
 			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:
 				return usagef("--at-workers and --at-partitions: want one number each")
-			case a.at.storage != "" && a.at.storage != storageJetStream:
-				return usagef("--storage must be %s here, got %q: what storage costs the leader is a number of calls, whatever answers them", storageJetStream, a.at.storage)
+			case a.target.storage != "" && a.target.storage != string(cluster.JetStream):
+				return usagef("--storage must be %s here, got %q: what storage costs the leader is a number of calls, whatever answers them", cluster.JetStream, a.target.storage)
 			}
-			a.at.storage = storageJetStream // whatever the environment says
+			a.target.storage = string(cluster.JetStream) // whatever the environment says
 			err := cmp.Or(
 				between("slots", cfg.Slots, 1, wire.MaxSlots),
 				between("lasts", cfg.Lasts, time.Second, longest),

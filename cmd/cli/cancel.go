@@ -23,7 +23,7 @@ that has ended stays as it is, which is an error unless it was cancelled.`,
 	}
 }
 
-func (a *app) cancel(ctx context.Context, c *cluster, id string) error {
+func (a *app) cancel(ctx context.Context, c *clusterConn, id string) error {
 	r, err := c.record(ctx, id)
 	if err != nil {
 		return err

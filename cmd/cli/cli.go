@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
 // Main runs the command line that the process was called with, knowing these
@@ -70,8 +71,7 @@ type app struct {
 
 	output  outputFormat
 	timeout time.Duration
-	at      place
-	nats    natsFlags
+	target  targetFlags
 }
 
 func (a *app) root() *cobra.Command {
@@ -100,17 +100,16 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	flags := root.PersistentFlags()
 	flags.VarP(&a.output, "output", "o", "what results look like: table or json")
 	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for the cluster's answers")
-	a.at.register(flags)
-	a.nats.register(flags)
+	a.target.register(flags)
 	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	completeWords(root, "output", "table", "json")
-	completeWords(root, "storage", storageJetStream, storageAzure)
+	completeWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
 
-	const here, cluster, flock = "here", "cluster", "flock"
+	const here, onCluster, local = "here", "cluster", "local"
 	root.AddGroup(
 		&cobra.Group{ID: here, Title: "In this process:"},
-		&cobra.Group{ID: cluster, Title: "On a cluster:"},
-		&cobra.Group{ID: flock, Title: "To have a cluster:"},
+		&cobra.Group{ID: onCluster, Title: "On a cluster:"},
+		&cobra.Group{ID: local, Title: "To have a cluster:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -119,11 +118,11 @@ A job on it, from elsewhere:     submit JOB --wait`,
 		}
 	}
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
-	add(cluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
+	add(onCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
 		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
-	add(flock, a.devCommand(), a.workerCommand(), a.benchCommand())
+	add(local, a.devCommand(), a.workerCommand(), a.benchCommand())
 	if _, err := a.job(demoJob); err == nil {
-		add(flock, a.demoCommand())
+		add(local, a.demoCommand())
 	}
 	return root
 }

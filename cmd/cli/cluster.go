@@ -4,71 +4,85 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// cluster is the connection of a command that asks something of a cluster.
-type cluster struct {
+// clusterConn is the connection of a command that asks something of a cluster.
+type clusterConn struct {
 	program  string // for hints
 	nc       *nats.Conn
-	at       place
+	cfg      cluster.Config
 	name     string
 	subjects wire.Subjects
 	timeout  time.Duration
-	storage  storage // nil unless opened, and so is store
+	storage  *cluster.Storage // nil unless opened, and so is store
 	store    *store.Store
 }
 
 // dial connects to NATS: enough for a command that asks the leader alone.
-func (a *app) dial() (*cluster, error) {
-	at, subjects, err := a.at.resolve()
-	if err != nil {
-		return nil, err
-	}
+func (a *app) dial(cfg cluster.Config) (*clusterConn, error) {
 	if a.timeout <= 0 {
 		return nil, usagef("--timeout must be more than 0, got %v", a.timeout)
 	}
-	nc, err := a.connect(a.name)
+	subjects, err := cfg.Subjects()
 	if err != nil {
-		return nil, err
+		return nil, a.explain(err)
 	}
-	return &cluster{program: a.name, nc: nc, at: at, name: at.cluster, subjects: subjects, timeout: a.timeout}, nil
+	nc, err := cfg.ConnectNATS(a.name)
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	return &clusterConn{program: a.name, nc: nc, cfg: cfg, name: cfg.Name, subjects: subjects, timeout: a.timeout}, nil
 }
 
 // open connects to NATS and to the cluster's storage.
-func (a *app) open(ctx context.Context) (*cluster, error) {
-	c, err := a.dial()
+func (a *app) open(ctx context.Context, cfg cluster.Config) (*clusterConn, error) {
+	cfg.CallTimeout = a.timeout
+	c, err := a.dial(cfg)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if c.storage, err = openStorage(ctx, c.nc, c.at, c.timeout, slog.New(slog.DiscardHandler)); err != nil {
+	if c.storage, err = cfg.OpenStorage(ctx, c.nc); err != nil {
 		c.nc.Close()
-		return nil, err
+		return nil, a.explain(err)
 	}
-	c.store = c.storage.store()
+	c.store = c.storage.Store()
 	return c, nil
 }
 
-func (c *cluster) close() {
+// openTarget connects to the cluster that the flags and the environment say.
+func (a *app) openTarget(ctx context.Context) (*clusterConn, error) {
+	cfg, err := a.target.config()
+	if err != nil {
+		return nil, err
+	}
+	return a.open(ctx, cfg)
+}
+
+func (c *clusterConn) close() {
 	if c.storage != nil {
-		c.storage.close()
+		c.storage.Close()
 	}
 	c.nc.Close()
 }
 
 // onLeader makes a command's code of one that asks the leader alone.
-func (a *app) onLeader(do func(ctx context.Context, c *cluster) error) func(*cobra.Command, []string) error {
+func (a *app) onLeader(do func(ctx context.Context, c *clusterConn) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		c, err := a.dial()
+		cfg, err := a.target.config()
+		if err != nil {
+			return err
+		}
+		c, err := a.dial(cfg)
 		if err != nil {
 			return err
 		}
@@ -78,9 +92,9 @@ func (a *app) onLeader(do func(ctx context.Context, c *cluster) error) func(*cob
 }
 
 // onStorage makes a command's code of one that reads the cluster's storage.
-func (a *app) onStorage(do func(ctx context.Context, c *cluster) error) func(*cobra.Command, []string) error {
+func (a *app) onStorage(do func(ctx context.Context, c *clusterConn) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		c, err := a.open(cmd.Context())
+		c, err := a.openTarget(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -90,9 +104,9 @@ func (a *app) onStorage(do func(ctx context.Context, c *cluster) error) func(*co
 }
 
 // onJob makes a command's code of one that is given a job of a cluster.
-func (a *app) onJob(do func(ctx context.Context, c *cluster, id string) error) func(*cobra.Command, []string) error {
+func (a *app) onJob(do func(ctx context.Context, c *clusterConn, id string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return a.onStorage(func(ctx context.Context, c *cluster) error {
+		return a.onStorage(func(ctx context.Context, c *clusterConn) error {
 			id, err := c.lookup(ctx, args[0])
 			if err != nil {
 				return err
@@ -103,19 +117,12 @@ func (a *app) onJob(do func(ctx context.Context, c *cluster, id string) error) f
 }
 
 // explain gives errors of storage their exit status.
-func (c *cluster) explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isAway(err):
-		return c.storage.explain(err)
+func (c *clusterConn) explain(err error) error {
+	err = c.storage.Explain(err)
+	if errors.Is(err, cluster.ErrUnavailable) || errors.Is(err, cluster.ErrDenied) {
+		return absentf("%w", err)
 	}
 	return err
-}
-
-// isAway reports whether an error says that storage does not answer.
-func isAway(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 }
 
 // errNoLeader: nobody answered where a leader would.
@@ -129,7 +136,7 @@ const (
 
 // ask asks the leader one thing once. It fails with errNoLeader where nobody
 // answers.
-func ask[A wire.Message](ctx context.Context, c *cluster, what string, question []byte, timeout time.Duration) (A, error) {
+func ask[A wire.Message](ctx context.Context, c *clusterConn, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -150,7 +157,7 @@ func ask[A wire.Message](ctx context.Context, c *cluster, what string, question 
 // insist asks until somebody answers or the time for answers is over: an election
 // may be under way, and a leader that has stalled may still be there to be asked.
 // To ask twice does no harm.
-func insist[A wire.Message](ctx context.Context, c *cluster, what string, question []byte) (A, error) {
+func insist[A wire.Message](ctx context.Context, c *clusterConn, what string, question []byte) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for {

@@ -22,7 +22,7 @@ var credentialVariables = []string{"NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS
 
 // TestCredentials reaches NATS servers that want to know who asks.
 func TestCredentials(t *testing.T) {
-	const refused = "refuses these credentials"
+	const refused = "credentials refused"
 	for _, tt := range []struct {
 		name    string
 		guard   func(t *testing.T, options *server.Options) (flags map[string]string) // that open

@@ -16,6 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -128,13 +129,13 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 	if err != nil {
 		return err
 	}
-	at, _, err := a.at.resolve()
+	// A cluster or an account that flags or the environment name is left alone.
+	cfg, err := a.target.config()
 	if err != nil {
 		return err
 	}
-	// A cluster or an account that the environment names is left alone.
-	at = place{cluster: defaultCluster, storage: at.storage}
-	base, err := a.startGround(ctx, at, dir, 0, at.storage == storageAzure, logger)
+	cfg = cluster.Config{Name: cluster.DefaultName, Storage: cfg.Storage}
+	base, err := a.startGround(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, logger)
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 		}
 		allGone(errAllGone)
 	})
-	a.nats, a.at = natsFlags{url: base.nats.URL(), local: true}, base.at
-	c, err := a.open(alive)
+	c, err := a.open(alive, base.cfg)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 }
 
 // demoJob submits the job, kills its leader half-way and waits for the end.
-func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
+func (a *app) demoJob(ctx context.Context, s *story, c *clusterConn, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
 	leader, err := c.awaitWorkers(ctx, demoWorkers)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (a *app) demoJob(ctx context.Context, s *story, c *cluster, workers *procs.
 }
 
 // awaitWorkers waits until so many workers are there, and returns who leads.
-func (c *cluster) awaitWorkers(ctx context.Context, n int) (wire.LeaderInfo, error) {
+func (c *clusterConn) awaitWorkers(ctx context.Context, n int) (wire.LeaderInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPatience)
 	defer cancel()
 	for {
@@ -265,7 +265,7 @@ func (c *cluster) awaitWorkers(ctx context.Context, n int) (wire.LeaderInfo, err
 }
 
 // changeAfter is the first change of leader after an epoch.
-func (c *cluster) changeAfter(ctx context.Context, epoch uint64) (change, error) {
+func (c *clusterConn) changeAfter(ctx context.Context, epoch uint64) (change, error) {
 	terms, err := c.store.Terms(ctx)
 	if err != nil {
 		return change{}, c.explain(fmt.Errorf("read the history: %w", err))

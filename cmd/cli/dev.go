@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
 // defaultPort is where NATS servers listen.
@@ -88,7 +89,7 @@ func dataDir(given string) (string, error) {
 const farewell = 30 * time.Second
 
 func (a *app) dev(ctx context.Context, flags devFlags) error {
-	at, _, err := a.at.resolve()
+	cfg, err := a.target.config()
 	if err != nil {
 		return err
 	}
@@ -100,13 +101,13 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	base, err := a.startGround(ctx, at, data, flags.port, at.storage == storageAzure && !at.azure.named(), log)
+	base, err := a.startGround(ctx, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
 	if err != nil {
 		return err
 	}
 	defer base.close(log)
 	if err := base.check(ctx, a.timeout); err != nil {
-		return err
+		return a.explain(err)
 	}
 
 	signals, ignore := stopSignals()
@@ -182,22 +183,25 @@ func (a *app) greet(base *ground, data string, workers, slots int) error {
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
-	}{base.nats.URL(), base.at.cluster, base.at.storage, base.at.azure.local, data, workers, slots}
+	}{NATS: base.nats.URL(), Cluster: base.cfg.Name, Storage: string(base.cfg.Storage), Data: data, Workers: workers, Slots: slots}
+	if base.azurite != nil {
+		answer.Azurite = base.azurite.ConnectionString()
+	}
 	return a.show(answer, func(w io.Writer) {
 		row(w, "nats", answer.NATS)
 		row(w, "cluster", answer.Cluster)
 		row(w, "storage", answer.Storage)
 		row(w, "data", data)
 		row(w, "workers", fmt.Sprintf("%d, %s each", workers, readable.Plural(slots, "slot")))
-		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", envNATSURL, answer.NATS)
-		if answer.Cluster != defaultCluster {
-			fmt.Fprintf(w, " %s=%s", envCluster, answer.Cluster)
+		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", cluster.EnvNATSURL, answer.NATS)
+		if answer.Cluster != cluster.DefaultName {
+			fmt.Fprintf(w, " %s=%s", cluster.EnvName, answer.Cluster)
 		}
-		if answer.Storage != storageJetStream {
-			fmt.Fprintf(w, " %s=%s", envStorage, answer.Storage)
+		if answer.Storage != string(cluster.JetStream) {
+			fmt.Fprintf(w, " %s=%s", cluster.EnvStorage, answer.Storage)
 		}
 		if answer.Azurite != "" {
-			fmt.Fprintf(w, "\n  export %s='%s'", envAzureConnection, answer.Azurite)
+			fmt.Fprintf(w, "\n  export %s='%s'", cluster.EnvAzureConnection, answer.Azurite)
 		}
 		fmt.Fprintf(w, "\n  %s submit %s --wait\n\nCtrl-C stops everything.\n", a.name, a.exampleJob())
 	})

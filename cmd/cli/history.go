@@ -51,7 +51,7 @@ The causes: first, nobody has led before; handover, the leader before stopped in
 order; died, its process was gone; silent, it did not answer; expired, its lease
 was waited out; free, nobody had the lease.`,
 		Args: takes(0, 0),
-		RunE: a.onStorage(func(ctx context.Context, c *cluster) error {
+		RunE: a.onStorage(func(ctx context.Context, c *clusterConn) error {
 			terms, err := c.store.Terms(ctx)
 			if err != nil {
 				return c.explain(fmt.Errorf("read the history: %w", err))

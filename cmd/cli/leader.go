@@ -16,7 +16,7 @@ func (a *app) leaderCommand() *cobra.Command {
 		Use:   "leader",
 		Short: "Show who leads, or have another worker lead",
 		Args:  takes(0, 0),
-		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+		RunE: a.onLeader(func(ctx context.Context, c *clusterConn) error {
 			leader, err := insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 			if err != nil {
 				return err
@@ -29,7 +29,7 @@ func (a *app) leaderCommand() *cobra.Command {
 		Use:   "step-down",
 		Short: "Have the leader hand over to another worker, and show who leads then",
 		Args:  takes(0, 0),
-		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+		RunE: a.onLeader(func(ctx context.Context, c *clusterConn) error {
 			leader, err := c.stepDown(ctx)
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (a *app) showLeader(leader wire.LeaderInfo) error {
 }
 
 // stepDown asks the leader to step down and waits for one of a higher epoch.
-func (c *cluster) stepDown(ctx context.Context) (wire.LeaderInfo, error) {
+func (c *clusterConn) stepDown(ctx context.Context) (wire.LeaderInfo, error) {
 	old, err := insist[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 	if err != nil {
 		return old, err

@@ -30,7 +30,7 @@ func (a *app) listCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) list(ctx context.Context, c *cluster) error {
+func (a *app) list(ctx context.Context, c *clusterConn) error {
 	live, err := c.live(ctx, "")
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 var idForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // lookup finds the ID of a job from the ID or the beginning of it.
-func (c *cluster) lookup(ctx context.Context, given string) (string, error) {
+func (c *clusterConn) lookup(ctx context.Context, given string) (string, error) {
 	if !idForm.MatchString(given) {
 		return "", usagef("%q is not the ID of a job: '%s list' shows them", given, c.program)
 	}
@@ -47,7 +47,7 @@ type record struct {
 }
 
 // record reads what storage has of a job. With an error comes what could be read.
-func (c *cluster) record(ctx context.Context, id string) (record, error) {
+func (c *clusterConn) record(ctx context.Context, id string) (record, error) {
 	// Where the job is being removed, the spec goes before the manifest.
 	manifest, _, err := c.store.Manifest(ctx, id)
 	spec, specErr := c.store.Spec(ctx, id)
@@ -74,7 +74,7 @@ type damagedRecord struct {
 
 // records is what storage has of jobs, in that order, and of those that are damaged.
 // Jobs that are not there are left out: they have just been removed.
-func (c *cluster) records(ctx context.Context, ids []string) (records []record, damaged []damagedRecord, err error) {
+func (c *clusterConn) records(ctx context.Context, ids []string) (records []record, damaged []damagedRecord, err error) {
 	all, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(jobsAtOnce)
@@ -103,7 +103,7 @@ func (c *cluster) records(ctx context.Context, ids []string) (records []record, 
 
 // all is what storage has of all jobs, oldest first. Of those that are damaged there
 // is a word on standard error instead.
-func (a *app) all(ctx context.Context, c *cluster) ([]record, error) {
+func (a *app) all(ctx context.Context, c *clusterConn) ([]record, error) {
 	ids, err := c.jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *app) all(ctx context.Context, c *cluster) ([]record, error) {
 }
 
 // jobs are the IDs of all jobs, oldest first.
-func (c *cluster) jobs(ctx context.Context) ([]string, error) {
+func (c *clusterConn) jobs(ctx context.Context) ([]string, error) {
 	ids, err := c.store.Jobs(ctx)
 	if err != nil {
 		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
@@ -157,7 +157,7 @@ func (r record) repeated() uint64 {
 }
 
 // outcome reads the result too where there is one.
-func (c *cluster) outcome(ctx context.Context, r record) (outcome, error) {
+func (c *clusterConn) outcome(ctx context.Context, r record) (outcome, error) {
 	m := r.manifest
 	o := outcome{
 		ID: r.spec.ID, Job: r.spec.Job, Version: r.spec.Version,
@@ -181,7 +181,7 @@ func (c *cluster) outcome(ctx context.Context, r record) (outcome, error) {
 
 // live asks the leader how far active jobs are: one, or all where id is empty.
 // It is nil where nobody answers.
-func (c *cluster) live(ctx context.Context, id string) (*wire.Jobs, error) {
+func (c *clusterConn) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
 	case errors.Is(err, errNoLeader):
@@ -203,7 +203,7 @@ func (a *app) completeID(cmd *cobra.Command, args []string, begun string) ([]cob
 // completeIDs completes a job's ID as any argument.
 func (a *app) completeIDs(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
-	c, err := a.open(cmd.Context())
+	c, err := a.openTarget(cmd.Context())
 	if err != nil {
 		return nil, directive
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // poison lists the submissions that were put aside.
-func (a *app) poison(ctx context.Context, c *cluster) error {
+func (a *app) poison(ctx context.Context, c *clusterConn) error {
 	list, err := c.store.PoisonList(ctx)
 	if err != nil {
 		return c.explain(fmt.Errorf("list what was put aside: %w", err))
@@ -35,13 +35,13 @@ deliveries anew. It was put aside because leaders died of it %d times before the
 had begun it, or because it is no submission at all.`, store.MaxDeliveries),
 		Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onStorage(func(ctx context.Context, c *cluster) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
+			return a.onStorage(func(ctx context.Context, c *clusterConn) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
 		},
 		ValidArgsFunction: a.completePoison,
 	}
 }
 
-func (a *app) requeue(ctx context.Context, c *cluster, name string) error {
+func (a *app) requeue(ctx context.Context, c *clusterConn, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	switch err := c.store.Requeue(ctx, name); {
@@ -62,7 +62,7 @@ func (a *app) completePoison(cmd *cobra.Command, args []string, begun string) ([
 	if len(args) > 0 {
 		return nil, directive
 	}
-	c, err := a.open(cmd.Context())
+	c, err := a.openTarget(cmd.Context())
 	if err != nil {
 		return nil, directive
 	}

@@ -38,7 +38,7 @@ leader.`,
 			case age < 0:
 				return usagef("--ended-before must be 0 or more, got %v", age)
 			}
-			return a.onStorage(func(ctx context.Context, c *cluster) error {
+			return a.onStorage(func(ctx context.Context, c *clusterConn) error {
 				ctx, stop := interruptible(ctx)
 				defer stop()
 				ids, err := a.removable(ctx, c, args, time.Now().Add(-age))
@@ -56,7 +56,7 @@ leader.`,
 
 // removable finds the jobs to remove: those that are named or, without names, those
 // that ended before a moment. What is left of jobs that were removed is always removable.
-func (a *app) removable(ctx context.Context, c *cluster, named []string, before time.Time) ([]string, error) {
+func (a *app) removable(ctx context.Context, c *clusterConn, named []string, before time.Time) ([]string, error) {
 	half, err := c.store.HalfRemoved(ctx)
 	if err != nil {
 		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
@@ -79,7 +79,7 @@ func (a *app) removable(ctx context.Context, c *cluster, named []string, before 
 
 // removableOf checks that all jobs that are named can be removed: they have ended, or
 // are damaged, so that nobody can begin them.
-func (c *cluster) removableOf(ctx context.Context, named, half []string) ([]string, error) {
+func (c *clusterConn) removableOf(ctx context.Context, named, half []string) ([]string, error) {
 	ids, err := c.jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (c *cluster) removableOf(ctx context.Context, named, half []string) ([]stri
 
 // remove removes jobs, and shows those that are gone. After an error, or when it is
 // interrupted, it goes on with those it has begun, and begins no more.
-func (a *app) remove(ctx context.Context, c *cluster, ids []string) error {
+func (a *app) remove(ctx context.Context, c *clusterConn, ids []string) error {
 	type removal struct {
 		ID string `json:"id"`
 	}

@@ -13,7 +13,7 @@ func (a *app) resultCommand() *cobra.Command {
 		Long: `Show the result of a job that has ended. The exit status is 0 if it completed, 1
 if it failed or was cancelled, 3 if it has not ended.`,
 		Args: takes(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *cluster, id string) error {
+		RunE: a.onJob(func(ctx context.Context, c *clusterConn, id string) error {
 			r, err := c.record(ctx, id)
 			if err != nil {
 				return err

@@ -83,7 +83,7 @@ func (s *jobStatus) snapshot() snapshot {
 }
 
 // status reads where a job stands. Whether somebody leads shows in its Epoch.
-func (c *cluster) status(ctx context.Context, id string) (jobStatus, record, error) {
+func (c *clusterConn) status(ctx context.Context, id string) (jobStatus, record, error) {
 	live, err := c.live(ctx, id) // first: a job that ends between the two is seen as ended
 	if err != nil {
 		return jobStatus{}, record{}, err
@@ -102,7 +102,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Show where a job stands: live numbers where a leader answers, those of the last
 checkpoint where none does.`,
 		Args: takes(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *cluster, id string) error {
+		RunE: a.onJob(func(ctx context.Context, c *clusterConn, id string) error {
 			s, _, err := c.status(ctx, id)
 			if err != nil {
 				return err

@@ -83,7 +83,7 @@ durable: workers take it up whenever there are any.`,
 
 // submit hands the job to the cluster.
 func (a *app) submit(ctx context.Context, spec store.Spec, wait bool) error {
-	c, err := a.open(ctx)
+	c, err := a.openTarget(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *app) submit(ctx context.Context, spec store.Spec, wait bool) error {
 }
 
 // submit gives the job an ID and makes it durable.
-func (c *cluster) submit(ctx context.Context, spec *store.Spec) error {
+func (c *clusterConn) submit(ctx context.Context, spec *store.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	spec.Submitted = time.Now().UTC()

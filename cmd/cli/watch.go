@@ -21,7 +21,7 @@ job does nothing to it: it may be interrupted at any time.`,
 }
 
 // watch shows progress until the job has ended, then its outcome.
-func (a *app) watch(ctx context.Context, c *cluster, id string) error {
+func (a *app) watch(ctx context.Context, c *clusterConn, id string) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := newProgress(a.Err)
@@ -50,7 +50,7 @@ const (
 // awaitStatus shows progress until the job has ended or enough says so; a nil
 // enough never does. A cluster that does not answer for longer than the time for
 // answers is an error; that nobody leads is none.
-func (c *cluster) awaitStatus(ctx context.Context, id string, p *progress, enough func(jobStatus) bool) (record, error) {
+func (c *clusterConn) awaitStatus(ctx context.Context, id string, p *progress, enough func(jobStatus) bool) (record, error) {
 	answered := time.Now()
 	for pause := soon; ; pause = min(2*pause, seldom) {
 		s, r, err := c.status(ctx, id)
@@ -72,6 +72,6 @@ func (c *cluster) awaitStatus(ctx context.Context, id string, p *progress, enoug
 }
 
 // passing reports whether an error may be over at the next look.
-func (c *cluster) passing(err error) bool {
+func (c *clusterConn) passing(err error) bool {
 	return statusOf(c.explain(err)) == statusAbsent || !c.nc.IsConnected() || errors.Is(err, context.DeadlineExceeded)
 }

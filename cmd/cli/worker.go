@@ -19,6 +19,8 @@ import (
 
 	"github.com/bellwether-compute/bellwether/cmd/cli/imds"
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/leases"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/executor"
@@ -83,7 +85,7 @@ machines have. A machine that is to stand still for some seconds works on.`,
 	}
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
 	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz, /readyz and /metrics on, such as :9464")
-	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+storageAzure+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions have to end when the worker is told to stop")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop in order when Azure is about to take the machine away")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
@@ -167,14 +169,19 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 
 // work connects, opens storage and works until ctx is done.
 func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.Logger) error {
-	at, subjects, err := a.at.resolve()
+	cfg, err := a.target.config()
 	if err != nil {
 		return err
 	}
-	keepToSlots(flags.slots)
-	nc, err := a.connectWorker(id, log)
+	cfg.Logger = log
+	subjects, err := cfg.Subjects()
 	if err != nil {
-		return err
+		return a.explain(err)
+	}
+	keepToSlots(flags.slots)
+	nc, err := connectWorker(cfg, a.name, id, log)
+	if err != nil {
+		return a.explain(err)
 	}
 	defer nc.Close()
 
@@ -187,12 +194,12 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 		defer server.close()
 	}
 	opened, err := patiently(ctx, log, "Waiting for storage", func(ctx context.Context) (*workerStorage, error) {
-		return openWorkerStorage(ctx, nc, at, election.Config{Duration: flags.lease}, v.metrics.storageCall, log)
+		return openWorkerStorage(ctx, nc, cfg, election.Config{Duration: flags.lease}, v.metrics.storageCall)
 	})
 	if err != nil || opened == nil {
-		return err
+		return a.explain(err)
 	}
-	defer opened.storage.close()
+	defer opened.storage.Close()
 	m := member{
 		id: id, subjects: subjects, slots: flags.slots, drain: flags.drain, lease: opened.lease, election: opened.election,
 		since: time.Now(), jobs: a.jobs, nc: nc, store: opened.store, vitals: v, log: log,
@@ -202,23 +209,23 @@ func (a *app) work(ctx context.Context, id string, flags workerFlags, log *slog.
 
 // workerStorage is what a worker opens of storage.
 type workerStorage struct {
-	storage  storage
+	storage  *cluster.Storage
 	store    *store.Store
 	lease    election.Lease
 	election election.Config
 }
 
-func openWorkerStorage(ctx context.Context, nc *nats.Conn, at place, cfg election.Config, observe func(store.Call), log *slog.Logger) (*workerStorage, error) {
-	s, err := openStorage(ctx, nc, at, 0, log)
+func openWorkerStorage(ctx context.Context, nc *nats.Conn, cfg cluster.Config, elect election.Config, observe func(store.Call)) (*workerStorage, error) {
+	s, err := cfg.OpenStorage(ctx, nc)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := s.lease(ctx, &cfg)
+	lease, err := leases.Open(ctx, s, &elect)
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, err
 	}
-	return &workerStorage{s, s.store(store.WithObserver(observe)), observeLease(lease, observe), cfg}, nil
+	return &workerStorage{s, s.Store(store.WithObserver(observe)), observeLease(lease, observe), elect}, nil
 }
 
 // keepToSlots lets Go's scheduler use one core more than there are slots, where
@@ -233,9 +240,9 @@ func keepToSlots(slots int) {
 
 // connectWorker connects for good: it never gives up, and connects again
 // whenever the connection is lost.
-func (a *app) connectWorker(id string, log *slog.Logger) (*nats.Conn, error) {
+func connectWorker(cfg cluster.Config, program, id string, log *slog.Logger) (*nats.Conn, error) {
 	last := ""
-	return a.connect(a.name+" worker "+id,
+	return cfg.ConnectNATS(program+" worker "+id,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // credentials may be set right while the worker waits

@@ -16,7 +16,7 @@ func (a *app) workersCommand() *cobra.Command {
 		Use:   "workers",
 		Short: "List the cluster's workers",
 		Args:  takes(0, 0),
-		RunE: a.onLeader(func(ctx context.Context, c *cluster) error {
+		RunE: a.onLeader(func(ctx context.Context, c *clusterConn) error {
 			answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
 			if err != nil {
 				return err

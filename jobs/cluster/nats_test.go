@@ -1,6 +1,7 @@
-package cli
+package cluster
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -21,8 +22,8 @@ func TestRedact(t *testing.T) {
 func TestRedactRefusesWhatIsNoURL(t *testing.T) {
 	for _, urls := range []string{"nats://shepherd:wool@two words", "nats://shepherd:wool@a:port", "nats://wo ol:wool@a"} {
 		_, err := redact(urls)
-		if statusOf(err) != statusUsage {
-			t.Errorf("%s: got %v, want an error of usage", urls, err)
+		if !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: got %v, want ErrConfig", urls, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "wool") {
 			t.Errorf("%s: the error shows the password: %v", urls, err)

@@ -1,0 +1,261 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// DefaultName is the name of a cluster that is given none.
+const DefaultName = "default"
+
+// maxReplicas is JetStream's own limit.
+const maxReplicas = 5
+
+// ErrConfig marks an error about a field of [Config] or an environment variable.
+// The error names it.
+var ErrConfig = errors.New("invalid configuration")
+
+// configError is an ErrConfig without its text, which says less than the rest.
+type configError struct{ err error }
+
+func (e *configError) Error() string   { return e.err.Error() }
+func (e *configError) Unwrap() []error { return []error{e.err, ErrConfig} }
+
+func configErrorf(format string, args ...any) error {
+	return &configError{fmt.Errorf(format, args...)}
+}
+
+// StorageKind is where a cluster keeps its state.
+type StorageKind string
+
+// The kinds of storage.
+const (
+	JetStream StorageKind = "jetstream" // the NATS servers' JetStream
+	Azure     StorageKind = "azure"     // an Azure storage account
+)
+
+// Config says which cluster is meant and how to reach it. The zero value is
+// cluster "default" on nats://127.0.0.1:4222 with JetStream storage.
+type Config struct {
+	// Name is the cluster's name: 1 to 40 lower-case letters, digits and dashes. It
+	// is part of every NATS subject and storage key, so clusters of different names
+	// share servers without sharing anything else.
+	Name string
+
+	NATS NATS
+
+	// Storage is the kind of storage, the same for every process of the cluster.
+	Storage StorageKind
+
+	// Replicas is the number of NATS servers that keep each value in JetStream, 1 (the
+	// default) to 5. It counts only when the storage is created.
+	Replicas int
+
+	// Azure is the storage account, if Storage is Azure.
+	Azure AzureAccount
+
+	// CallTimeout bounds each call to storage. 0 is the driver's default: 5 s for
+	// JetStream, where it applies only to contexts without a deadline; 10 s for Azure.
+	CallTimeout time.Duration
+
+	// Logger reports when storage's queue goes away and comes back, and which damaged
+	// records are skipped. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// NATS says how NATS is reached. All but URL are optional.
+type NATS struct {
+	URL string // of one server or of several, separated by commas; may contain credentials
+
+	Creds    string // credentials file
+	NKey     string // NKey seed file
+	User     string // user name, or a token if Password is empty
+	Password string
+
+	TLSCert string // client certificate file; goes with TLSKey
+	TLSKey  string // private key file
+	TLSCA   string // certificate authority file
+}
+
+// AzureAccount says which Azure storage account is used and how to sign in. If
+// several of ConnectionFile, ConnectionString and URL are set, the first of them
+// counts.
+type AzureAccount struct {
+	// ConnectionFile is a file that holds a connection string, or the account's URL
+	// with a SAS.
+	ConnectionFile string
+	account.Config
+}
+
+// Configured reports whether any field says which account is meant.
+func (a AzureAccount) Configured() bool {
+	return a.ConnectionFile != "" || a.ConnectionString != "" || a.URL != ""
+}
+
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, DefaultName)
+	c.NATS.URL = cmp.Or(c.NATS.URL, nats.DefaultURL)
+	c.Storage = cmp.Or(c.Storage, JetStream)
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+func (c Config) validate() error {
+	if _, err := wire.NewSubjects(c.Name); err != nil {
+		return &configError{err}
+	}
+	switch {
+	case c.Storage != JetStream && c.Storage != Azure:
+		return configErrorf("storage %q: want %q or %q", c.Storage, JetStream, Azure)
+	case c.Replicas < 1 || c.Replicas > maxReplicas:
+		return configErrorf("%d replicas: want 1 to %d", c.Replicas, maxReplicas)
+	case c.CallTimeout < 0:
+		return configErrorf("call timeout %v: want 0 or more", c.CallTimeout)
+	}
+	return nil
+}
+
+// Resolve returns the configuration with defaults in place of zero values, or an
+// error that is [ErrConfig].
+func (c Config) Resolve() (Config, error) {
+	c = c.withDefaults()
+	return c, c.validate()
+}
+
+// Subjects returns the cluster's NATS subjects.
+func (c Config) Subjects() (wire.Subjects, error) {
+	s, err := wire.NewSubjects(c.withDefaults().Name)
+	if err != nil {
+		return s, &configError{err}
+	}
+	return s, nil
+}
+
+// The environment variables that say which cluster is meant. NATS' own variables
+// are read too, with and without BELLWETHER_ before them; those that begin with
+// AZURE_ are the variables of Azure's own tools.
+const (
+	EnvName     = "BELLWETHER_CLUSTER"
+	EnvNATSURL  = "BELLWETHER_NATS_URL"
+	EnvStorage  = "BELLWETHER_STORAGE"
+	EnvReplicas = "BELLWETHER_REPLICAS"
+
+	EnvAzureURL        = "BELLWETHER_AZURE_URL" // may contain a SAS
+	EnvAzureQueueURL   = "BELLWETHER_AZURE_QUEUE_URL"
+	EnvAzureFile       = "BELLWETHER_AZURE_CONNECTION_FILE"
+	EnvAzureConnection = "AZURE_STORAGE_CONNECTION_STRING"
+	EnvAzureAccount    = "AZURE_STORAGE_ACCOUNT"
+	EnvAzureKey        = "AZURE_STORAGE_KEY"
+	EnvAzureSAS        = "AZURE_STORAGE_SAS_TOKEN"
+)
+
+// FromEnv returns the configuration that the environment says, with defaults for
+// the rest.
+func FromEnv() (Config, error) { return Config{}.WithEnv() }
+
+// variable is a NATS environment variable and the field it fills.
+type variable struct {
+	name  string // without BELLWETHER_
+	field *string
+}
+
+func (n *NATS) variables() []variable {
+	return []variable{
+		{"NATS_URL", &n.URL},
+		{"NATS_CREDS", &n.Creds},
+		{"NATS_NKEY", &n.NKey},
+		{"NATS_USER", &n.User},
+		{"NATS_PASSWORD", &n.Password},
+		{"NATS_CERT", &n.TLSCert},
+		{"NATS_KEY", &n.TLSKey},
+		{"NATS_CA", &n.TLSCA},
+	}
+}
+
+const ownPrefix = "BELLWETHER_"
+
+// WithEnv fills in fields that are zero from the environment, BELLWETHER_NATS_X
+// before NATS_X, and then from the defaults.
+func (c Config) WithEnv() (Config, error) {
+	c.Name = cmp.Or(c.Name, os.Getenv(EnvName))
+	for _, v := range c.NATS.variables() {
+		*v.field = cmp.Or(*v.field, os.Getenv(ownPrefix+v.name), os.Getenv(v.name))
+	}
+	c.Storage = cmp.Or(c.Storage, StorageKind(os.Getenv(EnvStorage)))
+	if text := os.Getenv(EnvReplicas); c.Replicas == 0 && text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxReplicas {
+			return c, configErrorf("%s is %q: want 1 to %d", EnvReplicas, text, maxReplicas)
+		}
+		c.Replicas = n
+	}
+	c.Azure = c.Azure.withEnv()
+	return c.Resolve()
+}
+
+func (a AzureAccount) withEnv() AzureAccount {
+	a.QueueURL = cmp.Or(a.QueueURL, os.Getenv(EnvAzureQueueURL))
+	if a.Configured() {
+		return a
+	}
+	name := os.Getenv(EnvAzureAccount)
+	switch {
+	case os.Getenv(EnvAzureURL) != "":
+		a.URL = os.Getenv(EnvAzureURL)
+	case os.Getenv(EnvAzureFile) != "":
+		a.ConnectionFile = os.Getenv(EnvAzureFile)
+	case os.Getenv(EnvAzureConnection) != "":
+		a.ConnectionString = os.Getenv(EnvAzureConnection)
+	case name != "" && os.Getenv(EnvAzureKey) != "":
+		a.ConnectionString = "AccountName=" + name + ";AccountKey=" + os.Getenv(EnvAzureKey)
+	case name != "":
+		a.URL = "https://" + name + ".blob.core.windows.net"
+		if sas := strings.TrimPrefix(os.Getenv(EnvAzureSAS), "?"); sas != "" {
+			a.URL += "?" + sas
+		}
+	}
+	return a
+}
+
+// Environ returns environment variables by which [FromEnv] in another process
+// returns this configuration, as far as variables can say it. Variables that would
+// say something else are set to nothing.
+func (c Config) Environ() []string {
+	c = c.withDefaults()
+	env := []string{
+		EnvName + "=" + c.Name,
+		EnvStorage + "=" + string(c.Storage),
+		EnvReplicas + "=" + strconv.Itoa(c.Replicas),
+	}
+	for _, v := range c.NATS.variables() {
+		env = append(env, ownPrefix+v.name+"="+*v.field)
+		if *v.field == "" {
+			env = append(env, v.name+"=") // it would count otherwise
+		}
+	}
+	if c.Storage != Azure {
+		return env
+	}
+	a := c.Azure
+	if a.ConnectionFile != "" {
+		a.ConnectionString, a.URL = "", ""
+	}
+	if a.ConnectionString != "" {
+		a.URL = ""
+	}
+	return append(env,
+		EnvAzureURL+"="+a.URL, EnvAzureQueueURL+"="+a.QueueURL,
+		EnvAzureFile+"="+a.ConnectionFile, EnvAzureConnection+"="+a.ConnectionString)
+}

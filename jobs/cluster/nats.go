@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// What can keep a process from connecting to NATS.
+var (
+	// ErrNoServer: no NATS server answers at any of the URLs.
+	ErrNoServer = errors.New("no NATS server")
+	// ErrUnauthorized: the server refuses the credentials, or wants some.
+	ErrUnauthorized = errors.New("credentials refused")
+	// ErrTLS: client and server disagree about TLS.
+	ErrTLS = errors.New("TLS mismatch")
+)
+
+const (
+	// A dead connection is noticed after pingInterval × maxPingsUnanswered. NATS' own
+	// defaults are 2 minutes and 2.
+	pingInterval       = 2 * time.Second
+	maxPingsUnanswered = 3
+	connectTimeout     = 2 * time.Second
+)
+
+// ConnectNATS connects to NATS under a name that the server shows. The caller's
+// options come last. Its error is [ErrConfig], [ErrNoServer], [ErrUnauthorized] or
+// [ErrTLS].
+func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error) {
+	c, err := c.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	shown, err := redact(c.NATS.URL)
+	if err != nil {
+		return nil, err
+	}
+	options, err := c.NATS.options(name)
+	if err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(c.NATS.URL, append(options, more...)...)
+	switch {
+	case err == nil:
+		return nc, nil
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return nil, fmt.Errorf("%w at %s", ErrNoServer, shown)
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return nil, fmt.Errorf("connect to NATS at %s: %w (%w)", shown, ErrUnauthorized, err)
+	case isTLS(err):
+		return nil, fmt.Errorf("connect to NATS at %s: %w (%w)", shown, ErrTLS, err)
+	}
+	return nil, fmt.Errorf("%w at %s (%w)", ErrNoServer, shown, err)
+}
+
+// options returns the connection options. Missing files are reported here: the NATS
+// client would read them only while it connects.
+func (n NATS) options(name string) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(name),
+		nats.Timeout(connectTimeout),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPingsUnanswered),
+	}
+	for _, file := range []string{n.Creds, n.NKey, n.TLSCert, n.TLSKey, n.TLSCA} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return nil, configErrorf("read NATS credentials: %w", err)
+		}
+	}
+	if n.Creds != "" {
+		options = append(options, nats.UserCredentials(n.Creds))
+	}
+	if n.NKey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(n.NKey)
+		if err != nil {
+			return nil, configErrorf("read NKey seed %s: %w", n.NKey, err)
+		}
+		options = append(options, nkey)
+	}
+	switch {
+	case n.User != "" && n.Password != "":
+		options = append(options, nats.UserInfo(n.User, n.Password))
+	case n.User != "":
+		options = append(options, nats.Token(n.User))
+	case n.Password != "":
+		return nil, configErrorf("a NATS password needs a user")
+	}
+	switch {
+	case n.TLSCert != "" && n.TLSKey != "":
+		options = append(options, nats.ClientCert(n.TLSCert, n.TLSKey))
+	case n.TLSCert != "" || n.TLSKey != "":
+		return nil, configErrorf("a TLS certificate needs its private key, and the key its certificate")
+	}
+	if n.TLSCA != "" {
+		options = append(options, nats.RootCAs(n.TLSCA))
+	}
+	return options, nil
+}
+
+// redact returns NATS URLs without users, passwords and tokens. Its error quotes
+// nothing of a URL that does not parse: the text after a colon, which should be a
+// port, may be the beginning of a password.
+func redact(urls string) (string, error) {
+	var shown []string
+	for server := range strings.SplitSeq(urls, ",") {
+		server = strings.TrimSpace(server)
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server
+		}
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" {
+			return "", configErrorf("read a NATS URL: want nats://HOST:PORT or nats://USER:PASSWORD@HOST:PORT; in a password, write %%2F for /, %%23 for # and so on")
+		}
+		without := url.URL{Scheme: u.Scheme, Host: u.Host}
+		if u.User != nil {
+			without.User = url.User("xxxxx")
+		}
+		shown = append(shown, without.String())
+	}
+	return strings.Join(shown, ","), nil
+}
+
+// isTLS reports whether an error is about TLS.
+func isTLS(err error) bool {
+	for _, known := range []error{nats.ErrSecureConnRequired, nats.ErrSecureConnWanted, nats.ErrTLS} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	alert, ok := errors.AsType[*net.OpError](err) // how crypto/tls reports an alert from the server
+	return ok && alert.Op == "remote error"
+}

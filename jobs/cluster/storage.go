@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	natsjetstream "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
+)
+
+// What can be wrong with storage.
+var (
+	// ErrUnavailable: storage does not answer, or cannot serve calls for now.
+	ErrUnavailable = store.ErrUnavailable
+	// ErrDenied: storage refuses access until its settings or the credentials change.
+	ErrDenied = account.ErrDenied
+)
+
+// driver is what both storage drivers are.
+type driver interface {
+	store.Blobs
+	store.Queue
+}
+
+// Storage is a cluster's storage, opened.
+type Storage struct {
+	cfg     Config
+	nc      *nats.Conn
+	driver  driver
+	account *account.Account // nil on JetStream
+}
+
+// OpenStorage opens the cluster's storage. On JetStream it creates what is missing
+// and fails with [ErrUnavailable] if JetStream does not answer; nc stays the
+// caller's. On Azure it makes no call: see [Storage.Check].
+func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
+	c, err := c.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	s := &Storage{cfg: c, nc: nc}
+	if c.Storage == Azure {
+		err = s.openAzure()
+	} else {
+		s.driver, err = jetstream.Open(ctx, nc, jetstream.Config{
+			Cluster: c.Name, Replicas: c.Replicas, CallTimeout: c.CallTimeout, Logger: c.Logger,
+		})
+		err = s.Explain(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Storage) openAzure() error {
+	a, err := s.cfg.OpenAccount()
+	if err != nil {
+		return err
+	}
+	d, err := azure.Open(a, azure.Config{Cluster: s.cfg.Name, CallTimeout: s.cfg.CallTimeout, Logger: s.cfg.Logger})
+	if err != nil {
+		return &configError{err}
+	}
+	s.account, s.driver = a, d
+	return nil
+}
+
+// OpenAccount opens the Azure storage account. It makes no call.
+func (c Config) OpenAccount() (*account.Account, error) {
+	cfg := c.Azure.Config
+	switch {
+	case !c.Azure.Configured():
+		return nil, configErrorf("storage %s needs an account: set %s, or %s to sign in with an identity", Azure, EnvAzureConnection, EnvAzureAccount)
+	case c.Azure.ConnectionFile != "":
+		data, err := os.ReadFile(c.Azure.ConnectionFile)
+		if err != nil {
+			return nil, configErrorf("read the storage account's connection string: %w", err)
+		}
+		cfg.ConnectionString, cfg.URL = strings.TrimSpace(string(data)), ""
+		if strings.HasPrefix(cfg.ConnectionString, "http") {
+			cfg.ConnectionString, cfg.URL = "", cfg.ConnectionString
+		}
+	case cfg.ConnectionString != "":
+		cfg.URL = ""
+	}
+	a, err := account.Open(cfg)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	return a, nil
+}
+
+// Store returns the typed storage of the cluster's jobs.
+func (s *Storage) Store(options ...store.Option) *store.Store {
+	return store.New(s.driver, s.driver, append(options, store.WithLogger(s.cfg.Logger))...)
+}
+
+// Config returns the configuration that the storage was opened with, defaults
+// filled in.
+func (s *Storage) Config() Config { return s.cfg }
+
+// Conn returns the NATS connection, which a lease in JetStream uses too.
+func (s *Storage) Conn() *nats.Conn { return s.nc }
+
+// Account returns the Azure storage account, which a lease on a blob uses too. It is
+// nil on JetStream.
+func (s *Storage) Account() *account.Account { return s.account }
+
+// Check reports whether a worker could use the storage. On Azure it creates the
+// container and the queue if they are missing; on JetStream, OpenStorage has.
+func (s *Storage) Check(ctx context.Context) error {
+	if d, ok := s.driver.(interface{ Check(context.Context) error }); ok {
+		return d.Check(ctx)
+	}
+	return nil
+}
+
+// Explain adds to an error of storage which cluster's storage it is, what is wrong
+// and, if that is known, how to fix it. Timeouts become [ErrUnavailable]. Errors
+// that do not say that storage is out of reach are returned unchanged.
+func (s *Storage) Explain(err error) error {
+	switch {
+	case !isOutOfReach(err):
+		return err
+	case errors.Is(err, ErrDenied):
+		return fmt.Errorf("storage of cluster %s refuses: %w", s.cfg.Name, err)
+	}
+	hint := ""
+	if s.cfg.Storage == JetStream && (errors.Is(err, nats.ErrNoResponders) || errors.Is(err, natsjetstream.ErrJetStreamNotEnabled)) {
+		hint = " (is JetStream enabled on this NATS server?)"
+	}
+	if !errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("storage of cluster %s does not answer: %w%s", s.cfg.Name, err, hint)
+}
+
+// isOutOfReach reports whether an error says that storage does not answer or
+// refuses access.
+func isOutOfReach(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
+}
+
+// Close closes idle connections to the Azure storage account. The NATS connection
+// stays open: it is the caller's.
+func (s *Storage) Close() {
+	if s.account != nil {
+		s.account.Close()
+	}
+}
