@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/bloblease"
@@ -31,9 +32,9 @@ func TestElection(t *testing.T) {
 	led := make(chan reign, 100)
 	flock := map[string]*worker{}
 	join := func(id string) { flock[id] = startWorker(t, url, id, cfg, led) }
-	requests := func() (n int64) {
+	requests := func() (n int) {
 		for _, w := range flock {
-			n += w.counter.Total()
+			n += w.transport.Requests()
 		}
 		return n
 	}
@@ -44,12 +45,12 @@ func TestElection(t *testing.T) {
 	t.Logf("the first election took %d requests of %d workers", requests(), flockSize)
 
 	var took []time.Duration
-	var cost []int64
+	var cost []int
 	for epoch := uint64(2); epoch <= 5; epoch++ {
 		flock[leader.worker].awaitPings(t, flockSize-1) // nobody claims any more
-		quiet := requests() - flock[leader.worker].counter.Total()
+		quiet := requests() - flock[leader.worker].transport.Requests()
 		flock[leader.worker].awaitPings(t, flockSize-1)
-		if n := requests() - flock[leader.worker].counter.Total() - quiet; n != 0 {
+		if n := requests() - flock[leader.worker].transport.Requests() - quiet; n != 0 {
 			t.Errorf("in epoch %d, followers made %d requests while a leader answered", leader.epoch, n)
 		}
 		dead := flock[leader.worker]
@@ -155,7 +156,6 @@ type worker struct {
 	id        string
 	nc        *nats.Conn
 	transport *faults.Transport
-	counter   account.Counter
 	answered  chan string    // while leading, who pinged (its inbox), if somebody waits for it
 	ended     chan time.Time // when the leading function saw its context end
 	stop      func()
@@ -188,7 +188,7 @@ func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- 
 	t.Helper()
 	w := &worker{id: id, answered: make(chan string), ended: make(chan time.Time, 10)}
 	var a *account.Account
-	a, w.transport = faulty(t, &w.counter)
+	a, w.transport = azuritetest.Faulty(t)
 	lease := open(t, a, cfg)
 	var err error
 	if w.nc, err = nats.Connect(url); err != nil {

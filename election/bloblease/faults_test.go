@@ -20,17 +20,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// faulty signs in through a transport that injects faults.
-func faulty(t *testing.T, counter *account.Counter) (*account.Account, *faults.Transport) {
-	t.Helper()
-	transport, err := faults.New(azuritetest.Server(t).QueueURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(transport.Close)
-	return signIn(t, account.Config{Transport: transport, Counter: counter}), transport
-}
-
 // newID returns a random UUID.
 func newID() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint64()&(1<<48-1))
@@ -125,7 +114,7 @@ func TestLifeWithFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, transport := faulty(t, nil)
+			a, transport := azuritetest.Faulty(t)
 			for _, kind := range leaseKinds {
 				if fault.RetryAfter > 0 { // it takes long
 					break
@@ -146,7 +135,7 @@ func TestLifeWithFaults(t *testing.T) {
 }
 
 func TestFailedPreconditionOnceIsLookedInto(t *testing.T) {
-	a, transport := faulty(t, nil)
+	a, transport := azuritetest.Faulty(t)
 	transport.Set(faults.Times(1, faults.Fault{Status: 412, Code: "ConditionNotMet"}, account.SetMetadata))
 	life(t, a, bloblease.Config{})
 }
@@ -162,7 +151,7 @@ func TestSlowStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, transport := faulty(t, nil)
+			a, transport := azuritetest.Faulty(t)
 			transport.Set(faults.Always(slow))
 			life(t, a, bloblease.Config{CallTimeout: callTimeout})
 		})
@@ -171,7 +160,7 @@ func TestSlowStorage(t *testing.T) {
 
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
-	a, transport := faulty(t, nil)
+	a, transport := azuritetest.Faulty(t)
 	lease := open(t, a, bloblease.Config{Container: newContainer()})
 	record, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID()})
 	if err != nil {
@@ -223,18 +212,17 @@ func TestCallsAreBounded(t *testing.T) {
 
 // TestRequests holds the number of requests that each call needs.
 func TestRequests(t *testing.T) {
-	var counter account.Counter
-	a, _ := faulty(t, &counter)
+	a, transport := azuritetest.Faulty(t)
 	cfg := bloblease.Config{Container: newContainer()}
 	lease, other := open(t, a, cfg), open(t, a, cfg)
-	want := func(doing string, n int64, do func() error) {
+	want := func(doing string, n int, do func() error) {
 		t.Helper()
-		before := counter.Total()
+		before := transport.Requests()
 		if err := do(); err != nil && !errors.Is(err, election.ErrHeld) {
 			t.Fatalf("%s: %v", doing, err)
 		}
-		if got := counter.Total() - before; got != n {
-			t.Errorf("%s took %d requests, want %d: %v", doing, got, n, counter.Counts())
+		if got := transport.Requests() - before; got != n {
+			t.Errorf("%s took %d requests, want %d", doing, got, n)
 		}
 	}
 	var record election.Record
@@ -247,8 +235,8 @@ func TestRequests(t *testing.T) {
 			return err
 		}
 	}
-	if counter.Total() != 0 {
-		t.Errorf("Open made %d requests", counter.Total())
+	if transport.Requests() != 0 {
+		t.Errorf("Open made %d requests", transport.Requests())
 	}
 	want("creating", 4, func() error { _, err := lease.Read(t.Context()); return err })
 	want("reading", 1, func() error { _, err := lease.Read(t.Context()); return err })
@@ -265,11 +253,11 @@ func TestRequests(t *testing.T) {
 
 	// The faults of the other tests go by these kinds.
 	for _, kind := range leaseKinds {
-		if counter.Total(kind) == 0 {
+		if transport.Requests(kind) == 0 {
 			t.Errorf("no request counts as one to %s", kind)
 		}
 	}
-	if n := counter.Total(account.Other); n != 0 {
+	if n := transport.Requests(account.Other); n != 0 {
 		t.Errorf("%d requests count as other ones", n)
 	}
 }
@@ -304,7 +292,7 @@ func TestChaos(t *testing.T) {
 		had  = map[uint64]string{}
 	)
 	for i := range 4 {
-		a, transport := faulty(t, nil)
+		a, transport := azuritetest.Faulty(t)
 		transport.Set(roulette(seed + uint64(i)))
 		lease, name := open(t, a, cfg), fmt.Sprintf("worker-%d", i)
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -343,7 +331,7 @@ func TestChaos(t *testing.T) {
 	if len(had) < 5 {
 		t.Errorf("only %d epochs were had", len(had))
 	}
-	a, _ := faulty(t, nil)
+	a, _ := azuritetest.Faulty(t)
 	last, err := open(t, a, cfg).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +390,7 @@ func roulette(seed uint64) faults.Decide {
 }
 
 func TestDeletedBlobIsNotMadeAgain(t *testing.T) {
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	name := newContainer()
 	lease := open(t, a, bloblease.Config{Container: name})
 	record, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID()})
@@ -430,7 +418,7 @@ func TestDeletedBlobIsNotMadeAgain(t *testing.T) {
 }
 
 func TestUnknownRecordIsLeftAlone(t *testing.T) {
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	for _, metadata := range []map[string]string{
 		{"epoch": "0", "holder": "a", "leaseid": "x"},
 		{"epoch": "-1", "holder": "a", "leaseid": "x"},
@@ -468,7 +456,7 @@ func TestUnknownRecordIsLeftAlone(t *testing.T) {
 func TestWrongKey(t *testing.T) {
 	right := azuritetest.Server(t).ConnectionString()
 	wrong := strings.Replace(right, "AccountKey=Eby8", "AccountKey=AAAA", 1)
-	lease := open(t, signIn(t, account.Config{ConnectionString: wrong}), bloblease.Config{Container: newContainer()})
+	lease := open(t, azuritetest.Account(t, account.Config{ConnectionString: wrong}), bloblease.Config{Container: newContainer()})
 	_, err := lease.Read(t.Context())
 	if !errors.Is(err, account.ErrDenied) || !errors.Is(err, election.ErrUnavailable) || !strings.Contains(err.Error(), "copy the connection string again") {
 		t.Errorf("read with a wrong key: %v", err)

@@ -2,7 +2,6 @@ package bloblease_test
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,23 +26,6 @@ var containers atomic.Int64
 // newContainer names a container that no other test has.
 func newContainer() string { return fmt.Sprintf("lease-%d", containers.Add(1)) }
 
-func signIn(t *testing.T, cfg account.Config) *account.Account {
-	t.Helper()
-	if cfg.ConnectionString == "" && cfg.URL == "" {
-		cfg.ConnectionString = azuritetest.Server(t).ConnectionString()
-	}
-	if cfg.Transport == nil {
-		transport := &http.Transport{MaxIdleConnsPerHost: 32}
-		t.Cleanup(transport.CloseIdleConnections)
-		cfg.Transport = &http.Client{Transport: transport}
-	}
-	a, err := account.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 func open(t *testing.T, a *account.Account, cfg bloblease.Config) *bloblease.Lease {
 	t.Helper()
 	lease, err := bloblease.Open(a, cfg)
@@ -55,7 +37,7 @@ func open(t *testing.T, a *account.Account, cfg bloblease.Config) *bloblease.Lea
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	leasetest.Run(t, leasetest.Driver{
 		Duration: duration,
 		New: func(t *testing.T) func() election.Lease {
@@ -66,7 +48,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	for _, cfg := range []bloblease.Config{
 		{},
 		{Container: "c", Duration: 14 * time.Second},
@@ -82,7 +64,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestCreatedAtOnce(t *testing.T) {
-	a, cfg := signIn(t, account.Config{}), bloblease.Config{Container: newContainer()}
+	a, cfg := azuritetest.Account(t, account.Config{}), bloblease.Config{Container: newContainer()}
 	var wait sync.WaitGroup
 	for range 8 {
 		lease := open(t, a, cfg)

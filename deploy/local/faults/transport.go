@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,9 +51,10 @@ type Transport struct {
 	queueHost string
 	base      *http.Transport
 
-	mu      sync.Mutex
-	decide  Decide
-	observe Observe
+	mu       sync.Mutex
+	decide   Decide
+	observe  Observe
+	requests map[account.Kind]int
 }
 
 // Observe is called with each request that storage answered, whether or not the answer
@@ -65,7 +68,11 @@ func New(queueURL string) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty transport: %w", err)
 	}
-	return &Transport{queueHost: u.Host, base: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32}}, nil
+	return &Transport{
+		queueHost: u.Host,
+		base:      &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32},
+		requests:  map[account.Kind]int{},
+	}, nil
 }
 
 // Set replaces the function that decides; nil ends all faults.
@@ -80,6 +87,21 @@ func (t *Transport) SetObserver(observe Observe) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.observe = observe
+}
+
+// Requests returns the number of requests of these kinds that were made so far,
+// each retry and each request with a fault included; without a kind, of all kinds.
+func (t *Transport) Requests(kinds ...account.Kind) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(kinds) == 0 {
+		kinds = slices.Collect(maps.Keys(t.requests))
+	}
+	n := 0
+	for _, kind := range kinds {
+		n += t.requests[kind]
+	}
+	return n
 }
 
 // Close closes idle connections.
@@ -157,14 +179,15 @@ func (c *cut) Read(p []byte) (int, error) {
 }
 
 func (t *Transport) faultOf(r *http.Request) (account.Kind, Fault) {
-	t.mu.Lock()
-	decide := t.decide
-	t.mu.Unlock()
 	service := account.Blob
 	if r.URL.Host == t.queueHost {
 		service = account.Queue
 	}
 	kind := account.Classify(service, r)
+	t.mu.Lock()
+	decide := t.decide
+	t.requests[kind]++
+	t.mu.Unlock()
 	if decide == nil {
 		return kind, Fault{}
 	}

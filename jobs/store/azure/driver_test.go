@@ -2,7 +2,6 @@ package azure_test
 
 import (
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,23 +24,6 @@ var clusters atomic.Int64
 
 func newCluster() string { return fmt.Sprintf("c%d", clusters.Add(1)) }
 
-func signIn(t *testing.T, cfg account.Config) *account.Account {
-	t.Helper()
-	if cfg.ConnectionString == "" && cfg.URL == "" {
-		cfg.ConnectionString = azuritetest.Server(t).ConnectionString()
-	}
-	if cfg.Transport == nil {
-		transport := &http.Transport{MaxIdleConnsPerHost: 32}
-		t.Cleanup(transport.CloseIdleConnections)
-		cfg.Transport = &http.Client{Transport: transport}
-	}
-	a, err := account.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 func open(t *testing.T, a *account.Account, cfg azure.Config) *azure.Driver {
 	t.Helper()
 	if cfg.Cluster == "" {
@@ -59,12 +41,12 @@ func open(t *testing.T, a *account.Account, cfg azure.Config) *azure.Driver {
 
 func TestBlobs(t *testing.T) {
 	t.Parallel()
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	storetest.TestBlobs(t, func(t *testing.T) store.Blobs { return open(t, a, azure.Config{}) })
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	storetest.TestQueue(t, func(t *testing.T) store.Queue { return open(t, a, azure.Config{}) }, hideFor)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
@@ -36,7 +37,7 @@ func TestAnswerBeforeTheRequestWasRead(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(storage.Close)
-	d := open(t, signIn(t, account.Config{ConnectionString: azurite.ConnectionString(
+	d := open(t, azuritetest.Account(t, account.Config{ConnectionString: azurite.ConnectionString(
 		storage.URL+"/"+azurite.AccountName, storage.URL+"/queue/"+azurite.AccountName)}), azure.Config{})
 	if _, err := d.Put(t.Context(), "partial/large", value, store.Always); err != nil {
 		t.Error(err)

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,25 +12,21 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // faulty opens a cluster of its own through a transport that injects faults.
-func faulty(t *testing.T, cfg azure.Config) (*azure.Driver, *faults.Transport, *account.Counter) {
+func faulty(t *testing.T, cfg azure.Config) (*azure.Driver, *faults.Transport) {
 	t.Helper()
-	transport, err := faults.New(azuritetest.Server(t).QueueURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(transport.Close)
-	counter := &account.Counter{}
-	d := open(t, signIn(t, account.Config{Transport: transport, Counter: counter}), cfg)
+	a, transport := azuritetest.Faulty(t)
+	d := open(t, a, cfg)
 	if err := d.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return d, transport, counter
+	return d, transport
 }
 
 func wantStored(t *testing.T, d *azure.Driver, key, want string) store.Version {
@@ -60,7 +54,7 @@ func TestPassingFaults(t *testing.T) {
 	for name, fault := range passing {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, transport, _ := faulty(t, azure.Config{})
+			d, transport := faulty(t, azure.Config{})
 			once := func(kind account.Kind) { transport.Set(faults.Times(1, fault, kind)) }
 			must := func(err error) {
 				t.Helper()
@@ -108,7 +102,7 @@ func TestPassingFaultsOfTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Hidden for longer than a slow answer takes.
-			d, transport, _ := faulty(t, azure.Config{HideFor: 10 * time.Second})
+			d, transport := faulty(t, azure.Config{HideFor: 10 * time.Second})
 			once := func(kind account.Kind) { transport.Set(faults.Times(1, fault, kind)) }
 			once(account.SendMessage)
 			if err := d.Send(t.Context(), []byte("text")); err != nil {
@@ -134,7 +128,7 @@ func TestPassingFaultsOfTheQueue(t *testing.T) {
 // TestLostAnswersOfTheQueue shows what a receiver must expect.
 func TestLostAnswersOfTheQueue(t *testing.T) {
 	t.Parallel()
-	d, transport, _ := faulty(t, azure.Config{})
+	d, transport := faulty(t, azure.Config{})
 	lose := func(kind account.Kind) { transport.Set(faults.Times(1, faults.Fault{LoseAnswer: true}, kind)) }
 	receive := func(deliveries int) store.Message {
 		t.Helper()
@@ -189,7 +183,7 @@ func TestLastingFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, transport, _ := faulty(t, azure.Config{CallTimeout: 2 * time.Second})
+			d, transport := faulty(t, azure.Config{CallTimeout: 2 * time.Second})
 			if err := d.Send(t.Context(), []byte("text")); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +217,7 @@ func TestLastingFaults(t *testing.T) {
 }
 
 func TestFailedPreconditionIsAConflict(t *testing.T) {
-	d, transport, _ := faulty(t, azure.Config{})
+	d, transport := faulty(t, azure.Config{})
 	transport.Set(faults.Times(1, faults.Fault{Status: 412, Code: "ConditionNotMet"}, account.PutBlob))
 	if _, err := d.Put(t.Context(), "a/b", nil, store.IfVersion(`"0x1"`)); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("got %v, want ErrConflict", err)
@@ -231,7 +225,7 @@ func TestFailedPreconditionIsAConflict(t *testing.T) {
 }
 
 func TestCutAnswerIsNotAValue(t *testing.T) {
-	d, transport, _ := faulty(t, azure.Config{})
+	d, transport := faulty(t, azure.Config{})
 	value := bytes.Repeat([]byte("0123456789"), 1<<17)
 	if _, err := d.Put(t.Context(), "a/b", value, store.Always); err != nil {
 		t.Fatal(err)
@@ -247,8 +241,8 @@ func TestCutAnswerIsNotAValue(t *testing.T) {
 
 // TestReceiveOutlastsAnOutage has storage away while a receiver waits.
 func TestReceiveOutlastsAnOutage(t *testing.T) {
-	var log lines
-	d, transport, _ := faulty(t, azure.Config{PollEvery: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	var log logtest.Log
+	d, transport := faulty(t, azure.Config{PollEvery: 200 * time.Millisecond, Logger: log.Logger()})
 	transport.Set(faults.Always(faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 60}))
 	received := make(chan string, 1)
 	go func() {
@@ -259,7 +253,7 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 		}
 		received <- string(m.Body())
 	}()
-	log.await(t, "Queue is unavailable")
+	log.Await(t, 1, "Queue is unavailable")
 	transport.Set(nil)
 	if err := d.Send(t.Context(), []byte("after")); err != nil {
 		t.Fatal(err)
@@ -267,8 +261,8 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 	if got := <-received; got != "after" {
 		t.Errorf("received %q", got)
 	}
-	log.await(t, "Queue is back")
-	if n := strings.Count(log.String(), "Queue is unavailable"); n != 1 {
+	log.Await(t, 1, "Queue is back")
+	if n := log.Count("Queue is unavailable"); n != 1 {
 		t.Errorf("said %d times that the queue is away", n)
 	}
 }
@@ -276,7 +270,7 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 // TestReceiverThatGivesUpHidesNothing cancels a receiver while the answer that
 // brings it a message is under way.
 func TestReceiverThatGivesUpHidesNothing(t *testing.T) {
-	d, transport, counter := faulty(t, azure.Config{HideFor: time.Hour})
+	d, transport := faulty(t, azure.Config{HideFor: time.Hour})
 	if err := d.Send(t.Context(), []byte("text")); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +280,7 @@ func TestReceiverThatGivesUpHidesNothing(t *testing.T) {
 	if m, err := d.Receive(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("received %v, %v", m, err)
 	}
-	if n := counter.Total(account.UpdateMessage); n != 1 {
+	if n := transport.Requests(account.UpdateMessage); n != 1 {
 		t.Errorf("the message was put back %d times", n)
 	}
 	m, err := d.Receive(t.Context())
@@ -300,15 +294,15 @@ func TestReceiverThatGivesUpHidesNothing(t *testing.T) {
 
 func TestIdleReceiverIsCheap(t *testing.T) {
 	t.Parallel()
-	d, _, counter := faulty(t, azure.Config{PollEvery: 800 * time.Millisecond})
-	before := counter.Total()
+	d, transport := faulty(t, azure.Config{PollEvery: 800 * time.Millisecond})
+	before := transport.Requests()
 	ctx, cancel := context.WithTimeout(t.Context(), 3200*time.Millisecond)
 	defer cancel()
 	if m, err := d.Receive(ctx); err == nil {
 		t.Fatalf("received %q", m.Body())
 	}
 	// At 0, 0.1, 0.3, 0.7, 1.5, 2.3, 3.1 s, up to an eighth sooner each time.
-	if n := counter.Total() - before; n < 4 || n > 9 {
+	if n := transport.Requests() - before; n < 4 || n > 9 {
 		t.Errorf("made %d requests", n)
 	}
 }
@@ -316,7 +310,7 @@ func TestIdleReceiverIsCheap(t *testing.T) {
 // TestForeignMessage sends what is not of Bellwether's making.
 func TestForeignMessage(t *testing.T) {
 	cluster := newCluster()
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	d := open(t, a, azure.Config{Cluster: cluster})
 	if err := d.Send(t.Context(), []byte("ours")); err != nil {
 		t.Fatal(err)
@@ -357,15 +351,15 @@ func TestForeignMessage(t *testing.T) {
 // TestRequests holds the number of requests that each call needs, and that each is
 // known by its kind: the faults of the other tests go by that.
 func TestRequests(t *testing.T) {
-	d, _, counter := faulty(t, azure.Config{})
+	d, transport := faulty(t, azure.Config{})
 	want := func(doing string, kind account.Kind, do func() error) {
 		t.Helper()
-		total, ofKind := counter.Total(), counter.Total(kind)
+		total, ofKind := transport.Requests(), transport.Requests(kind)
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}
-		if n := counter.Total() - total; n != 1 || counter.Total(kind)-ofKind != 1 {
-			t.Errorf("%s took %d requests, want 1 to %s: %v", doing, n, kind, counter.Counts())
+		if n := transport.Requests() - total; n != 1 || transport.Requests(kind)-ofKind != 1 {
+			t.Errorf("%s took %d requests, want 1 to %s", doing, n, kind)
 		}
 	}
 	var m store.Message
@@ -380,26 +374,26 @@ func TestRequests(t *testing.T) {
 	want("Receive", account.ReceiveMessages, func() (err error) { m, err = d.Receive(t.Context()); return err })
 	want("Extend", account.UpdateMessage, func() error { return m.Extend(t.Context()) })
 	want("Delete", account.DeleteMessage, func() error { return m.Delete(t.Context()) })
-	before := counter.Total()
+	before := transport.Requests()
 	if err := d.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := counter.Total() - before; n != 2 {
+	if n := transport.Requests() - before; n != 2 {
 		t.Errorf("Check took %d requests", n)
 	}
 	for _, kind := range []account.Kind{account.CreateContainer, account.CreateQueue, account.GetQueue, account.GetProperties} {
-		if counter.Total(kind) == 0 {
+		if transport.Requests(kind) == 0 {
 			t.Errorf("no request counts as one to %s", kind)
 		}
 	}
-	if n := counter.Total(account.Other); n != 0 {
+	if n := transport.Requests(account.Other); n != 0 {
 		t.Errorf("%d requests count as other ones", n)
 	}
 }
 
 // TestNothingIsThere reads before anything was written.
 func TestNothingIsThere(t *testing.T) {
-	d := open(t, signIn(t, account.Config{}), azure.Config{})
+	d := open(t, azuritetest.Account(t, account.Config{}), azure.Config{})
 	if _, _, err := d.Get(t.Context(), "a/b"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Get: %v", err)
 	}
@@ -418,7 +412,7 @@ func TestNothingIsThere(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	a := signIn(t, account.Config{})
+	a := azuritetest.Account(t, account.Config{})
 	for _, cfg := range []azure.Config{
 		{},
 		{Cluster: "Upper"},
@@ -438,7 +432,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestWrongKey(t *testing.T) {
 	wrong := strings.Replace(azuritetest.Server(t).ConnectionString(), "AccountKey=Eby8", "AccountKey=AAAA", 1)
-	d := open(t, signIn(t, account.Config{ConnectionString: wrong}), azure.Config{})
+	d := open(t, azuritetest.Account(t, account.Config{ConnectionString: wrong}), azure.Config{})
 	for doing, do := range map[string]func() error{
 		"Check": func() error { return d.Check(t.Context()) },
 		"Get":   func() error { _, _, err := d.Get(t.Context(), "a/b"); return err },
@@ -447,33 +441,6 @@ func TestWrongKey(t *testing.T) {
 		err := do()
 		if !errors.Is(err, account.ErrDenied) || !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "copy the connection string again") {
 			t.Errorf("%s with a wrong key: %v", doing, err)
-		}
-	}
-}
-
-// lines is what was logged.
-type lines struct {
-	mu  sync.Mutex
-	buf strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-func (l *lines) await(t *testing.T, text string) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(l.String(), text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%q was not logged", text)
 		}
 	}
 }

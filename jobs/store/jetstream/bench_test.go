@@ -14,7 +14,7 @@ import (
 func BenchmarkSwap(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10, 4 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+			d := open(b, connect(b), jetstream.Config{})
 			value := make([]byte, size)
 			version, err := d.Put(b.Context(), "key", value, store.IfAbsent)
 			if err != nil {
@@ -33,7 +33,7 @@ func BenchmarkSwap(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	for _, size := range []int{1 << 10, 4 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+			d := open(b, connect(b), jetstream.Config{})
 			if _, err := d.Put(b.Context(), "key", make([]byte, size), store.IfAbsent); err != nil {
 				b.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func BenchmarkGet(b *testing.B) {
 }
 
 func BenchmarkCreateAndDelete(b *testing.B) {
-	d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+	d := open(b, connect(b), jetstream.Config{})
 	each(b, func() {
 		if _, err := d.Put(b.Context(), "key", nil, store.IfAbsent); err != nil {
 			b.Fatal(err)
@@ -61,7 +61,7 @@ func BenchmarkCreateAndDelete(b *testing.B) {
 
 // BenchmarkMessage sends, receives, extends and deletes a message.
 func BenchmarkMessage(b *testing.B) {
-	d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+	d := open(b, connect(b), jetstream.Config{})
 	each(b, func() {
 		if err := d.Send(b.Context(), []byte("x")); err != nil {
 			b.Fatal(err)

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,7 +19,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/store/storetest"
@@ -32,32 +32,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // hideFor is short for the tests' sake.
 const hideFor = 2 * time.Second
 
-func startServer(t testing.TB, dir string, port int) *natsserver.Server {
+// connect starts a server and connects to it.
+func connect(t testing.TB) *nats.Conn {
 	t.Helper()
-	server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: port})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	return server
-}
-
-func connect(t testing.TB, url string, more ...nats.Option) *nats.Conn {
-	t.Helper()
-	closed := make(chan struct{})
-	opts := []nats.Option{
-		nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0),
-		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
-	}
-	nc, err := nats.Connect(url, append(opts, more...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		nc.Close()
-		<-closed
-	})
-	return nc
+	return natstest.Connect(t, natstest.Start(t, natsserver.Config{}).URL())
 }
 
 func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
@@ -77,10 +55,10 @@ func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
 
 // opener opens clusters of their own on one server.
 func opener(t *testing.T) func(t *testing.T) *jetstream.Driver {
-	server := startServer(t, t.TempDir(), 0)
+	server := natstest.Start(t, natsserver.Config{})
 	var clusters atomic.Int64
 	return func(t *testing.T) *jetstream.Driver {
-		return open(t, connect(t, server.URL()), jetstream.Config{Cluster: fmt.Sprintf("c%d", clusters.Add(1))})
+		return open(t, natstest.Connect(t, server.URL()), jetstream.Config{Cluster: fmt.Sprintf("c%d", clusters.Add(1))})
 	}
 }
 
@@ -95,7 +73,7 @@ func TestQueue(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	for _, cfg := range []jetstream.Config{
 		{},
 		{Cluster: "Upper"},
@@ -113,10 +91,10 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestManyOpenAtOnce(t *testing.T) {
-	server := startServer(t, t.TempDir(), 0)
+	server := natstest.Start(t, natsserver.Config{})
 	var group errgroup.Group
 	for range 8 {
-		nc := connect(t, server.URL())
+		nc := natstest.Connect(t, server.URL())
 		group.Go(func() error {
 			d, err := jetstream.Open(t.Context(), nc, jetstream.Config{Cluster: "c"})
 			if err != nil {
@@ -138,8 +116,8 @@ func TestManyOpenAtOnce(t *testing.T) {
 }
 
 func TestClustersAreApart(t *testing.T) {
-	server := startServer(t, t.TempDir(), 0)
-	nc := connect(t, server.URL())
+	server := natstest.Start(t, natsserver.Config{})
+	nc := natstest.Connect(t, server.URL())
 	one, two := open(t, nc, jetstream.Config{Cluster: "a"}), open(t, nc, jetstream.Config{Cluster: "a-large"})
 	if _, err := one.Put(t.Context(), "key/x", []byte("one"), store.Always); err != nil {
 		t.Fatal(err)
@@ -178,7 +156,7 @@ func chunkCount(t *testing.T, nc *nats.Conn) uint64 {
 }
 
 func TestReplacedChunksAreRemoved(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
 	large := make([]byte, 1<<20+1) // three chunks
 	put := func(value []byte, cond store.Condition) store.Version {
@@ -218,10 +196,11 @@ func TestReplacedChunksAreRemoved(t *testing.T) {
 	}
 	want(0)
 	// Chunks whose writer died before it wrote the pointer.
-	if err := nc.Publish("bellwether.test.store.large.0123456789ABCDEFGHIJKL.0.a.b", large[:100]); err != nil {
+	js, err := natsjs.New(nc)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
+	if _, err := js.Publish(t.Context(), "bellwether.test.store.large.0123456789ABCDEFGHIJKL.0.a.b", large[:100]); err != nil {
 		t.Fatal(err)
 	}
 	want(1)
@@ -232,7 +211,7 @@ func TestReplacedChunksAreRemoved(t *testing.T) {
 }
 
 func TestDamageIsNoticed(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
 	js, err := natsjs.New(nc)
 	if err != nil {
@@ -290,7 +269,7 @@ func TestDamageIsNoticed(t *testing.T) {
 
 // A bucket's own delete leaves a mark, which counts as nothing.
 func TestDeleteMarkCountsAsAbsent(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
 	js, err := natsjs.New(nc)
 	if err != nil {
@@ -314,8 +293,8 @@ func TestDeleteMarkCountsAsAbsent(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	server := startServer(t, t.TempDir(), 0)
-	nc := connect(t, server.URL())
+	server := natstest.Start(t, natsserver.Config{})
+	nc := natstest.Connect(t, server.URL())
 	d := open(t, nc, jetstream.Config{CallTimeout: 100 * time.Millisecond})
 	if err := d.Send(t.Context(), []byte("x")); err != nil {
 		t.Fatal(err)
@@ -358,7 +337,7 @@ func TestUnavailable(t *testing.T) {
 // TestWritesToBrokenConnection writes while the socket is broken and the client
 // does not know yet.
 func TestWritesToBrokenConnection(t *testing.T) {
-	server := startServer(t, t.TempDir(), 0)
+	server := natstest.Start(t, natsserver.Config{})
 	for _, broken := range []error{
 		&net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)},
 		net.ErrClosed,
@@ -366,7 +345,7 @@ func TestWritesToBrokenConnection(t *testing.T) {
 		io.ErrUnexpectedEOF,
 	} {
 		var dialer brokenDialer
-		nc := connect(t, server.URL(), nats.SetCustomDialer(&dialer), nats.ErrorHandler(nil))
+		nc := natstest.Connect(t, server.URL(), nats.SetCustomDialer(&dialer), nats.ErrorHandler(nil))
 		d := open(t, nc, jetstream.Config{CallTimeout: 100 * time.Millisecond})
 		dialer.broken.Store(&broken)
 		for _, size := range []int{10, 100 << 10, 1 << 20} {
@@ -409,18 +388,18 @@ func (c brokenConn) Write(b []byte) (int, error) {
 // was written before is there after.
 func TestReceiveOutlivesTheServer(t *testing.T) {
 	dir := t.TempDir()
-	server := startServer(t, dir, 0)
-	port := portOf(t, server)
-	log := &countingHandler{}
-	d := open(t, connect(t, server.URL()), jetstream.Config{Logger: slog.New(log), CallTimeout: time.Second})
+	server := natstest.Start(t, natsserver.Config{Dir: dir})
+	port := natstest.Port(t, server.URL())
+	var log logtest.Log
+	d := open(t, natstest.Connect(t, server.URL()), jetstream.Config{Logger: log.Logger(), CallTimeout: time.Second})
 	version, err := d.Put(t.Context(), "key", []byte("kept"), store.Always)
 	if err != nil {
 		t.Fatal(err)
 	}
 	received := receiveLater(t, d)
 	server.Shutdown()
-	log.await(t, "Queue is unavailable, waiting for it")
-	startServer(t, dir, port)
+	log.Await(t, 1, "Queue is unavailable, waiting for it")
+	natstest.Start(t, natsserver.Config{Dir: dir, Port: port})
 	if err := eventually(t, func() error { return d.Send(t.Context(), []byte("after")) }); err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +410,8 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	if err := m.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
-	log.await(t, "Queue is back")
-	if n := log.count("Queue is unavailable, waiting for it"); n != 1 {
+	log.Await(t, 1, "Queue is back")
+	if n := log.Count("Queue is unavailable, waiting for it"); n != 1 {
 		t.Errorf("logged %d times that the queue is away", n)
 	}
 	value, got, err := d.Get(t.Context(), "key")
@@ -443,9 +422,9 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 
 // TestReceiveMakesTheQueueAnew deletes the stream under a waiting Receive.
 func TestReceiveMakesTheQueueAnew(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
-	log := &countingHandler{}
-	d := open(t, nc, jetstream.Config{Logger: slog.New(log)})
+	nc := connect(t)
+	var log logtest.Log
+	d := open(t, nc, jetstream.Config{Logger: log.Logger()})
 	js, err := natsjs.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -464,7 +443,7 @@ func TestReceiveMakesTheQueueAnew(t *testing.T) {
 
 // A submission is not acknowledged until its job ends, and there may be many.
 func TestManyMessagesMayBeHidden(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	d := open(t, nc, jetstream.Config{HideFor: time.Minute})
 	const messages = 1100 // more than a consumer's default limit
 	js, err := natsjs.New(nc)
@@ -487,7 +466,7 @@ func TestManyMessagesMayBeHidden(t *testing.T) {
 }
 
 func TestHideTimeFollowsTheLatestOpen(t *testing.T) {
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	open(t, nc, jetstream.Config{HideFor: time.Hour})
 	d := open(t, nc, jetstream.Config{HideFor: 200 * time.Millisecond})
 	if err := d.Send(t.Context(), []byte("x")); err != nil {
@@ -504,14 +483,6 @@ func TestHideTimeFollowsTheLatestOpen(t *testing.T) {
 			t.Errorf("delivery %d counts %d", n, m.Deliveries())
 		}
 	}
-}
-
-func portOf(t *testing.T, server *natsserver.Server) (port int) {
-	t.Helper()
-	if _, err := fmt.Sscanf(server.URL(), "nats://127.0.0.1:%d", &port); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // receiveLater receives one message in the background.
@@ -546,44 +517,5 @@ func eventually(t *testing.T, do func() error) error {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// countingHandler counts log records by their message.
-type countingHandler struct {
-	mu      sync.Mutex
-	records map[string]int
-}
-
-func (h *countingHandler) Enabled(context.Context, slog.Level) bool { return true }
-func (h *countingHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
-func (h *countingHandler) WithGroup(string) slog.Handler            { return h }
-
-func (h *countingHandler) Handle(_ context.Context, r slog.Record) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.records == nil {
-		h.records = map[string]int{}
-	}
-	h.records[r.Message]++
-	return nil
-}
-
-func (h *countingHandler) count(message string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.records[message]
-}
-
-func (h *countingHandler) await(t *testing.T, message string) {
-	t.Helper()
-	err := eventually(t, func() error {
-		if h.count(message) == 0 {
-			return fmt.Errorf("%q was not logged", message)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -45,7 +45,7 @@ func newManifest(workers int) store.Manifest {
 // TestWholeJob takes a job through all of the typed layer and leaves nothing.
 func TestWholeJob(t *testing.T) {
 	ctx := t.Context()
-	nc := connect(t, startServer(t, t.TempDir(), 0).URL())
+	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
 	s := store.New(d, d)
 	spec := newSpec()
@@ -97,7 +97,7 @@ func TestWholeJob(t *testing.T) {
 func BenchmarkPutManifest(b *testing.B) {
 	for _, workers := range []int{2, 100} {
 		b.Run(fmt.Sprintf("%dworkers", workers), func(b *testing.B) {
-			d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+			d := open(b, connect(b), jetstream.Config{})
 			s, id, m := store.New(d, d), store.NewID(time.Now()), newManifest(workers)
 			version := must[store.Version](b)(s.PutManifest(b.Context(), id, m, store.IfAbsent))
 			each(b, func() {
@@ -110,7 +110,7 @@ func BenchmarkPutManifest(b *testing.B) {
 
 // BenchmarkSmallJob is all that storage does for a job that is over at once.
 func BenchmarkSmallJob(b *testing.B) {
-	d := open(b, connect(b, startServer(b, b.TempDir(), 0).URL()), jetstream.Config{})
+	d := open(b, connect(b), jetstream.Config{})
 	s := store.New(d, d)
 	each(b, func() {
 		ctx, spec := b.Context(), newSpec()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // startTimeout is for npm, on a slow machine that installs Azurite for the first
@@ -73,6 +76,37 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 		}
 	})
 	return server
+}
+
+// Account opens the account that cfg names, by default the one of the package's
+// Azurite.
+func Account(t testing.TB, cfg account.Config) *account.Account {
+	t.Helper()
+	if cfg.ConnectionString == "" && cfg.URL == "" {
+		cfg.ConnectionString = Server(t).ConnectionString()
+	}
+	if cfg.Transport == nil {
+		transport := &http.Transport{MaxIdleConnsPerHost: 32}
+		t.Cleanup(transport.CloseIdleConnections)
+		cfg.Transport = &http.Client{Transport: transport}
+	}
+	a, err := account.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Faulty opens the account of the package's Azurite through a transport that
+// injects faults and counts requests.
+func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
+	t.Helper()
+	transport, err := faults.New(Server(t).QueueURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.Close)
+	return Account(t, account.Config{Transport: transport}), transport
 }
 
 // atOnce is how many parallel tests of a storage driver run at once: they wait,

@@ -34,8 +34,6 @@ type Config struct {
 	// Credential signs in at a URL without a SAS. Nil: azidentity's default chain.
 	Credential azcore.TokenCredential
 
-	// Counter counts the requests; nil for none.
-	Counter *Counter
 	// Transport sends the requests; nil: one of the account's own.
 	Transport policy.Transporter
 }
@@ -47,7 +45,6 @@ type Account struct {
 	key               key
 	credential        azcore.TokenCredential // nil: by key or SAS
 
-	counter   *Counter
 	transport policy.Transporter
 	idle      func() // closes idle connections
 }
@@ -65,7 +62,7 @@ func Open(cfg Config) (*Account, error) {
 }
 
 func open(cfg Config) (*Account, error) {
-	a := &Account{counter: cfg.Counter, transport: cfg.Transport, idle: func() {}}
+	a := &Account{transport: cfg.Transport, idle: func() {}}
 	var err error
 	switch {
 	case cfg.ConnectionString != "" && cfg.URL != "":
@@ -158,7 +155,7 @@ func (r Retry) options() policy.RetryOptions {
 
 // Container returns a client of a container, which need not exist.
 func (a *Account) Container(name string, retry Retry) (*container.Client, error) {
-	options := &container.ClientOptions{ClientOptions: a.options(Blob, retry)}
+	options := &container.ClientOptions{ClientOptions: a.options(retry)}
 	switch u := a.blobURL + "/" + name; {
 	case a.credential != nil:
 		return container.NewClient(u, a.credential, options)
@@ -175,7 +172,7 @@ func (a *Account) Container(name string, retry Retry) (*container.Client, error)
 
 // Queue returns a client of a queue, which need not exist.
 func (a *Account) Queue(name string, retry Retry) (*azqueue.QueueClient, error) {
-	options := &azqueue.ClientOptions{ClientOptions: a.options(Queue, retry)}
+	options := &azqueue.ClientOptions{ClientOptions: a.options(retry)}
 	switch u := a.queueURL + "/" + name; {
 	case a.credential != nil:
 		return azqueue.NewQueueClient(u, a.credential, options)
@@ -190,12 +187,12 @@ func (a *Account) Queue(name string, retry Retry) (*azqueue.QueueClient, error) 
 	}
 }
 
-func (a *Account) options(service Service, retry Retry) policy.ClientOptions {
+func (a *Account) options(retry Retry) policy.ClientOptions {
 	return policy.ClientOptions{
 		Retry:            retry.options(),
 		Transport:        a.transport,
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "bellwether"},
-		PerRetryPolicies: []policy.Policy{counting{a.counter, service}, bodies{}},
+		PerRetryPolicies: []policy.Policy{bodies{}},
 	}
 }
 

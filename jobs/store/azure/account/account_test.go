@@ -353,28 +353,36 @@ func TestAdviceForTheQueue(t *testing.T) {
 	}
 }
 
-func TestCounter(t *testing.T) {
-	var counter account.Counter
-	a := open(t, account.Config{ConnectionString: "AccountName=acct;AccountKey=" + secret, Transport: refusal{503, "ServerBusy", 0}, Counter: &counter})
-	if err := use(t, a); err == nil {
-		t.Fatal("it works")
-	}
-	if got := fmt.Sprint(counter.Counts()); got != "[{create container ServerBusy 4}]" {
-		t.Errorf("counted %s", got)
-	}
-	a = open(t, account.Config{ConnectionString: azuritetest.Server(t).ConnectionString(), Counter: &counter})
+func TestEachKindHasAPrice(t *testing.T) {
+	a, transport := azuritetest.Faulty(t)
 	if err := use(t, a); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []account.Kind{account.PutBlob, account.CreateQueue, account.SendMessage} {
-		if n := counter.Total(kind); n != 1 {
-			t.Errorf("counted %d of %s", n, kind)
+		if n := transport.Requests(kind); n != 1 {
+			t.Errorf("%d requests to %s, want 1", n, kind)
 		}
 		if kind.Class() == "other" {
 			t.Errorf("%s has no class", kind)
 		}
 	}
-	if n := counter.Total(); n != 8 {
-		t.Errorf("counted %d, want 8: %v", n, counter.Counts())
+}
+
+func TestBusyStorageIsRetried(t *testing.T) {
+	busy := &busyStorage{}
+	a := open(t, account.Config{ConnectionString: "AccountName=acct;AccountKey=" + secret, Transport: busy})
+	if err := use(t, a); err == nil {
+		t.Fatal("no error from storage that is always busy")
 	}
+	if busy.requests != 4 {
+		t.Errorf("%d requests, want 1 and 3 retries", busy.requests)
+	}
+}
+
+// busyStorage answers all requests with 503 and counts them.
+type busyStorage struct{ requests int }
+
+func (s *busyStorage) Do(r *http.Request) (*http.Response, error) {
+	s.requests++
+	return refusal{503, "ServerBusy", 0}.Do(r)
 }

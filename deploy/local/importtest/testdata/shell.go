@@ -1,0 +1,5 @@
+package testdata
+
+import "net"
+
+func shell() { _, _ = net.Listen("", "") }

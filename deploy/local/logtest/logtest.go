@@ -1,0 +1,59 @@
+// Package logtest captures the log of the code under test, so that a test can
+// wait for a line and read it. The package is for Bellwether's own tests.
+package logtest
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// timeout is how long [Log.Await] waits.
+const timeout = 20 * time.Second
+
+// Log is an io.Writer that keeps what is written. The zero Log is ready for use,
+// by several goroutines at once.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Logger returns a logger that writes text lines of all levels from info on.
+func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// Write keeps p.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all that was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Reset forgets what was written.
+func (l *Log) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+// Count returns how often text was written.
+func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
+
+// Await waits until text was written n times, and fails the test after 20 s.
+func (l *Log) Await(t testing.TB, n int, text string) {
+	t.Helper()
+	for end := time.Now().Add(timeout); l.Count(text) < n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("log has %q %d times, want %d:\n%s", text, l.Count(text), n, l)
+		}
+	}
+}
