@@ -79,7 +79,7 @@ func newSimulated(nc *nats.Conn, subjects wire.Subjects, id string, slots int, s
 			Slots: slots, Since: time.Now(), Knows: []wire.JobKind{{Name: counting.Name, Version: counting.Version}},
 		}),
 	}
-	for _, subject := range []string{w.inbox, subjects.Beacon(), subjects.Nudge(id)} {
+	for _, subject := range []string{w.inbox, subjects.Beacon(), subjects.Nudge(id), subjects.Probe(id)} {
 		if _, err := nc.ChanSubscribe(subject, w.msgs); err != nil {
 			return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
@@ -237,12 +237,17 @@ func (w *simulated) hear(m *nats.Msg, now time.Time) error {
 		w.follow(beacon.Epoch)
 		return err
 	}
+	w.dueAt = now
+	if m.Subject == w.subjects.Probe(w.id) {
+		probe, err := wire.Decode[wire.Probe](m.Data)
+		w.follow(probe.Epoch)
+		if err == nil {
+			err = m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: w.book.Epoch(), Worker: w.id}))
+		}
+		return err
+	}
 	nudge, err := wire.Decode[wire.Nudge](m.Data)
 	w.follow(nudge.Epoch)
-	w.dueAt = now
-	if err == nil && m.Reply != "" {
-		err = m.Respond(wire.Encode(wire.Pong{Epoch: w.book.Epoch(), Worker: w.id}))
-	}
 	return err
 }
 

@@ -111,14 +111,15 @@ func (l *link) Nudge(worker string) {
 	l.publish(l.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: l.epoch}))
 }
 
-// Absent reports whether nobody listens where the worker should. When a NATS
-// server restarts, its clients are back one after the other: nothing is certain
-// until a while after.
-func (l *link) Absent(ctx context.Context, worker string) bool {
+// Probe asks a worker for a sign of life and reports whether NATS found no
+// subscriber, which proves that the worker's process is dead. It proves nothing
+// shortly after this process reconnected: when a NATS server restarts, its clients
+// reconnect one after the other.
+func (l *link) Probe(ctx context.Context, worker string) (dead bool) {
 	stable := l.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := l.conn.RequestWithContext(ctx, l.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: l.epoch}))
+	_, err := l.conn.RequestWithContext(ctx, l.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: l.epoch}))
 	return errors.Is(err, nats.ErrNoResponders) && stable && l.stable()
 }
 

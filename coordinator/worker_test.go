@@ -34,7 +34,7 @@ type testWorker struct {
 
 func newTestWorker(c *testCluster, id string, job jobs.Job) *testWorker {
 	c.t.Helper()
-	sub, err := c.nc.Subscribe(c.subjects.Nudge(id), func(m *nats.Msg) { _ = m.Respond(wire.Encode(wire.Pong{})) })
+	sub, err := c.nc.Subscribe(c.subjects.Probe(id), func(m *nats.Msg) { _ = m.Respond(wire.Encode(wire.ProbeAnswer{})) })
 	if err != nil {
 		c.t.Fatal(err)
 	}

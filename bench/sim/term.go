@@ -175,7 +175,7 @@ func (t *leadership) Post(in func()) {
 
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
-// Beacon, Nudge and Absent are [term.Link].
+// Beacon, Nudge and Probe are [term.Link].
 
 func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.all(t.process, func(to *process) { to.candidate.heard(b) })
@@ -189,7 +189,7 @@ func (t *leadership) Nudge(worker string) {
 	}, func() {})
 }
 
-func (t *leadership) Absent(_ context.Context, worker string) bool {
+func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	p := t.process
 	absent := false
 	p.sim.await(func(done func()) {

@@ -81,7 +81,7 @@ func everySubject(f *testFlock, s wire.Subjects, leader leaderAnswer) []string {
 		"bellwether.test.store.queue", // submissions
 	}
 	for _, m := range members {
-		list = append(list, s.Nudge(m.ID), s.Offer(m.ID))
+		list = append(list, s.Nudge(m.ID), s.Probe(m.ID), s.Offer(m.ID))
 	}
 	return list
 }

@@ -13,7 +13,7 @@ type Env interface {
 	Now() time.Time
 
 	// Go runs a task beside the loop. A task waits in calls of the store, of
-	// [Link.Absent] and of Pause, and takes its time in the jobs' own code. It may
+	// [Link.Probe] and of Pause, and takes its time in the jobs' own code. It may
 	// begin before Go returns.
 	Go(task func())
 
@@ -30,7 +30,7 @@ type Link interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
-	// Absent reports whether it is certain that nobody listens where the worker
-	// should. It is called from a task and may wait.
-	Absent(ctx context.Context, worker string) bool
+	// Probe asks the worker for a sign of life and reports whether its process is
+	// certainly dead: silence alone is no proof. A task calls it, so it may block.
+	Probe(ctx context.Context, worker string) (dead bool)
 }

@@ -6,23 +6,22 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// confirmAfter is when a worker that nobody answered for is looked for once more:
-// longer than a worker takes to connect to another NATS server.
+// confirmAfter is how long after a probe found a worker dead a second probe is sent
+// to confirm it. It is longer than a worker takes to connect to another NATS server.
 const confirmAfter = 750 * time.Millisecond
 
-// probe asks a worker for a sign of life. Only the certainty that nobody listens
-// counts as death. A leader that settles has not heard of the worker and only
-// ceases to wait for it, so that it looks once.
+// probe asks a worker for a sign of life. During recovery one probe is enough: the
+// leader has not heard of the worker yet and only stops waiting for it.
 func (t *Term) probe(worker string) {
 	once := !t.ledger.Recovered()
 	t.spawn(func() func() {
-		gone := t.link.Absent(t.ctx, worker)
-		if gone && !once {
+		dead := t.link.Probe(t.ctx, worker)
+		if dead && !once {
 			t.env.Pause(t.ctx, confirmAfter)
-			gone = t.link.Absent(t.ctx, worker)
+			dead = t.link.Probe(t.ctx, worker)
 		}
 		return func() {
-			if gone {
+			if dead {
 				t.step(ledger.WorkerDied{Worker: worker})
 			}
 		}

@@ -235,7 +235,7 @@ func (l *leader) Beacon(wire.Beacon) {}
 
 func (l *leader) Nudge(string) {}
 
-func (l *leader) Absent(context.Context, string) bool { return false }
+func (l *leader) Probe(context.Context, string) bool { return false }
 
 // queue is a queue in the stage's time.
 type queue struct {

@@ -3,6 +3,8 @@
 //
 //	           Beacon(): Beacon ─────────────────────▶ everyone
 //	           Nudge(worker): Nudge ─────────────────▶
+//	           Probe(worker): Probe ─────────────────▶
+//	                          ◀───────── ProbeAnswer
 //	           Offer(worker): Offer ─────────────────▶
 //	leader     Report(epoch): ◀────────────── Report   worker
 //	                          Receipt ───────────────▶

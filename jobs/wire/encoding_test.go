@@ -70,6 +70,8 @@ var (
 		kindOf(Ping{Epoch: 7}),
 		kindOf(Pong{Epoch: 7, Worker: "w"}),
 		kindOf(Nudge{Epoch: 7}),
+		kindOf(Probe{Epoch: 7}),
+		kindOf(ProbeAnswer{Epoch: 7, Worker: "w"}),
 		kindOf(Offer{Epoch: 7, LeaseID: "l"}),
 		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since}),
 		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since}}}),

@@ -7,20 +7,22 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-func FuzzReport(f *testing.F)     { fuzz[Report](f) }
-func FuzzReceipt(f *testing.F)    { fuzz[Receipt](f) }
-func FuzzBeacon(f *testing.F)     { fuzz[Beacon](f) }
-func FuzzSuspect(f *testing.F)    { fuzz[Suspect](f) }
-func FuzzPing(f *testing.F)       { fuzz[Ping](f) }
-func FuzzPong(f *testing.F)       { fuzz[Pong](f) }
-func FuzzNudge(f *testing.F)      { fuzz[Nudge](f) }
-func FuzzOffer(f *testing.F)      { fuzz[Offer](f) }
-func FuzzLeaderInfo(f *testing.F) { fuzz[LeaderInfo](f) }
-func FuzzWorkers(f *testing.F)    { fuzz[Workers](f) }
-func FuzzJobQuery(f *testing.F)   { fuzz[JobQuery](f) }
-func FuzzJobs(f *testing.F)       { fuzz[Jobs](f) }
-func FuzzCancel(f *testing.F)     { fuzz[Cancel](f) }
-func FuzzDone(f *testing.F)       { fuzz[Done](f) }
+func FuzzReport(f *testing.F)      { fuzz[Report](f) }
+func FuzzReceipt(f *testing.F)     { fuzz[Receipt](f) }
+func FuzzBeacon(f *testing.F)      { fuzz[Beacon](f) }
+func FuzzSuspect(f *testing.F)     { fuzz[Suspect](f) }
+func FuzzPing(f *testing.F)        { fuzz[Ping](f) }
+func FuzzPong(f *testing.F)        { fuzz[Pong](f) }
+func FuzzNudge(f *testing.F)       { fuzz[Nudge](f) }
+func FuzzProbe(f *testing.F)       { fuzz[Probe](f) }
+func FuzzProbeAnswer(f *testing.F) { fuzz[ProbeAnswer](f) }
+func FuzzOffer(f *testing.F)       { fuzz[Offer](f) }
+func FuzzLeaderInfo(f *testing.F)  { fuzz[LeaderInfo](f) }
+func FuzzWorkers(f *testing.F)     { fuzz[Workers](f) }
+func FuzzJobQuery(f *testing.F)    { fuzz[JobQuery](f) }
+func FuzzJobs(f *testing.F)        { fuzz[Jobs](f) }
+func FuzzCancel(f *testing.F)      { fuzz[Cancel](f) }
+func FuzzDone(f *testing.F)        { fuzz[Done](f) }
 
 // fuzz reads arbitrary bytes as a message.
 func fuzz[M Message](f *testing.F) {

@@ -154,16 +154,27 @@ type Ping struct {
 	Epoch uint64 `cbor:"1,keyasint"`
 }
 
-// Pong answers a Ping or a Nudge.
+// Pong answers a Ping or an Offer.
 type Pong struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
 	Worker string `cbor:"2,keyasint"`
 }
 
-// Nudge asks a worker to report now; the answer, where one is asked for, is a
-// Pong.
+// Nudge asks a worker to report now. It has no answer.
 type Nudge struct {
 	Epoch uint64 `cbor:"1,keyasint"`
+}
+
+// Probe asks a worker for a sign of life, and to report now. The answer is a
+// ProbeAnswer.
+type Probe struct {
+	Epoch uint64 `cbor:"1,keyasint"`
+}
+
+// ProbeAnswer answers a Probe.
+type ProbeAnswer struct {
+	Epoch  uint64 `cbor:"1,keyasint"` // that the worker follows
+	Worker string `cbor:"2,keyasint"`
 }
 
 // Offer hands the lease to a worker: it has been changed to LeaseID, which the

@@ -38,9 +38,12 @@ func (s Subjects) Beacon() string { return s.prefix + "beacon" }
 // Suspect is where a follower tells the others that the leader seems dead.
 func (s Subjects) Suspect() string { return s.prefix + "suspect" }
 
-// Nudge is where the leader asks one worker to report now, and whether its
-// process lives.
+// Nudge is where the leader asks one worker to report now.
 func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + worker + ".nudge" }
+
+// Probe is where the leader asks one worker for a sign of life. When the worker's
+// process dies, NATS itself answers at once that nobody listens.
+func (s Subjects) Probe(worker string) string { return s.prefix + "worker." + worker + ".probe" }
 
 // Offer is where a leader that stops offers the lease to one worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }

@@ -162,6 +162,7 @@ func TestSubjects(t *testing.T) {
 		s.Beacon():       "bellwether.blue-1.beacon",
 		s.Suspect():      "bellwether.blue-1.suspect",
 		s.Nudge("w"):     "bellwether.blue-1.worker.w.nudge",
+		s.Probe("w"):     "bellwether.blue-1.worker.w.probe",
 		s.Offer("w"):     "bellwether.blue-1.worker.w.offer",
 		s.Ask(AskLeader): "bellwether.blue-1.ask.leader",
 	} {

@@ -26,6 +26,8 @@ func (l *link) hear(m *nats.Msg, now time.Time) {
 	case ours: // an answer that came twice
 	case m.Subject == l.w.cfg.Subjects.Beacon():
 		err = l.hearBeacon(m, now)
+	case m.Subject == l.w.cfg.Subjects.Probe(l.w.cfg.ID):
+		err = l.hearProbe(m, now)
 	default:
 		err = l.hearNudge(m, now)
 	}
@@ -76,13 +78,21 @@ func (l *link) hearNudge(m *nats.Msg, now time.Time) error {
 	}
 	current := l.follow(nudge.Epoch, now)
 	l.wanted = l.wanted || current
-	if m.Reply == "" {
-		return nil
+	return nil
+}
+
+// hearProbe answers a probe, and reports soon like after a nudge.
+func (l *link) hearProbe(m *nats.Msg, now time.Time) error {
+	probe, err := wire.Decode[wire.Probe](m.Data)
+	if err != nil {
+		return err
 	}
+	current := l.follow(probe.Epoch, now)
+	l.wanted = l.wanted || current
 	l.w.mu.Lock()
 	epoch := l.w.book.Epoch()
 	l.w.mu.Unlock()
-	return m.Respond(wire.Encode(wire.Pong{Epoch: epoch, Worker: l.w.cfg.ID}))
+	return m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: epoch, Worker: l.w.cfg.ID}))
 }
 
 // follow follows the leader of an epoch that spoke, unless it is an old one, and

@@ -57,7 +57,7 @@ func newLink(w *Worker) (*link, error) {
 		w: w, nc: w.nc, msgs: make(chan *nats.Msg, msgBuffer), inbox: w.nc.NewInbox(), every: w.pace.every,
 		status: w.nc.StatusChanged(nats.CONNECTED, nats.CLOSED), complaints: make(map[string]*complaint),
 	}
-	for _, subject := range []string{l.inbox + ".*", w.cfg.Subjects.Beacon(), w.cfg.Subjects.Nudge(w.cfg.ID)} {
+	for _, subject := range []string{l.inbox + ".*", w.cfg.Subjects.Beacon(), w.cfg.Subjects.Nudge(w.cfg.ID), w.cfg.Subjects.Probe(w.cfg.ID)} {
 		sub, err := l.nc.ChanSubscribe(subject, l.msgs)
 		if err != nil {
 			l.close()

@@ -178,7 +178,7 @@ func TestReportsProgressOfFastAndSlowPartitions(t *testing.T) {
 	l.wait("the job dropped", func() bool { return len(l.last().Spans) == 0 })
 }
 
-func TestNudgeIsAnswered(t *testing.T) {
+func TestProbeIsAnswered(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
 	l := startLeader(t, nc, 6)
@@ -187,13 +187,13 @@ func TestNudgeIsAnswered(t *testing.T) {
 	l.mu.Unlock()
 	l.wait("the first report", func() bool { return len(l.reports) > 0 })
 	for _, epoch := range []uint64{6, 5} {
-		m, err := nc.Request(l.subjects.Nudge("w"), wire.Encode(wire.Nudge{Epoch: epoch}), patience)
+		m, err := nc.Request(l.subjects.Probe("w"), wire.Encode(wire.Probe{Epoch: epoch}), patience)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pong, err := wire.Decode[wire.Pong](m.Data)
-		if err != nil || pong != (wire.Pong{Epoch: 6, Worker: "w"}) {
-			t.Errorf("nudge of epoch %d: got %+v, %v", epoch, pong, err)
+		answer, err := wire.Decode[wire.ProbeAnswer](m.Data)
+		if err != nil || answer != (wire.ProbeAnswer{Epoch: 6, Worker: "w"}) {
+			t.Errorf("probe of epoch %d: got %+v, %v", epoch, answer, err)
 		}
 	}
 	l.wait("the report that was asked for", func() bool { return len(l.reports) == 2 })
@@ -568,6 +568,7 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 	for _, data := range [][]byte{nil, []byte("garbage"), {99, 0xa0}, {1, 0xa0}, bytes.Repeat([]byte{1}, 1<<20)} {
 		l.publish(l.subjects.Beacon(), data)
 		l.publish(l.subjects.Nudge("w"), data)
+		l.publish(l.subjects.Probe("w"), data)
 	}
 	l.mu.Lock()
 	l.garbled = 1
