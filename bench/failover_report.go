@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -161,7 +162,7 @@ func (r FailoverReport) Table(w io.Writer) {
 
 func (r FailoverReport) title() string {
 	return fmt.Sprintf("%s by %s, %s with %s in all",
-		readable.Plural(len(r.Failovers), "failover"), r.How, readable.Plural(r.Workers, "worker"), readable.Plural(r.Slots, "slot"))
+		english.Plural(len(r.Failovers), "failover", ""), r.How, english.Plural(r.Workers, "worker", ""), english.Plural(r.Slots, "slot", ""))
 }
 
 func (r FailoverReport) tableSteps(w io.Writer) {

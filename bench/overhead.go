@@ -9,8 +9,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/bellwether-compute/bellwether/bench/plot"
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
@@ -249,7 +250,7 @@ func newOverheadPoint(partitions uint64, rounds []round) OverheadPoint {
 
 // Table writes the report for people, with tabs between columns.
 func (r OverheadReport) Table(w io.Writer) {
-	fmt.Fprintf(w, "primes below %s, %d workers with %d slots against a loop of as many goroutines\n\n", readable.Count(r.Limit), r.Workers, r.Slots)
+	fmt.Fprintf(w, "primes below %s, %d workers with %d slots against a loop of as many goroutines\n\n", humanize.Comma(int64(r.Limit)), r.Workers, r.Slots)
 	fmt.Fprintf(w, "PARTITIONS\tEFFICIENCY\tLOOP\tFLOCK\tCPU: LOOP\tLEADER\tOTHERS\tNATS\tSTORAGE\n")
 	for _, p := range r.Points {
 		storage := "in NATS"
@@ -257,7 +258,7 @@ func (r OverheadReport) Table(w io.Writer) {
 			storage = fmt.Sprintf("%.2f s", p.CPU.Storage)
 		}
 		fmt.Fprintf(w, "%s\t%.3f\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%.2f s\t%s\n",
-			readable.Count(p.Partitions), p.Efficiency, p.Loop, p.Flock, p.CPU.Loop, p.CPU.Leader, p.CPU.Workers, p.CPU.NATS, storage)
+			humanize.Comma(int64(p.Partitions)), p.Efficiency, p.Loop, p.Flock, p.CPU.Loop, p.CPU.Leader, p.CPU.Workers, p.CPU.NATS, storage)
 	}
 }
 

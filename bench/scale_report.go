@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/bellwether-compute/bellwether/bench/plot"
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 )
 
 // Table writes the report for people, with tabs between columns.
@@ -18,7 +19,7 @@ func (r ScaleReport) Table(w io.Writer) {
 		fmt.Fprintf(w, "\nWORKERS\tPARTITIONS\tCORES\tMEMORY\tMESSAGES\tBYTES\tSTORAGE CALLS\tCHECKPOINT\tTOOK\n")
 		for _, p := range list {
 			fmt.Fprintf(w, "%s\t%s\t%.3f\t%.1f MB\t%.0f/s\t%.1f kB/s\t%.1f/s\t%.1f kB\t%.1f s\n",
-				readable.Count(uint64(p.Workers)), readable.Count(p.Partitions), p.Cores, float64(p.Memory)/1e6, p.Messages, p.Bytes/1e3, p.Calls, float64(p.Checkpoint)/1e3, p.Took)
+				humanize.Comma(int64(p.Workers)), humanize.Comma(int64(p.Partitions)), p.Cores, float64(p.Memory)/1e6, p.Messages, p.Bytes/1e3, p.Calls, float64(p.Checkpoint)/1e3, p.Took)
 		}
 	}
 }
@@ -40,12 +41,12 @@ func (r ScaleReport) Figure() plot.Figure {
 	} {
 		workers := plot.Line{Color: plot.Blue, Dots: true}
 		for _, p := range r.ByWorkers {
-			workers.Name = fmt.Sprintf("over workers, %s partitions", readable.Count(p.Partitions))
+			workers.Name = fmt.Sprintf("over workers, %s partitions", humanize.Comma(int64(p.Partitions)))
 			workers.Points = append(workers.Points, plot.Point{X: float64(p.Workers), Y: what.y(p)})
 		}
 		partitions := plot.Line{Color: plot.Orange, Dots: true}
 		for _, p := range r.ByPartitions {
-			partitions.Name = fmt.Sprintf("over partitions, %s workers", readable.Count(uint64(p.Workers)))
+			partitions.Name = fmt.Sprintf("over partitions, %s workers", humanize.Comma(int64(p.Workers)))
 			partitions.Points = append(partitions.Points, plot.Point{X: float64(p.Partitions), Y: what.y(p)})
 		}
 		f.Panels = append(f.Panels, plot.Panel{

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -200,7 +200,7 @@ func (c ThroughputConfig) countJobs(ctx context.Context, atOnce int, ids []strin
 // Table writes the report for people, with tabs between columns.
 func (r ThroughputReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%d workers with %d slots\n\n", r.Workers, r.Slots)
-	fmt.Fprintf(w, "partitions that do nothing, %s in a job\t%s/s\n", readable.About(float64(r.Partitions)), readable.About(r.Median))
+	fmt.Fprintf(w, "partitions that do nothing, %s in a job\t%s/s\n", about(float64(r.Partitions)), about(r.Median))
 	fmt.Fprintf(w, "\nJOBS AT ONCE\tJOBS/S\tMEDIAN\tP95\tWORST\n")
 	for _, p := range r.Many {
 		fmt.Fprintf(w, "%d\t%.1f\t%.1f ms\t%.1f ms\t%.1f ms\n", p.AtOnce, p.Rate, p.Took.Median, p.Took.P95, p.Took.Worst)
@@ -226,4 +226,17 @@ func (r ThroughputReport) Figure() plot.Figure {
 			{X: at, Y: plot.Axis{Label: "milliseconds from submission to the durable result", Log: true}, Lines: []plot.Line{took, p95}},
 		},
 	}
+}
+
+// about writes a number with three digits: 126 million, 4.61 billion, 52,300.
+func about(v float64) string {
+	switch value, prefix := humanize.ComputeSI(v); prefix {
+	case "T":
+		return fmt.Sprintf("%.3g trillion", value)
+	case "G":
+		return fmt.Sprintf("%.3g billion", value)
+	case "M":
+		return fmt.Sprintf("%.3g million", value)
+	}
+	return humanize.Comma(int64(v))
 }

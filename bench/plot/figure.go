@@ -3,6 +3,8 @@ package plot
 import (
 	"math"
 	"strconv"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Figure is one picture: panels below one another.
@@ -183,15 +185,11 @@ func roughly(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// number writes a tick's value shortly.
+// number writes a tick's value with four digits at most.
 func number(v float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if math.Abs(v) >= unit.size*(1-1e-9) {
-			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
-		}
+	if math.Abs(v) < 1000 {
+		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	value, prefix := humanize.ComputeSI(v)
+	return strconv.FormatFloat(value, 'g', 4, 64) + prefix
 }

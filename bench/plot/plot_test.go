@@ -202,7 +202,7 @@ func TestPlace(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.25: "0.25", 12: "12", 999: "999", 1000: "1k", 2500: "2.5k", 1e6: "1M", 1e9: "1G", 1e12: "1000G", -1500: "-1.5k",
+		0: "0", 0.25: "0.25", 12: "12", 999: "999", 1000: "1k", 2500: "2.5k", 1e6: "1M", 1e9: "1G", 1e12: "1T", -1500: "-1.5k",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("%v: got %s, want %s", v, got, want)

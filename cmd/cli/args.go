@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/dustin/go-humanize/english"
 )
 
 // takes checks the number of arguments and, where it is wrong, says what the
@@ -13,7 +13,7 @@ import (
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return fmt.Errorf("got %s, want '%s'", readable.Plural(len(args), "argument"), cmd.UseLine())
+			return fmt.Errorf("got %s, want '%s'", english.Plural(len(args), "argument", ""), cmd.UseLine())
 		}
 		return nil
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/bench"
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -64,7 +64,7 @@ there.`,
 				err = interruptedAttached(failed)
 			}
 			if some := len(r.Failovers) - r.Throughput["after"].Of; flags.attach && some > 0 {
-				a.note("the throughput of %s is left out: results came in more rarely than every 250 ms. Take a job with shorter partitions", readable.Plural(some, "failover"))
+				a.note("the throughput of %s is left out: results came in more rarely than every 250 ms. Take a job with shorter partitions", english.Plural(some, "failover", ""))
 			}
 			if r.Same != nil && !*r.Same {
 				err = errors.Join(err, errors.New("the bytes differ"))
@@ -179,7 +179,7 @@ func (c *clusterConn) awaitFlock(ctx context.Context) (int, error) {
 		case err != nil || workers >= least:
 			return workers, err
 		case time.Now().After(deadline):
-			return 0, absentf("cluster %s has %s, and a failover takes at least %d: start more with '%s worker'", c.name, readable.Plural(workers, "worker"), least, c.program)
+			return 0, absentf("cluster %s has %s, and a failover takes at least %d: start more with '%s worker'", c.name, english.Plural(workers, "worker", ""), least, c.program)
 		}
 		select {
 		case <-ctx.Done():

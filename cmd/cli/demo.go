@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -240,7 +240,7 @@ func (a *app) demoJob(ctx context.Context, s *story, c *clusterConn, workers *pr
 	p.clear()
 	o := report.Cluster
 	s.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s",
-		duration(o.Finished.Sub(*o.Started)), readable.Count(o.Partitions), readable.Count(o.Executed), readable.Count(o.Repeated))
+		duration(o.Finished.Sub(*o.Started)), humanize.Comma(int64(o.Partitions)), humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated)))
 	return nil
 }
 

@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
@@ -192,7 +192,7 @@ func (a *app) greet(base *ground, data string, workers, slots int) error {
 		row(w, "cluster", answer.Cluster)
 		row(w, "storage", answer.Storage)
 		row(w, "data", data)
-		row(w, "workers", fmt.Sprintf("%d, %s each", workers, readable.Plural(slots, "slot")))
+		row(w, "workers", fmt.Sprintf("%d, %s each", workers, english.Plural(slots, "slot", "")))
 		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", cluster.EnvNATSURL, answer.NATS)
 		if answer.Cluster != cluster.DefaultName {
 			fmt.Fprintf(w, " %s=%s", cluster.EnvName, answer.Cluster)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/dustin/go-humanize"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -57,7 +57,7 @@ func (a *app) list(ctx context.Context, c *clusterConn) error {
 			if s.Partitions > 0 && s.knowsDone() {
 				done = fmt.Sprintf("%d%%", percent(s.Done, s.Partitions))
 			}
-			row(w, s.ID, s.Job, s.State, done, readable.Count(s.Partitions), clock(*s.Submitted))
+			row(w, s.ID, s.Job, s.State, done, humanize.Comma(int64(s.Partitions)), clock(*s.Submitted))
 		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
+	"github.com/dustin/go-humanize"
+
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -61,8 +62,8 @@ func (o outcome) table(w io.Writer) {
 	row(w, "id", o.ID)
 	row(w, "job", o.Job+" "+o.Version)
 	row(w, "state", o.State)
-	row(w, "partitions", readable.Count(o.Partitions))
-	row(w, "executed", fmt.Sprintf("%s, %s of them repeated", readable.Count(o.Executed), readable.Count(o.Repeated)))
+	row(w, "partitions", humanize.Comma(int64(o.Partitions)))
+	row(w, "executed", fmt.Sprintf("%s, %s of them repeated", humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated))))
 	if len(o.Skipped) > 0 {
 		row(w, "skipped", numbers(o.Skipped))
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -45,7 +46,7 @@ func (s snapshot) line() string {
 	if s.All == 0 {
 		parts = append(parts, string(s.State)+s.Doing)
 	} else {
-		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), readable.Count(s.Done)+"/"+readable.Count(s.All))
+		parts = append(parts, fmt.Sprintf("%3d%%", percent(s.Done, s.All)), humanize.Comma(int64(s.Done))+"/"+humanize.Comma(int64(s.All)))
 		if s.Doing != "" {
 			parts = append(parts, s.Doing)
 		}
@@ -60,7 +61,7 @@ func (s snapshot) line() string {
 		if s.Epoch == 0 {
 			parts = append(parts, "nobody leads at the moment")
 		} else {
-			parts = append(parts, readable.Plural(s.Workers, "worker"), fmt.Sprintf("epoch %d", s.Epoch))
+			parts = append(parts, english.Plural(s.Workers, "worker", ""), fmt.Sprintf("epoch %d", s.Epoch))
 		}
 	}
 	if s.Trouble != "" {
@@ -91,15 +92,11 @@ func percent(done, all uint64) int {
 
 // rate writes a number per second with three digits at most.
 func rate(perSecond float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if perSecond >= unit.size {
-			return fmt.Sprintf("%.3g%s", perSecond/unit.size, unit.name)
-		}
+	if perSecond < 1000 {
+		return fmt.Sprintf("%.3g", perSecond)
 	}
-	return fmt.Sprintf("%.3g", perSecond)
+	value, prefix := humanize.ComputeSI(perSecond)
+	return fmt.Sprintf("%.3g%s", value, prefix)
 }
 
 // quietFor is how long a pipe gets to see nothing between two lines.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -126,12 +126,12 @@ func (s jobStatus) table(w io.Writer) {
 	row(w, "params", string(s.Params))
 	row(w, "state", s.State)
 	if s.Partitions > 0 {
-		partitions := readable.Count(s.Partitions)
+		partitions := humanize.Comma(int64(s.Partitions))
 		if s.knowsDone() {
-			partitions += fmt.Sprintf(", %s done (%d%%)", readable.Count(s.Done), percent(s.Done, s.Partitions))
+			partitions += fmt.Sprintf(", %s done (%d%%)", humanize.Comma(int64(s.Done)), percent(s.Done, s.Partitions))
 		}
 		row(w, "partitions", partitions)
-		row(w, "executed", readable.Count(s.Executed))
+		row(w, "executed", humanize.Comma(int64(s.Executed)))
 	}
 	if s.Live {
 		row(w, "workers", s.Workers)

@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/readable"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -33,7 +33,7 @@ func (f submitFlags) check() error {
 	case f.priority < -maxPriority || f.priority > maxPriority:
 		return usagef("--priority must be %d to %d, got %d", -maxPriority, maxPriority, f.priority)
 	case f.skipped > store.MaxSkipped:
-		return usagef("--max-skipped must be at most %s, got %s", readable.Count(store.MaxSkipped), readable.Count(f.skipped))
+		return usagef("--max-skipped must be at most %s, got %s", humanize.Comma(int64(store.MaxSkipped)), humanize.Comma(int64(f.skipped)))
 	case f.wait && f.dryRun:
 		return usagef("--wait and --dry-run exclude each other")
 	}
@@ -131,7 +131,7 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, spec store.Spec) error {
 	return a.show(answer, func(w io.Writer) {
 		row(w, "job", spec.Job+" "+spec.Version)
 		row(w, "params", string(spec.Params))
-		row(w, "partitions", readable.Count(plan.Partitions))
+		row(w, "partitions", humanize.Comma(int64(plan.Partitions)))
 		row(w, "priority", spec.Priority)
 		row(w, "max attempts", spec.MaxAttempts)
 		row(w, "max skipped", spec.MaxSkipped)
