@@ -6,65 +6,64 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something for the shell to do. Every kind of action is in this file.
+// Action is something that the shell must do. This file holds all of them.
 type Action interface{ action() }
 
-// Question is what all actions have that ask something. Each is answered by one
-// [Answer] with its number, after Within at the latest. A call that is cut short
-// may have had its effect.
+// Question is embedded in each action that expects an [Answer]. The shell answers
+// it exactly once, with its number, at most Within after the action. A call that
+// timed out may have taken effect.
 type Question struct {
-	Number uint64 // grows
+	Number uint64 // grows by one with each question
 	Within time.Duration
 }
 
-// Ping asks the leader of an epoch for a sign of life: [Peers].
+// Ping calls [Peers].Ping for the leader of an epoch.
 type Ping struct {
 	Question
 	Epoch uint64
 }
 
-// Read asks for the lease's record: [Lease].
+// Read calls [Lease].Read.
 type Read struct{ Question }
 
-// Acquire asks for the lease: [Lease].
+// Acquire calls [Lease].Acquire.
 type Acquire struct {
 	Question
 	Claim Claim
 }
 
-// Renew asks for the lease to last its whole duration again: [Lease].
+// Renew calls [Lease].Renew.
 type Renew struct {
 	Question
 	Held Record
 }
 
-// Transfer asks for the lease to have another ID: [Transferrer]. Where the lease
-// is none, the answer is an error.
+// Transfer calls [Transferrer].Transfer. If the lease is no Transferrer, the
+// answer is an error.
 type Transfer struct {
 	Question
 	Held    Record
 	LeaseID string
 }
 
-// Offer asks a worker to take the lease that was transferred: [Peers].
+// Offer calls [Peers].Offer to hand the transferred lease to a worker.
 type Offer struct {
 	Question
 	Worker string
 	Offer  wire.Offer
 }
 
-// Release asks for the lease to be freed: [Lease].
+// Release calls [Lease].Release.
 type Release struct {
 	Question
 	Held Record
 }
 
-// SendSuspicion says to the others that a leader seems gone: [Peers].
+// SendSuspicion calls [Peers].SendSuspicion.
 type SendSuspicion struct{ Epoch uint64 }
 
-// Lead has the leading function begin. Its context lasts until the given instant,
-// unless it is moved on. There is one at a time: no other Lead comes before
-// [Returned].
+// Lead starts the leading function. Its context ends at Deadline unless
+// SetDeadline extends it. The next Lead does not come before [Returned].
 type Lead struct {
 	Record      Record
 	Cause       Cause
@@ -74,25 +73,25 @@ type Lead struct {
 	Deadline    time.Duration
 }
 
-// SetDeadline sets when leadership ends by itself, and what its cause is then. It
-// does not revive one that has ended.
+// SetDeadline sets when the leading function's context ends, and with which cause.
+// It does not revive a context that has ended.
 type SetDeadline struct {
 	Deadline time.Duration
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] at the leading loop's next turn. An earlier one
-// says nothing about now.
+// AwaitBeat asks for a [Beat] when the leading loop turns next. Earlier turns do
+// not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.
 type EndTerm struct{ Cause error }
 
-// StopLeading asks the leading function to return, by [Term.Stopping].
+// StopLeading closes the channel of [Term.Stopping].
 type StopLeading struct{}
 
-// Done says that this process has no part in elections any more. Pings and reads
-// that are not answered by then need no answer.
+// Done ends this process's part in elections. Pings and reads that are still
+// unanswered need no answer.
 type Done struct{}
 
 func (Ping) action()          {}

@@ -11,13 +11,14 @@ import (
 
 func TestConfigDefaults(t *testing.T) {
 	for _, duration := range []time.Duration{0, 100 * time.Millisecond, time.Second, 15 * time.Second, time.Minute} {
-		if err := (Config{ID: "worker-0", Duration: duration}).withDefaults().validate(); err != nil {
+		cfg := Config{ID: "worker-0", Duration: duration, Rand: rand.New(rand.NewPCG(1, 2))}
+		if err := cfg.withDefaults().validate(); err != nil {
 			t.Errorf("duration %v: %v", duration, err)
 		}
 	}
 }
 
-func TestConfigRefusals(t *testing.T) {
+func TestConfigErrorsNameTheField(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"ID":          func(c *Config) { c.ID = "a.b" },
 		"Duration":    func(c *Config) { c.Duration = time.Millisecond },
@@ -35,12 +36,12 @@ func TestConfigRefusals(t *testing.T) {
 		change(&c)
 		err := Run(context.Background(), nil, nil, c, nil)
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("a wrong %s: got error %v", name, err)
+			t.Errorf("invalid %s: got error %v", name, err)
 		}
 	}
 }
 
-func TestMachineWithoutChance(t *testing.T) {
+func TestMachineNeedsRand(t *testing.T) {
 	if _, err := NewMachine(Config{ID: "worker-0"}); err == nil || !strings.Contains(err.Error(), "Rand") {
 		t.Errorf("no Rand: got error %v", err)
 	}

@@ -1,8 +1,8 @@
-// Package election decides which of a cluster's processes leads.
+// Package election decides which process of a cluster leads.
 //
-// There is one lease per cluster. Who holds it leads, under an epoch that grows
-// by one with each holder and never goes back. [Run] is a process's part: it
-// follows, takes over, leads and hands over, until it is told to stop.
+// A cluster has one lease. Its holder leads, under an epoch that grows by one with
+// each holder and never goes back. [Run] takes part for one process: it follows,
+// takes over, leads and hands over until it is told to stop.
 //
 //	              beacon heard, or record says "held"
 //	┌───────────┐ ──────────────────────────────▶ ┌───────────┐
@@ -11,10 +11,10 @@
 //	└───────────┘                │                └───────────┘
 //	      │                      │                      │ no responders, silence
 //	      │                      │                      ▼
-//	      │                      │                ┌────────────┐ a sign of life, a new
+//	      │                      │                ┌────────────┐ sign of life, new
 //	      │                      │                │ confirming │ leader: ▶ following
 //	      │                      │                └────────────┘
-//	      │                 ┌──────────┐                │ still none, after a
+//	      │                 ┌──────────┐                │ still dead after a
 //	      └── lease free ─▶ │ claiming │ ◀──────────────┘ random moment
 //	                        └──────────┘ ◀── offer, in any state above
 //	                             │ acquired
@@ -22,8 +22,8 @@
 //	                        ┌─────────┐  told to stop, stepped down: the function returns
 //	                        │ leading │  deposed: the context ends, the function returns
 //	                        └─────────┘
-//	                             │ returned, and no renewal is under way
-//	          successor named    ▼    none, or deposed
+//	                             │ returned, and no renewal is in flight
+//	          successor named    ▼    no successor, or deposed
 //	          ┌──────────────────┴───────────────┐
 //	          ▼                                  ▼
 //	  ┌──────────────┐ failed             ┌───────────┐
@@ -35,161 +35,166 @@
 //	    └──────────┘                             │
 //	          └───────────────┬──────────────────┘
 //	                          ▼
-//	             following or searching, and for a while no claiming
+//	             following or searching, without claiming during the cooldown
 //
-// A leader that knows that the lease is somebody else's passes nothing on.
+// A leader that knows that it has lost the lease neither transfers nor releases it.
 //
 // # The machine and its shell
 //
-// What decides is [Machine], a state machine without a clock, without I/O and
-// without goroutines. [Run] is the shell around it:
+// [Machine] decides. It is a state machine without a clock, I/O or goroutines.
+// [Run] is the shell around it:
 //
 //	             Step(now, Input) []Action
 //	           ┌───────────────────────────┐
-//	events ──▶ │                           │ ──▶ Ping, Offer, Suspect      to Peers
-//	answers ─▶ │          Machine          │ ──▶ Read, Acquire, Renew,
-//	Tick ────▶ │                           │     Transfer, Release         to Lease
-//	Beat, ───▶ │  Due(): when a Tick is    │ ──▶ Lead, SetDeadline, EndTerm,
-//	Deposed,   │  wanted at the latest     │     AwaitBeat, StopLeading    to LeadFunc
-//	Returned   │                           │
-//	Stop ────▶ │                           │ ──▶ Done
-//	           └───────────────────────────┘
+//	events ──▶ │                           │ ──▶ Ping, Offer,              to Peers
+//	answers ─▶ │                           │     SendSuspicion
+//	Tick ────▶ │          Machine          │ ──▶ Read, Acquire, Renew,     to Lease
+//	Beat, ───▶ │                           │     Transfer, Release
+//	Deposed,   │  Due(): when it needs     │ ──▶ Lead, SetDeadline,        to LeadFunc
+//	Returned   │  a Tick at the latest     │     EndTerm, AwaitBeat,
+//	Stop ────▶ │                           │     StopLeading
+//	           └───────────────────────────┘ ──▶ Done
 //
 // Instants are durations since the process started, on its monotonic clock. The
-// same inputs and the same seed give the same actions, so that whole clusters run
-// in a test within milliseconds, and a failure can be replayed. The scripts in
-// testdata show, for each thing that can fail, what a machine does about it.
+// same inputs and the same seed give the same actions, so tests run whole clusters
+// within milliseconds and can replay a failure. The scripts in testdata show what a
+// machine does about each thing that can fail.
 //
-//   - Each question is answered once. Answers carry its number, and only the last
-//     question's is of interest: one that comes after the machine has turned to
-//     something else changes nothing.
-//   - A claim, a renewal and what passes the lease on are seen through: no other
-//     question comes before their answer, whatever is heard meanwhile.
-//   - Actions of one step are begun in their order.
-//   - The machine ends trust at its deadline at the first step at or after it, of
-//     whatever input. The leading function's context looks at the clock as well,
-//     and needs no step.
+//   - Each question is answered once. Answers carry its number. Only the answer to
+//     the last question counts; the machine ignores the others.
+//   - A claim, a renewal, a transfer, an offer and a release are finished: the
+//     machine asks nothing else before their answer, whatever it hears.
+//   - The actions of one step are started in their order.
+//   - The machine ends a term at the first step, of any input, at or after the
+//     term's deadline. The leading function's context checks the clock as well and
+//     needs no step.
 //
 // # What it promises
 //
 //   - Each epoch is led at most once, by the process that acquired it.
-//   - Leading is a context ([LeadFunc]). It ends when trust in the lease ends, even
-//     with a renewal in flight.
-//   - Returned before released: the lease is freed or handed over only after the
+//   - Leading is a context ([LeadFunc]). It ends when the process can no longer
+//     trust its lease, even if a renewal is in flight.
+//   - Returned before released: the lease is released or handed over only after the
 //     leading function has returned.
 //   - Followers make no storage calls while a leader answers.
 //
-// It does not promise that no two processes ever act as leaders in the same
-// instant. No lease can: a process may stop between asking whether it leads and
-// acting on it. What must not go wrong therefore rests on the epoch. A new leader
-// first fences what the old one could still write, and every message carries the
-// epoch. The lease only decides who tries, so that a mistaken takeover costs a
-// moment and harms nothing.
+// It does not promise that two processes never act as leaders at the same instant.
+// No lease can promise that: a process may be suspended after it has checked that
+// it leads and before it acts. Safety therefore rests on the epoch. A new leader
+// first fences all writes of the old one, and every message carries the epoch. The
+// lease only decides which process tries, so a mistaken takeover costs a moment and
+// does no harm.
 //
 // # The trust window
 //
-//	renewal sent      next renewal due          trust ends      storage lets go
+//	renewal sent      next renewal due        deadline           lease expires
 //	     ├────────────────────┼───────────────────────┼────────────────┤
 //	     │◀─── RenewEvery ───▶│                       │◀─── Margin ───▶│
 //	     │◀────────────────────── Duration ───────────────────────────▶│
 //
-// Trust is counted from when a renewal was sent, not from its answer, on the
-// process's own monotonic clock. A renewal that is answered extends trust; one
-// that fails is tried again; one that finds the lease somebody else's ends trust
-// at once.
+// A leader trusts its lease until Duration - Margin after it sent the last
+// successful renewal, on its own monotonic clock. The answer's time does not count.
+// A successful renewal extends the deadline. A renewal that fails is retried. A
+// renewal that finds the lease lost ends the term at once.
 //
 // A renewal is sent only after a beat of the leading loop ([Term.Beat]) that comes
-// after the renewal fell due. A loop that stands still is deposed like a process
-// that died.
+// after the renewal was due. So a loop that hangs is deposed like a process that
+// died.
 //
-// A process that was stopped and goes on finds its context's Err non-nil at once,
-// because Err looks at the clock. Its Done channel is closed by a timer, which
-// may fire a moment later; and Linux's monotonic clock stands still while the
-// whole machine is suspended. Fencing covers both.
+// In a process that was suspended and resumed, the context's Err returns an error
+// at once, because Err checks the clock. Its Done channel is closed by a timer,
+// which may fire a moment later; and Linux's monotonic clock does not advance while
+// the whole machine is suspended. Fencing covers both.
 //
 // # Noticing that a leader is gone
 //
-// Followers ping the leader on a subject of its epoch, so rarely that it gets
-// about the same number of pings whatever their number. From soonest to latest:
+// Followers ping the leader on a subject of its epoch. The more followers there
+// are, the more rarely each of them pings, so the leader's load stays constant.
+// From the fastest way to the slowest:
 //
-//   - The leader chose a successor and offers it the lease: it claims at once.
-//   - No responders. NATS says that nobody listens on the subject: the process is
-//     gone. The follower tells the others, who look for themselves. Each waits a
-//     random moment, looks again, and claims the lease over the dead holder's lease
-//     ID. One claim succeeds; the others find the lease held, hear the new leader's
-//     beacon and follow.
-//   - Silence. The process lives and does not answer for [Config.SilentAfter]: it
-//     is stalled or cut off. The same, later.
-//   - Expiry. The leader is silent and this follower never heard it, so it may be
-//     this follower that is cut off: it claims only once the lease has expired.
-//     Otherwise two that cannot hear each other would depose one another for ever.
+//   - The leader chose a successor and offers it the lease: the successor claims at
+//     once.
+//   - No responders: NATS says that nobody listens on the subject, so the process is
+//     gone. The follower tells the others, which check for themselves. Each waits a
+//     random moment, checks again, and claims the lease over the dead holder's lease
+//     ID. One claim succeeds. The other claimants find the lease held, hear the new
+//     leader's beacon and follow.
+//   - Silence: the process lives but does not answer for [Config.SilentAfter], so it
+//     is stalled or cut off. Followers then act as above.
+//   - Expiry: the leader is silent and this follower never heard it, so the follower
+//     itself may be cut off. It claims only once the lease has expired. Otherwise two
+//     processes that cannot hear each other would depose each other for ever.
 //
-// What a process does not hear while it is disconnected, or just after, is no
-// evidence ([Config.StableFor]), and neither is the time during which it slept.
-// A leader that has just begun has a moment to start answering.
+// A message that is missing while the process is disconnected, or shortly after, is
+// no evidence ([Config.StableFor]). Time during which the process was suspended is
+// no evidence either. A new leader gets a moment to start answering.
 //
 // # What can fail, and why it is safe
 //
-// At each step:
+// In each state:
 //
-//   - Searching: a read that fails is tried again after a growing pause. A record
-//     that was overtaken costs a ping or a claim that is refused.
-//   - Following: a ping or its answer is lost. Silence counts only as long as it is
-//     waited for, and ends with any sign of life.
-//   - Confirming: the process dies, or is told to stop. It has asked for nothing.
-//   - Claiming: the process dies before the answer. The record may name it; nobody
-//     answers under that epoch, so others claim over that lease ID. If it is told
-//     to stop instead, it waits for the answer and frees what it got. If somebody
-//     leads a higher epoch by the time the answer comes, it does not begin to lead.
-//     If the answer takes so long that trust is over, it leads no instant.
-//   - Leading: a renewal is lost, late or refused. Trust ends at its deadline
-//     whatever becomes of it. The lease is passed on only when it is answered, so
-//     that it cannot renew what is free by then.
-//   - Transferring: the lease has a new ID that nobody was told, if the process dies
-//     here or the answer is lost. Others find that nobody answers, read the ID in
-//     the record, and claim over it.
-//   - Offering: the offer comes twice, or late. A second claim over its ID fails: the
-//     lease has the claimant's. The offer of a leader that was replaced is ignored.
-//   - Releasing: it is lost. The lease is claimed over, or expires. If it arrives
-//     late, it names a lease ID that the lease does not have any more.
+//   - Searching: a failed read is retried after a growing pause. A record that is
+//     already out of date costs one ping, or one claim that is refused.
+//   - Following: a ping or its answer is lost. Silence counts only while the process
+//     waits for an answer, and ends with any sign of life.
+//   - Confirming: the process dies or is told to stop. Nothing has changed yet.
+//   - Claiming: the process dies before the answer. The record may name it. No
+//     process answers under that epoch, so others claim over that lease ID. If the
+//     process is told to stop instead, it waits for the answer and releases the
+//     lease. If another process leads a higher epoch by the time of the answer, the
+//     process does not start to lead. If the answer takes longer than the trust
+//     window, the term ends before it begins.
+//   - Leading: a renewal is lost, late or refused. The term ends at its deadline in
+//     any case. The lease is handed over only after the renewal's answer, so that the
+//     renewal cannot take a lease that is already free.
+//   - Transferring: if the process dies here or the answer is lost, the lease has a
+//     new ID that no process was told. The others find that nobody answers, read the
+//     ID in the record, and claim over it.
+//   - Offering: the offer comes twice, or late. A second claim over its ID fails,
+//     because the lease has the first claimant's ID. An offer from a leader that was
+//     replaced is ignored.
+//   - Releasing: the call is lost. The lease is claimed over, or expires. A call that
+//     arrives late names a lease ID that the lease no longer has.
 //
-// And over all:
+// In any state:
 //
-//   - The leader dies: see above. Nobody leads meanwhile; workers go on with what
-//     they hold.
-//   - It is stopped and continued: others lead by then. Its context has ended, its
-//     renewal fails, its writes are fenced, its messages are refused.
-//   - Storage is out: the leader leads until trust ends, then nobody does. All try
-//     again with growing pauses, and say so once.
-//   - The answer to a claim is lost: the same claim is tried again, and gets the
-//     same epoch if it did succeed. If the process gives up instead, the record
+//   - The leader dies: see above. Until the next one leads, workers continue with
+//     the work they have.
+//   - The leader is suspended and resumed: another process leads by then. The old
+//     leader's context has ended, its renewal fails, its writes are fenced, and its
+//     messages are refused.
+//   - Storage is out: the leader leads until its deadline, then no process leads. All
+//     of them retry with growing pauses and log the outage once.
+//   - The answer to a claim is lost: the process repeats the claim, and gets the same
+//     epoch if the first try took effect. If the process gives up instead, the record
 //     names a leader that does not answer, and others take over.
-//   - The answer to a renewal is lost: drivers recognize their own write. If not,
-//     the leader steps down, which is safe.
-//   - A follower suspects a leader that is well: the others ping it, are answered,
-//     and go on. If the follower does take over, the old leader hears the new one's
+//   - The answer to a renewal is lost: drivers recognize their own write. If they
+//     cannot, the leader steps down, which is safe.
+//   - A follower suspects a leader that works: the others ping it, get an answer and
+//     continue. If the follower does take over, the old leader hears the new one's
 //     beacon and stops at once; or its next renewal fails, or a write is refused.
 //   - The successor of a handover dies: the others find that nobody answers, read
 //     the record once, and claim over the lease ID in it.
-//   - A leading function fails each time: the process stands aside, longer with each
+//   - A leading function fails repeatedly: the process's cooldown grows with each
 //     failure, and others try.
-//   - A beacon of an epoch nobody has is heard: the leader stops, and all believe
-//     the record again at their next look. Who can send messages can do that as
-//     often as they like: NATS' permissions keep strangers out.
-//   - The leading function does not return though its context has ended: this
-//     process hears what happens and does nothing about it, and its lease is not
-//     renewed. Others lead.
+//   - A beacon carries an epoch that no process has: the leader stops, and at their
+//     next check all processes believe the record again. Anyone who can send messages
+//     can repeat that; NATS permissions keep strangers out.
+//   - The leading function does not return after its context has ended: the process
+//     handles events but does nothing else, and does not renew its lease. Another
+//     process leads.
 //
 // # The model
 //
-// takeover.pml is a model of all this for spin: claims, renewal, release, transfer,
-// fence, checkpoint, with crashes, stalls, lost answers and late writes anywhere. It
-// says what it covers and what it leaves out; 'make model' has spin try all that can
-// happen within some bounds, and then with each of ten defects, which it must find.
+// takeover.pml is a model of the protocol for the model checker spin: claims,
+// renewal, release, transfer, fences and checkpoints, with crashes, suspensions,
+// lost answers and late writes at any point. Its header says what it covers and what
+// it omits. 'make model' has spin search all executions within some bounds, and
+// again with each of ten defects, which it must find.
 //
 // # Drivers
 //
 // [Lease] is implemented by bloblease on an Azure blob, by kvlease on a NATS
-// JetStream key, and by memlease for tests. The cases in leasetest are what any
-// driver is held to. [Peers] is implemented by natspeers.
+// JetStream key, and by memlease in memory for tests. Package leasetest holds the
+// conformance suite for drivers. [Peers] is implemented by natspeers.
 package election

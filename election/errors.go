@@ -2,16 +2,17 @@ package election
 
 import "errors"
 
-// Errors that drivers return, wrapped, whatever their SDK calls them.
+// Errors that drivers return, wrapped, in place of their SDK's errors.
 var (
-	// ErrHeld: somebody else holds the lease, and not the holder the claim names.
+	// ErrHeld: another process holds the lease, and it is not the holder that the
+	// claim replaces.
 	ErrHeld = errors.New("lease is held")
-	// ErrLost: the lease is no longer this holder's. It never comes back.
+	// ErrLost: the lease no longer belongs to this holder, and never will again.
 	ErrLost = errors.New("lease is lost")
-	// ErrUnavailable: storage cannot be reached or refuses for now. What was asked
-	// may have happened all the same.
+	// ErrUnavailable: storage cannot be reached or refuses at the moment. The call
+	// may have taken effect all the same.
 	ErrUnavailable = errors.New("lease storage unavailable")
-	// ErrNoResponders: nobody listens where the other side should; its process is
-	// gone, or its connection is.
-	ErrNoResponders = errors.New("nobody listens")
+	// ErrNoResponders: no process listens on the subject. The receiver's process has
+	// died or lost its connection.
+	ErrNoResponders = errors.New("no responders")
 )

@@ -2,28 +2,28 @@ package election
 
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 
-// Event is something heard from Peers: BeaconHeard, SuspicionHeard,
+// Event is something received from Peers: BeaconHeard, SuspicionHeard,
 // OfferReceived, Disconnected or Reconnected.
 type Event interface {
 	Input
 	event()
 }
 
-// BeaconHeard: a leader says that it leads.
+// BeaconHeard is the announcement of a leader that it leads.
 type BeaconHeard struct{ wire.Beacon }
 
-// SuspicionHeard: a follower says that a leader seems dead, or the leader itself
-// that it has stopped.
+// SuspicionHeard says that a leader seems dead, if a follower sent it, or that it
+// has stopped, if the leader itself sent it.
 type SuspicionHeard struct{ wire.Suspect }
 
-// OfferReceived: a leader that stops hands this worker the lease.
+// OfferReceived says that a leader that stops hands the lease to this worker.
 type OfferReceived struct{ wire.Offer }
 
-// Disconnected: this process has lost its connection. What it fails to hear from now
-// on says nothing about others.
+// Disconnected says that this process has lost its connection to its peers. From
+// now on a missing message is no evidence about other processes.
 type Disconnected struct{}
 
-// Reconnected: this process is connected again.
+// Reconnected says that this process has its connection to its peers again.
 type Reconnected struct{}
 
 func (BeaconHeard) event()    {}

@@ -5,61 +5,62 @@ import (
 	"time"
 )
 
-// follow turns to what a process does that neither leads nor tries to, or ends
-// it. An answer still to come is of no interest any more.
+// follow enters the state of a process that neither leads nor campaigns, or stops.
+// The answer to an open question is ignored from now on.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
 		m.wait(stopped, never)
 		m.do(Done{})
 	case m.offer != nil:
-		m.takeUp()
+		m.acceptOffer()
 	case m.known:
-		m.wait(following, m.leader.next)
+		m.wait(following, m.leader.nextPing)
 	default:
-		m.others, m.deferred = false, false
-		m.wait(searching, m.whenToLook())
+		m.search = search{}
+		m.wait(searching, m.nextRead())
 	}
-	if !m.linked { // nobody could be asked until Reconnected is heard
+	if !m.connection.up { // nothing can be asked before Reconnected
 		m.wake = never
 	}
 }
 
-// whenToLook is when to read the record if nothing is heard until then.
-func (m *Machine) whenToLook() time.Duration {
-	wait := listen + m.chance(listen)
-	if again := backoff(max(m.held-1, m.failures)); again > 0 {
-		wait += again/2 + m.chance(again)
+// nextRead returns when to read the record if no beacon comes before.
+func (m *Machine) nextRead() time.Duration {
+	wait := listenFor + m.random(listenFor)
+	if pause := backoff(max(m.streaks.refused-1, m.streaks.storage)); pause > 0 {
+		wait += pause/2 + m.random(pause)
 	}
-	return max(m.now+wait, m.aside)
+	return max(m.now+wait, m.cooldownUntil)
 }
 
-// postpone puts off reading once, where others are about to. One that looks finds a
-// leader, whose beacon will be heard, or becomes it: that saves storage many reads.
-func (m *Machine) postpone() {
-	if m.others && !m.deferred {
-		m.deferred = true
-		m.wake = m.whenToLook()
+// deferRead puts off reading the record once if another process is about to read
+// it. That process finds a leader, whose beacon will come, or becomes the leader:
+// so most processes need not call storage.
+func (m *Machine) deferRead() {
+	if m.search.othersRead && !m.search.deferred {
+		m.search.deferred = true
+		m.wake = m.nextRead()
 	}
 }
 
-// look reads the record, since no beacon was heard.
-func (m *Machine) look() {
+// readRecord reads the record because no beacon came.
+func (m *Machine) readRecord() {
 	m.do(SendSuspicion{})
 	m.do(Read{m.ask(searching, m.cfg.CallTimeout)})
 }
 
-// found goes on with what the record says.
-func (m *Machine) found(record Record, err error) {
+// onRecord follows the leader that the record names, or campaigns for a free lease.
+func (m *Machine) onRecord(record Record, err error) {
 	if err != nil {
-		m.failures++
-		m.complain("read the lease's record", err)
+		m.streaks.storage++
+		m.storageFailed("read the lease record", err)
 		m.follow()
 		return
 	}
-	m.recovered()
-	m.failures = 0
-	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, next: m.now}
+	m.storageWorked()
+	m.streaks.storage = 0
+	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, nextPing: m.now}
 	if record.Held {
 		m.adopt(found)
 		m.follow()
@@ -74,80 +75,82 @@ func (m *Machine) found(record Record, err error) {
 	case m.wasRefused(record.LeaseID):
 		cause = Expired
 	}
-	m.stand(candidacy{
+	m.campaign(candidacy{
 		cause: cause, epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID,
-		sign: m.now, decided: m.now,
+		lastSign: m.now, decided: m.now,
 	})
 }
 
-// wasRefused reports whether the last claim failed though the lease is still held
-// under that ID. If the next one succeeds, it is because the lease has expired.
-func (m *Machine) wasRefused(leaseID string) bool { return m.held > 0 && m.refused == leaseID }
+// wasRefused reports whether the last claim was refused because the lease was held
+// under this ID. If the next claim succeeds, the lease has expired.
+func (m *Machine) wasRefused(leaseID string) bool {
+	return m.streaks.refused > 0 && m.streaks.refusedBy == leaseID
+}
 
-// ping asks the leader for a sign of life, in the present state.
+// ping asks the leader for a sign of life and stays in the current state.
 func (m *Machine) ping() {
 	m.leader.pinged = m.now
 	m.do(Ping{m.ask(m.state, m.cfg.PingTimeout), m.leader.epoch})
 }
 
-// judge decides what the outcome of a ping means.
-func (m *Machine) judge(err error) {
+// onPong handles the outcome of a ping.
+func (m *Machine) onPong(err error) {
 	l := &m.leader
-	l.next = m.now + pingGap
+	l.nextPing = m.now + pingGap
 	switch {
 	case err == nil:
 		m.signOfLife()
-		l.next = m.now + m.pingInterval()
+		l.nextPing = m.now + m.pingInterval()
 
-	case !m.linkedSince(m.sent):
+	case !m.connectedSince(m.question.sent):
 		l.silence = 0
-		l.next = max(l.next, m.stableFrom)
+		l.nextPing = max(l.nextPing, m.connection.stableFrom)
 
 	case errors.Is(err, ErrNoResponders):
-		if !l.answered && m.now-l.since < settle { // it may have begun just now
+		if !l.answered && m.now-l.since < startGrace { // it may have started to lead just now
 			break
 		}
-		m.giveUp(Died)
+		m.suspectLeader(Died)
 		return
 
 	default:
-		// A process that slept while it pinged has waited no longer than the ping may
-		// take.
-		l.silence += min(m.now-m.sent, m.cfg.PingTimeout) + pingGap
+		// A process that was suspended during the ping has waited no longer than the
+		// ping's timeout.
+		l.silence += min(m.now-m.question.sent, m.cfg.PingTimeout) + pingGap
 		if l.silence < m.cfg.SilentAfter {
 			break
 		}
 		if l.answered {
-			m.giveUp(Silent)
-		} else { // it may be this process that is cut off
-			m.giveUp(Expired)
+			m.suspectLeader(Silent)
+		} else { // this process may be the one that is cut off
+			m.suspectLeader(Expired)
 		}
 		return
 	}
 	m.follow()
 }
 
-// giveUp decides to replace the leader, and tells the others to look. Expired
-// means to claim the lease only if it has expired.
-func (m *Machine) giveUp(cause Cause) {
+// suspectLeader decides to replace the leader and tells the other processes to
+// check it. The cause Expired means to claim the lease only once it has expired.
+func (m *Machine) suspectLeader(cause Cause) {
 	l := &m.leader
 	c := candidacy{
-		cause: cause, epoch: l.epoch, worker: l.worker, leaseID: l.leaseID, over: l.leaseID,
-		sign: l.sign, decided: m.now,
+		cause: cause, epoch: l.epoch, worker: l.worker, leaseID: l.leaseID, replaces: l.leaseID,
+		lastSign: l.lastSign, decided: m.now,
 	}
 	switch {
 	case cause == Expired:
-		c.over = ""
+		c.replaces = ""
 	case m.wasRefused(l.leaseID):
 		c.cause = Expired
 	case l.resigned:
 		c.cause = Free
 	}
-	if c.over != "" && !l.suspected {
+	if c.replaces != "" && !l.suspected {
 		l.suspected = true
 		m.do(SendSuspicion{l.epoch})
 	}
-	m.log.Info("The leader seems gone", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
-		"detect", c.decided-c.sign)
+	m.log.Info("Leader seems dead", "epoch", l.epoch, "leader", l.worker, "cause", c.cause,
+		"detect", c.decided-c.lastSign)
 	m.prepare(c)
 }

@@ -1,33 +1,34 @@
 package election
 
-// Input is something that happened: Tick, Stop, an [Answer], one of the leading
-// function's Beat, Deposed and Returned, or an [Event] heard from peers. Every
-// kind but the events is in this file.
+// Input is something that happened: Tick, Stop, an [Answer], an [Event] received
+// from peers, or a Beat, Deposed or Returned of the leading function.
 type Input interface{ input() }
 
-// Tick: time passed. One is wanted when [Machine.Due] says.
+// Tick says that time has passed. [Machine.Due] says when one is needed.
 type Tick struct{}
 
-// Stop: the process shall stop. Done follows, once this process does not lead
-// and holds no lease.
+// Stop tells the process to stop. The action Done follows once this process
+// neither leads nor holds a lease.
 type Stop struct{}
 
-// Answer: what an action asked for was done, or was not, or nobody knows. One
-// that is of no interest any more, and one that comes again, changes nothing.
+// Answer is the outcome of a [Question]. An answer to any question but the last
+// one, and a repeated answer, are ignored.
 type Answer struct {
 	To     uint64 // the question's number
-	Record Record // of Read and Acquire
-	Err    error  // as Lease and Peers say
+	Record Record // for Read and Acquire
+	Err    error  // as documented at Lease and Peers
 }
 
-// Beat: the leading loop turned since AwaitBeat. Others are ignored.
+// Beat says that the leading loop has turned since AwaitBeat. It is ignored if the
+// machine awaits none.
 type Beat struct{}
 
-// Deposed: the leading function's context has ended by itself. The function saw
-// a higher epoch, or the context looked at the clock first.
+// Deposed says that the leading function's context has ended although the machine
+// did not end it: the function saw a higher epoch, or the context checked the
+// clock before the machine did.
 type Deposed struct{ Cause error } // wraps ErrDeposed
 
-// Returned: the leading function returned.
+// Returned says that the leading function has returned.
 type Returned struct {
 	Successor string
 	Err       error

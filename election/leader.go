@@ -6,34 +6,34 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader is what is known of one who leads or led last.
+// leader is what a process knows about the leader, or about the last one.
 type leader struct {
 	epoch   uint64
 	worker  string
 	leaseID string
 	workers int // in the cluster; 0: unknown
 
-	since     time.Duration // first heard of
-	sign      time.Duration // last sign of life; since, if there was none
-	answered  bool          // gave a sign of life
-	resigned  bool          // said itself that it has stopped
-	suspected bool          // the others were told by somebody
+	since     time.Duration // when the process first heard of it
+	lastSign  time.Duration // when it gave the last sign of life; since, if it gave none
+	answered  bool          // it gave a sign of life
+	resigned  bool          // it said itself that it has stopped
+	suspected bool          // a process has sent a suspicion about it
 	pinged    time.Duration // when the last ping was sent
-	next      time.Duration // when the next is due
-	silence   time.Duration // waited for answers to pings since the last sign of life
+	nextPing  time.Duration // when the next ping is due
+	silence   time.Duration // time spent waiting for answers to pings since lastSign
 }
 
-// news is what an event means to one that does not lead.
-type news int
+// effect is what an event changes for a process that does not lead.
+type effect int
 
 const (
-	nothing news = iota
-	hint         // reason to look again, for one who is not looking already
-	turn         // somebody else leads, or this worker is asked to
+	noEffect      effect = iota
+	recheck              // a process that waits should check the leader now
+	leaderChanged        // there is another leader, or this worker got an offer
 )
 
-// observe takes in an event.
-func (m *Machine) observe(event Event) news {
+// observe updates what is known about the leader and the connection.
+func (m *Machine) observe(event Event) effect {
 	switch ev := event.(type) {
 	case BeaconHeard:
 		return m.observeBeacon(ev.Beacon)
@@ -41,78 +41,80 @@ func (m *Machine) observe(event Event) news {
 		return m.observeSuspicion(ev.Suspect)
 	case OfferReceived:
 		if ev.Epoch < m.leader.epoch {
-			return nothing
+			return noEffect
 		}
 		m.offer = &ev.Offer
-		return turn
+		return leaderChanged
 	case Disconnected:
-		if m.linked {
-			m.log.Warn("Lost the connection: following blindly", "epoch", m.leader.epoch)
+		if m.connection.up {
+			m.log.Warn("Disconnected from peers", "epoch", m.leader.epoch)
 		}
-		m.linked = false
-		return hint
+		m.connection.up = false
+		return recheck
 	case Reconnected:
-		if !m.linked {
-			m.log.Info("Connected again", "epoch", m.leader.epoch)
+		if !m.connection.up {
+			m.log.Info("Reconnected to peers", "epoch", m.leader.epoch)
 		}
-		m.linked = true
-		m.stableFrom = m.now + m.cfg.StableFor
+		m.connection = connection{up: true, stableFrom: m.now + m.cfg.StableFor}
 		m.leader.silence = 0
-		m.leader.next = m.stableFrom
-		return hint
+		m.leader.nextPing = m.connection.stableFrom
+		return recheck
 	}
-	return nothing
+	return noEffect
 }
 
-func (m *Machine) observeBeacon(b wire.Beacon) news {
+func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	switch {
-	case b.Worker == m.cfg.ID: // heard late, if this process no longer leads
-		return nothing
-	case b.Epoch < m.leader.epoch: // of one deposed that has not noticed
-		return nothing
+	case b.Worker == m.cfg.ID: // this process sent it, and may not lead any more
+		return noEffect
+	case b.Epoch < m.leader.epoch: // the sender was deposed and does not know it yet
+		return noEffect
 	}
-	heard := nothing
+	effect := noEffect
 	if !m.known || b.Epoch > m.leader.epoch {
 		m.adopt(leader{epoch: b.Epoch, worker: b.Worker, leaseID: b.LeaseID})
-		m.leader.next = m.now + m.pingInterval()
-		heard = turn
+		m.leader.nextPing = m.now + m.pingInterval()
+		effect = leaderChanged
 	}
 	m.leader.workers = b.Workers
 	m.signOfLife()
-	return heard
+	return effect
 }
 
-func (m *Machine) observeSuspicion(s wire.Suspect) news {
+func (m *Machine) observeSuspicion(s wire.Suspect) effect {
 	switch {
 	case s.Worker == m.cfg.ID:
-		return nothing
+		return noEffect
 	case s.Epoch == 0:
-		m.others = true
-		return nothing
+		m.search.othersRead = true
+		return noEffect
 	case !m.known || s.Epoch != m.leader.epoch:
-		return nothing
+		return noEffect
 	}
 	m.leader.suspected = true
 	m.leader.resigned = m.leader.resigned || s.Worker == m.leader.worker
-	m.leader.next = min(m.leader.next, max(m.now, m.leader.pinged+pingGap))
-	return hint
+	m.leader.nextPing = min(m.leader.nextPing, max(m.now, m.leader.pinged+pingGap))
+	return recheck
 }
 
-// adopt begins to follow a leader.
+// adopt starts to follow a leader.
 func (m *Machine) adopt(l leader) {
-	l.since, l.sign = m.now, m.now
+	l.since, l.lastSign = m.now, m.now
 	l.workers = m.leader.workers
 	m.leader, m.known = l, true
 	m.log.Info("Following", "epoch", l.epoch, "leader", l.worker)
 }
 
-// signOfLife notes that the leader lives.
+// signOfLife records that the leader lives.
 func (m *Machine) signOfLife() {
-	m.leader.sign, m.leader.answered = m.now, true
+	m.leader.lastSign, m.leader.answered = m.now, true
 	m.leader.silence = 0
 	m.leader.suspected, m.leader.resigned = false, false
-	m.held, m.refused, m.failures = 0, "", 0
+	m.streaks.refused, m.streaks.refusedBy, m.streaks.storage = 0, "", 0
 }
 
-// linkedSince reports whether what was not heard since the instant is evidence.
-func (m *Machine) linkedSince(sent time.Duration) bool { return m.linked && sent >= m.stableFrom }
+// connectedSince reports whether a message that has been missing since the instant
+// is evidence.
+func (m *Machine) connectedSince(sent time.Duration) bool {
+	return m.connection.up && sent >= m.connection.stableFrom
+}

@@ -2,28 +2,30 @@ package election
 
 import "context"
 
-// Lease is a mutual exclusion record in storage. It excludes by time, and so
-// only decides who tries; what must never go wrong rests on the epoch. Every
-// call returns within a bounded time, with ErrUnavailable if it must.
+// Lease is a mutual exclusion record in storage. It excludes by time, so it only
+// decides which process tries to lead; safety rests on the epoch. Every call
+// returns within a bounded time and fails with ErrUnavailable if storage does not
+// answer within it.
 type Lease interface {
-	// Read returns the record as it is.
+	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)
 	// Acquire makes the claimant the holder under the next epoch, or fails with
-	// ErrHeld. Once it returns, the record says so, and the lease's duration has
-	// started no earlier than the call. The same claim again, by a claimant that
-	// did not hear the answer, gets the same epoch.
+	// ErrHeld. When it returns, the record names the claimant, and the lease's
+	// duration has started no earlier than the call. A claimant that did not get the
+	// answer may repeat the claim and gets the same epoch.
 	Acquire(ctx context.Context, claim Claim) (Record, error)
-	// Renew starts the lease's duration anew, or fails with ErrLost.
+	// Renew restarts the lease's duration, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
-	// Release frees the lease and keeps the record, so that epochs go on growing.
-	// It fails with ErrLost where the lease is somebody else's by now.
+	// Release frees the lease and keeps the record, so that epochs keep growing. It
+	// fails with ErrLost if the lease was lost.
 	Release(ctx context.Context, held Record) error
 }
 
-// Transferrer is a Lease that a holder can pass on without a gap.
+// Transferrer is a Lease that a holder can pass to another process without a gap.
 type Transferrer interface {
-	// Transfer changes the lease to another lease ID: who claims over that ID gets
-	// it. The record keeps its epoch and holder and has the new lease ID. The
-	// former holder can no longer renew, but can still release under the new ID.
+	// Transfer changes the lease's ID: the process that claims with Replaces set to
+	// the new ID gets the lease. The record keeps its epoch and holder and gets the
+	// new lease ID. The former holder can no longer renew, but can still release the
+	// lease under the new ID.
 	Transfer(ctx context.Context, held Record, leaseID string) error
 }

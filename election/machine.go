@@ -1,7 +1,7 @@
 package election
 
 import (
-	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"time"
@@ -9,174 +9,188 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Machine is one process's part in elections, without a clock, a goroutine or
-// I/O: a shell, as [Run] is, tells it what happens and performs the actions that
-// come back. The same inputs and the same chance give the same actions. It is
-// used from one goroutine.
+// Machine decides for one process when to follow, to campaign, to lead and to
+// hand over. It has no clock, no goroutine and no I/O: a shell such as [Run] feeds
+// it inputs and performs the actions that it returns. The same inputs and the same
+// random source give the same actions. A Machine is used from one goroutine.
 type Machine struct {
-	cfg Config
-	log *slog.Logger
-	now time.Duration
-
+	cfg      Config
+	log      *slog.Logger
+	now      time.Duration
 	state    state
-	wake     time.Duration // when to go on if nothing is heard
-	asked    uint64        // the number of the question whose answer is of interest; 0: none
-	sent     time.Duration // when it was asked
-	number   uint64        // of the last question
+	wake     time.Duration // when to continue if no input comes before
+	question question      // the one whose answer counts
 	stopping bool
-	actions  []Action
+	actions  []Action // of the current step
 
-	leader leader
-	known  bool        // leader leads as far as one knows
-	offer  *wire.Offer // received and not taken up
+	leader     leader
+	known      bool        // the process believes that leader leads
+	offer      *wire.Offer // received and not accepted yet
+	connection connection
+	search     search
+	candidacy  candidacy
+	term       termState
+	streaks    streaks
 
-	linked     bool
-	stableFrom time.Duration // what was not heard before this instant is no evidence
-
-	others   bool // another process is about to read the record
-	deferred bool // reading was put off for that
-
-	candidacy candidacy
-	claim     Claim
-	reign     reign
-
-	aside    time.Duration // until when leading is left to others
-	held     int           // times in a row that a claim was refused though nobody was heard to lead
-	refused  string        // the lease ID of the leader that the last of those claims was to replace
-	failures int           // times in a row that storage could not be reached
-	failed   int           // times in a row that this process's leading function returned an error
-	troubled bool          // storage failed when last called, and that was logged
+	cooldownUntil time.Duration // until then the process leaves leading to others
 }
 
-// state is what a machine is at. In each it waits for an instant or an answer.
+// question is the last question that was asked.
+type question struct {
+	number uint64
+	sent   time.Duration
+	open   bool // its answer counts and has not come
+}
+
+// connection is what the machine knows about its connection to the peers.
+type connection struct {
+	up         bool
+	stableFrom time.Duration // a message that was missing before this instant is no evidence
+}
+
+// search is how a process that knows no leader reads the record.
+type search struct {
+	othersRead bool // another process is about to read the record
+	deferred   bool // the process has put off its own reading for that
+}
+
+// streaks counts consecutive failures, which lengthen pauses.
+type streaks struct {
+	refused   int    // claims refused although no leader was heard
+	refusedBy string // the lease ID that the last of these claims was to replace
+	storage   int    // calls for which storage was unavailable
+	terms     int    // terms of this process whose leading function returned an error
+	logged    bool   // storage is unavailable and that was logged
+}
+
+// state is what a machine does. In each state it waits for an instant or for an
+// answer.
 type state int
 
 const (
-	searching    state = iota // for who leads: waits for a beacon, then reads the record
+	searching    state = iota // waits for a beacon, then reads the record
 	following                 // waits, then pings the leader
-	confirming                // that the leader is gone: waits a random moment, then pings
+	confirming                // waits a random moment, then checks that the leader is dead
 	claiming                  // asks for the lease, or waits to ask again
-	leading                   // until the leading function has returned and no renewal is under way
+	leading                   // until the leading function has returned and no renewal is in flight
 	transferring              // changes the lease's ID for a successor
-	offering                  // tells the successor
-	releasing                 // frees the lease
+	offering                  // offers the lease to the successor
+	releasing                 // releases the lease
 	stopped
 )
 
 // never is an instant that does not come.
 const never = time.Duration(math.MaxInt64)
 
-// NewMachine makes the machine of a process that has just started. Its instants
-// are times since then, on a clock that never goes back.
+// NewMachine returns the machine of a process that has just started. Instants are
+// durations since that start, on a clock that never goes back.
 func NewMachine(cfg Config) (*Machine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("configure election: %w", err)
 	}
-	if cfg.Rand == nil {
-		return nil, errors.New("configure election: Rand: want one")
-	}
-	m := &Machine{cfg: cfg, log: cfg.Logger, linked: true}
+	m := &Machine{cfg: cfg, log: cfg.Logger, connection: connection{up: true}}
 	m.follow()
 	return m, nil
 }
 
-// Due is when a Tick is wanted if nothing else is stepped before. Nothing is due
-// at the largest instant.
+// Due returns when the machine needs a Tick if it gets no input before. The
+// largest instant means that it needs none.
 func (m *Machine) Due() time.Duration {
 	if m.trusted() {
-		return min(m.wake, m.reign.until)
+		return min(m.wake, m.term.deadline)
 	}
 	return m.wake
 }
 
-// Step takes one input and returns what is to be done about it, in that order.
+// Step processes one input and returns the resulting actions, in the order in
+// which they must be started.
 func (m *Machine) Step(now time.Duration, in Input) []Action {
 	m.now = max(m.now, now)
 	m.expire()
 	switch in := in.(type) {
 	case Event:
-		m.hear(in)
+		m.onEvent(in)
 	case Answer:
-		if m.asked != 0 && in.To == m.asked {
-			m.asked = 0
-			m.answered(in)
+		if m.question.open && in.To == m.question.number {
+			m.question.open = false
+			m.onAnswer(in)
 		}
 	case Beat:
-		m.beat()
+		m.onBeat()
 	case Deposed:
 		m.depose(in.Cause)
 	case Returned:
-		m.returned(in)
+		m.onReturned(in)
 	case Stop:
-		m.stop()
+		m.onStop()
 	}
 	m.expire() // a lease may have been acquired too long ago
 	if m.now >= m.wake {
 		m.wake = never
-		m.goOn()
+		m.onWake()
 	}
 	actions := m.actions
 	m.actions = nil
 	return actions
 }
 
-// hear takes in an event, and turns to what it gives reason to.
-func (m *Machine) hear(e Event) {
+// onEvent handles an event from the peers.
+func (m *Machine) onEvent(e Event) {
 	if m.state == stopped {
 		return
 	}
-	heard := m.observe(e)
+	effect := m.observe(e)
 	switch m.state {
 	case searching, following:
 		switch {
-		case heard == turn || heard == hint && m.asked == 0:
+		case effect == leaderChanged || effect == recheck && !m.question.open:
 			m.follow()
-		case m.state == searching && m.asked == 0 && m.linked:
-			m.postpone()
+		case m.state == searching && !m.question.open && m.connection.up:
+			m.deferRead()
 		}
 	case confirming:
 		if !m.stillWanted() {
 			m.follow()
 		}
-	case claiming: // what was asked is seen through
-		if m.asked == 0 && !m.stillWanted() {
+	case claiming: // a claim that was sent is finished first
+		if !m.question.open && !m.stillWanted() {
 			m.follow()
 		}
 	case leading:
-		if m.leader.epoch > m.reign.record.Epoch {
+		if m.leader.epoch > m.term.record.Epoch {
 			m.depose(higherEpoch(m.leader.epoch))
 		}
 	}
 }
 
-// answered goes on with an answer that is of interest.
-func (m *Machine) answered(a Answer) {
+// onAnswer handles the answer to the open question.
+func (m *Machine) onAnswer(a Answer) {
 	switch m.state {
 	case searching:
-		m.found(a.Record, a.Err)
+		m.onRecord(a.Record, a.Err)
 	case following:
-		m.judge(a.Err)
+		m.onPong(a.Err)
 	case confirming:
-		m.confirmed(a.Err)
+		m.onConfirmed(a.Err)
 	case claiming:
-		m.claimed(a.Record, a.Err)
+		m.onAcquired(a.Record, a.Err)
 	case leading:
-		m.renewed(a.Err)
+		m.onRenewed(a.Err)
 	case transferring:
-		m.transferred(a.Err)
+		m.onTransferred(a.Err)
 	case offering:
-		m.offered(a.Err)
+		m.onOffered(a.Err)
 	case releasing:
-		m.released(a.Err)
+		m.onReleased(a.Err)
 	}
 }
 
-// goOn does what was waited for.
-func (m *Machine) goOn() {
+// onWake continues after the instant for which the state waited.
+func (m *Machine) onWake() {
 	switch m.state {
 	case searching:
-		m.look()
+		m.readRecord()
 	case following:
 		m.ping()
 	case confirming:
@@ -188,8 +202,8 @@ func (m *Machine) goOn() {
 	}
 }
 
-// stop ends what is not to be seen through.
-func (m *Machine) stop() {
+// onStop ends the states that need not be finished.
+func (m *Machine) onStop() {
 	if m.stopping {
 		return
 	}
@@ -198,7 +212,7 @@ func (m *Machine) stop() {
 	case searching, following, confirming:
 		m.follow()
 	case claiming:
-		if m.asked == 0 {
+		if !m.question.open {
 			m.follow()
 		}
 	case leading:
@@ -206,34 +220,35 @@ func (m *Machine) stop() {
 	}
 }
 
-// wait goes on at an instant, unless something is heard that changes what to do.
+// wait enters a state that continues at an instant.
 func (m *Machine) wait(s state, until time.Duration) {
-	m.state, m.asked, m.wake = s, 0, until
+	m.state, m.question.open, m.wake = s, false, until
 }
 
-// ask numbers a question. Its answer alone is of interest from now on.
+// ask enters a state that continues with the answer to a new question.
 func (m *Machine) ask(s state, within time.Duration) Question {
-	m.number++
-	m.state, m.asked, m.sent, m.wake = s, m.number, m.now, never
-	return Question{Number: m.number, Within: within}
+	m.question = question{number: m.question.number + 1, sent: m.now, open: true}
+	m.state, m.wake = s, never
+	return Question{Number: m.question.number, Within: within}
 }
 
 func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
 
-// complain logs trouble with storage when it begins; what follows is detail.
-func (m *Machine) complain(doing string, err error) {
+// storageFailed logs the first of several consecutive failures as a warning, and
+// the others as details.
+func (m *Machine) storageFailed(operation string, err error) {
 	log := m.log.Warn
-	if m.troubled {
+	if m.streaks.logged {
 		log = m.log.Debug
 	}
-	m.troubled = true
-	log("Trouble with the lease's storage", "doing", doing, "error", err)
+	m.streaks.logged = true
+	log("Lease storage unavailable", "operation", operation, "error", err)
 }
 
-// recovered logs that the trouble is over, if there was any.
-func (m *Machine) recovered() {
-	if m.troubled {
-		m.troubled = false
-		m.log.Info("The lease's storage answers again")
+// storageWorked logs that storage is available again, if it was not.
+func (m *Machine) storageWorked() {
+	if m.streaks.logged {
+		m.streaks.logged = false
+		m.log.Info("Lease storage available again")
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // TestTakeoverOverNATS runs elections on a NATS server, and closes the leader's
-// connection as the death of its process would.
+// connection, as happens when its process dies.
 func TestTakeoverOverNATS(t *testing.T) {
 	srv, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
@@ -33,7 +33,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 		srv.WaitForShutdown()
 	})
 	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
+		t.Fatal("the NATS server did not start")
 	}
 
 	led := make(chan led, 100)
@@ -45,7 +45,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 	var took []time.Duration
 	leader := nextLed(t, led)
 	for epoch := uint64(2); epoch <= 6; epoch++ {
-		for range 10 { // so that all followers know that it lives
+		for range 10 { // so that all followers have had an answer
 			<-workers[leader.worker].answered
 		}
 		died := time.Now()
@@ -63,7 +63,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("takeovers took %v", took)
 	if median := took[len(took)/2]; median > time.Second {
-		t.Errorf("the median of takeovers is %v", median)
+		t.Errorf("the median takeover took %v", median)
 	}
 
 	begun := time.Now()
@@ -82,7 +82,7 @@ func TestTakeoverOverNATS(t *testing.T) {
 	t.Logf("the handover took %v", next.at.Sub(begun))
 }
 
-// led says that a term began.
+// led is sent when a term begins.
 type led struct {
 	worker, over string
 	epoch        uint64
@@ -96,7 +96,7 @@ func nextLed(t *testing.T, all <-chan led) led {
 	case l := <-all:
 		return l
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody leads")
+		t.Fatal("no process leads")
 		return led{}
 	}
 }
@@ -107,7 +107,7 @@ type natsWorker struct {
 	ctx       context.Context
 	stop      func()
 	successor chan string
-	answered  chan struct{} // while leading, an element for each ping, if somebody waits for it
+	answered  chan struct{} // while leading, gets an element for each ping if a receiver waits
 }
 
 // startNATSWorker starts a worker whose leading function sends beacons and
@@ -164,7 +164,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 		defer beat.Stop()
 		for n := 0; ; {
 			if n%10 == 0 {
-				_ = nc.Publish(subjects.Beacon(), beacon) // fails once the connection is closed
+				_ = nc.Publish(subjects.Beacon(), beacon) // fails after the connection was closed
 			}
 			term.Beat()
 			select {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// perform begins what an action says.
+// perform starts an action.
 func (s *shell) perform(action Action) {
 	switch a := action.(type) {
 	case Ping:
@@ -21,7 +21,7 @@ func (s *shell) perform(action Action) {
 			return s.lease.Acquire(ctx, a.Claim)
 		})
 	case Renew:
-		s.ask(s.trust, a.Question, func(ctx context.Context) (Record, error) {
+		s.ask(s.leaseCtx, a.Question, func(ctx context.Context) (Record, error) {
 			return Record{}, s.lease.Renew(ctx, a.Held)
 		})
 	case Transfer:
@@ -43,10 +43,10 @@ func (s *shell) perform(action Action) {
 	case SendSuspicion:
 		s.peers.SendSuspicion(a.Epoch)
 	case Lead:
-		s.begin(a)
+		s.startLeading(a)
 	case SetDeadline:
-		s.trust.expect(a.Cause)
-		s.trust.extend(s.started.Add(a.Deadline))
+		s.leaseCtx.setCause(a.Cause)
+		s.leaseCtx.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
 		case <-s.beats: // a beat before this request says nothing about now
@@ -54,7 +54,7 @@ func (s *shell) perform(action Action) {
 		}
 		s.awaited = s.beats
 	case EndTerm:
-		s.trust.end(a.Cause)
+		s.leaseCtx.end(a.Cause)
 	case StopLeading:
 		close(s.stopping)
 	case Done:
@@ -62,8 +62,8 @@ func (s *shell) perform(action Action) {
 	}
 }
 
-// ask makes a call that ends with ctx, or when its time is over. What ends it
-// early otherwise is the end of Run alone: what was begun is seen through.
+// ask makes a call and answers its question. The call ends early only if ctx or Run
+// ends.
 func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) (Record, error)) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, q.Within)
@@ -76,9 +76,9 @@ func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) 
 	})
 }
 
-// begin starts the leading function.
-func (s *shell) begin(l Lead) {
-	trust := newTrust(s.calls, s.started.Add(l.Deadline))
+// startLeading starts the leading function.
+func (s *shell) startLeading(l Lead) {
+	leaseCtx := newLeaseContext(s.calls, s.started.Add(l.Deadline))
 	beat, stopping := make(chan struct{}, 1), make(chan struct{})
 	term := NewTerm(Term{
 		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
@@ -91,11 +91,11 @@ func (s *shell) begin(l Lead) {
 			}
 		},
 		Stopping: stopping,
-		Deposed:  func(epoch uint64) { trust.end(higherEpoch(epoch)) },
+		Deposed:  func(epoch uint64) { leaseCtx.end(higherEpoch(epoch)) },
 	})
-	s.trust, s.ended, s.beats, s.stopping = trust, trust.Done(), beat, stopping
+	s.leaseCtx, s.ended, s.beats, s.stopping = leaseCtx, leaseCtx.Done(), beat, stopping
 	s.running.Go(func() {
-		successor, err := s.leadFunc(trust, term)
+		successor, err := s.leadFunc(leaseCtx, term)
 		s.returned <- Returned{successor, err}
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Run takes part in elections until ctx is done: it follows whoever leads, takes
-// over when nobody does, and leads, again and again. When ctx is done while this
-// process leads, the leading function is asked to stop (see [Term.Stopping]) and
-// leads until it returns; the lease is then handed over or released. Run returns
-// an error only for a cfg that does not hold together.
+// Run takes part in elections until ctx is done: it follows the leader, takes over
+// when there is none, and leads, again and again. If ctx is done while this process
+// leads, Run asks the leading function to stop (see [Term.Stopping]). The function
+// leads until it returns; then the lease is handed over or released. Run returns an
+// error only if cfg is invalid.
 //
-// It reads the peers' events at all times. Nothing that it started runs on when
-// it returns.
+// Run reads the peers' events all the time. When it returns, every goroutine that
+// it started has ended.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -35,8 +35,8 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 	return nil
 }
 
-// shell turns what happens into a machine's inputs and performs its actions. One
-// goroutine owns it; calls and the leading function run in others.
+// shell turns events into a machine's inputs and performs its actions. One
+// goroutine owns it. Calls and the leading function run in other goroutines.
 type shell struct {
 	machine  *Machine
 	started  time.Time
@@ -45,13 +45,13 @@ type shell struct {
 	leadFunc LeadFunc
 	done     bool
 
-	calls   context.Context // what is under way ends with it
+	calls   context.Context // ends the calls in flight
 	running sync.WaitGroup
 	answers chan Answer
 
 	// Of the current or the last term.
-	trust    *trust
-	ended    <-chan struct{} // closed when trust ends; nil once the machine knows
+	leaseCtx *leaseContext
+	ended    <-chan struct{} // closed when leaseCtx ends; nil once the machine knows
 	beats    <-chan struct{} // beats of the leading loop
 	awaited  <-chan struct{} // beats while the machine waits for one, otherwise nil
 	stopping chan<- struct{} // close it to ask the leading function to stop
@@ -78,10 +78,10 @@ func (s *shell) run(stop <-chan struct{}) {
 		case <-s.ended:
 			s.deposed()
 		case returned := <-s.returned:
-			if s.trust.Err() != nil {
+			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.trust.end(context.Canceled) // ends what the leading function left behind
+			s.leaseCtx.end(context.Canceled) // ends whatever the leading function left running
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:
@@ -91,15 +91,15 @@ func (s *shell) run(stop <-chan struct{}) {
 	}
 }
 
-// step has the machine take an input and performs what comes of it.
+// step feeds the machine one input and performs the resulting actions.
 func (s *shell) step(in Input) {
 	for _, action := range s.machine.Step(time.Since(s.started), in) {
 		s.perform(action)
 	}
 }
 
-// catchUp takes in what was heard by now. To a process that slept, its own silence
-// would seem that of others.
+// catchUp steps the events that have arrived. Without it, a process that was
+// suspended would mistake its own silence for that of others.
 func (s *shell) catchUp() {
 	events := s.peers.Events()
 	for range len(events) {
@@ -107,8 +107,8 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed says that leadership has ended by itself, which the machine may know.
+// deposed tells the machine that the leadership has ended, which it may know.
 func (s *shell) deposed() {
 	s.ended = nil
-	s.step(Deposed{context.Cause(s.trust)})
+	s.step(Deposed{context.Cause(s.leaseCtx)})
 }

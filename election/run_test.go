@@ -17,31 +17,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestFirst(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.join("worker-0")
-		first := f.await(1, 200*time.Millisecond)
-		mustCause(t, first, election.First, "")
-		f.mustKeep(1, 10*time.Minute)
+func TestFirstTerm(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.join("worker-0")
+		first := c.await(1, 200*time.Millisecond)
+		mustHaveCause(t, first, election.First, "")
+		c.mustLeadFor(1, 10*time.Minute)
 	})
 }
 
-func TestManyBeginAtOnce(t *testing.T) {
+func TestManyStartAtOnce(t *testing.T) {
 	for _, n := range []int{2, 5, 100} {
-		bubble(t, func(t *testing.T, f *flock) {
-			members := f.joinAll(n)
-			leader := f.await(1, 200*time.Millisecond).member
-			if calls := f.storage.Calls(); calls > 10 {
+		bubble(t, func(t *testing.T, c *cluster) {
+			processes := c.joinAll(n)
+			leader := c.await(1, 200*time.Millisecond).process
+			if calls := c.storage.Calls(); calls > 10 {
 				t.Errorf("%d workers made %d calls to storage before one led", n, calls)
 			}
 			time.Sleep(time.Second)
 			before := make(map[string]int)
-			for _, m := range members {
-				before[m.id] = m.callsMade()
+			for _, m := range processes {
+				before[m.id] = m.callCount()
 			}
-			f.mustKeep(1, 5*time.Minute)
-			for _, m := range members {
-				if made := m.callsMade() - before[m.id]; m != leader && made != 0 {
+			c.mustLeadFor(1, 5*time.Minute)
+			for _, m := range processes {
+				if made := m.callCount() - before[m.id]; m != leader && made != 0 {
 					t.Errorf("%s follows, and made %d calls to storage", m.id, made)
 				}
 			}
@@ -49,158 +49,158 @@ func TestManyBeginAtOnce(t *testing.T) {
 	}
 }
 
-// TestBeginsSlowly has leaders that take a while to answer their first ping.
-func TestBeginsSlowly(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(5)
-		f.mu.Lock()
-		for _, m := range members {
+// TestSlowStart has leaders that take 250 ms to answer their first ping.
+func TestSlowStart(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(5)
+		c.mu.Lock()
+		for _, m := range processes {
 			m.slowStart = 250 * time.Millisecond
 		}
-		f.mu.Unlock()
-		first := f.await(1, time.Second)
-		f.mustKeep(1, time.Minute)
-		first.member.kill()
-		f.await(2, time.Second)
-		f.mustKeep(2, time.Minute)
+		c.mu.Unlock()
+		first := c.await(1, time.Second)
+		c.mustLeadFor(1, time.Minute)
+		first.process.kill()
+		c.await(2, time.Second)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-func TestJoinsLater(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.join("worker-0")
-		f.await(1, time.Second)
-		time.Sleep(70 * time.Millisecond) // so that the next beacon is far
-		late := f.join("worker-1")
-		f.mustKeep(1, time.Minute)
-		if calls := late.callsMade(); calls > 1 {
-			t.Errorf("one that joined made %d calls to storage, want at most 1", calls)
+func TestJoinLater(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.join("worker-0")
+		c.await(1, time.Second)
+		time.Sleep(70 * time.Millisecond) // so that the next beacon is not close
+		late := c.join("worker-1")
+		c.mustLeadFor(1, time.Minute)
+		if calls := late.callCount(); calls > 1 {
+			t.Errorf("the process that joined made %d calls to storage, want at most 1", calls)
 		}
 	})
 }
 
 func TestLeaderDies(t *testing.T) {
 	for _, n := range []int{2, 4, 20, 100} {
-		bubble(t, func(t *testing.T, f *flock) {
-			f.joinAll(n)
-			first := f.await(1, time.Second)
+		bubble(t, func(t *testing.T, c *cluster) {
+			c.joinAll(n)
+			first := c.await(1, time.Second)
 			time.Sleep(10 * time.Second)
-			calls := f.storage.Calls()
+			calls := c.storage.Calls()
 			died := time.Now()
-			first.member.kill()
-			second := f.await(2, time.Second)
+			first.process.kill()
+			second := c.await(2, time.Second)
 			took := time.Since(died)
 			if took > 150*time.Millisecond {
 				t.Errorf("%d workers: takeover after %v", n, took)
 			}
-			mustCause(t, second, election.Died, first.member.id)
+			mustHaveCause(t, second, election.Died, first.process.id)
 			if sum := second.term.Detect + second.term.Elect; sum < took-5*latency || second.term.Detect <= 0 || second.term.Elect <= 0 {
 				t.Errorf("%d workers: detect %v, elect %v; the takeover took %v", n, second.term.Detect, second.term.Elect, took)
 			}
-			f.mustKeep(2, time.Second)
-			if made := f.storage.Calls() - calls; made > 12 {
+			c.mustLeadFor(2, time.Second)
+			if made := c.storage.Calls() - calls; made > 12 {
 				t.Errorf("%d workers: the takeover took %d calls to storage", n, made)
 			}
-			f.mustKeep(2, time.Minute)
+			c.mustLeadFor(2, time.Minute)
 		})
 	}
 }
 
 func TestAllDie(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		for _, m := range f.joinAll(3) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		for _, m := range c.joinAll(3) {
 			defer m.kill()
 		}
-		f.await(1, time.Second)
-		f.disband()
-		f.join("worker-new")
-		second := f.await(2, time.Second)
-		mustCause(t, second, election.Died, f.history()[0].member.id)
-		f.mustKeep(2, time.Minute)
+		c.await(1, time.Second)
+		c.killAll()
+		c.join("worker-new")
+		second := c.await(2, time.Second)
+		mustHaveCause(t, second, election.Died, c.history()[0].process.id)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestLeaderDiesAgainAndAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(6)
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(6)
 		for epoch := uint64(1); epoch <= 5; epoch++ {
-			r := f.await(epoch, time.Second)
+			r := c.await(epoch, time.Second)
 			time.Sleep(20 * time.Millisecond)
-			r.member.kill()
+			r.process.kill()
 		}
-		f.await(6, time.Second)
-		f.mustKeep(6, time.Minute)
+		c.await(6, time.Second)
+		c.mustLeadFor(6, time.Minute)
 	})
 }
 
-func TestLeaderFreezes(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(4)
-		first := f.await(1, time.Second)
+func TestLeaderIsSuspended(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(4)
+		first := c.await(1, time.Second)
 		time.Sleep(10 * time.Second)
-		first.member.freeze()
+		first.process.suspend()
 		begun := time.Now()
-		second := f.await(2, 4*time.Second)
+		second := c.await(2, 4*time.Second)
 		if took := time.Since(begun); took < 1500*time.Millisecond {
-			t.Errorf("a frozen leader was replaced after only %v", took)
+			t.Errorf("a suspended leader was replaced after only %v", took)
 		}
-		mustCause(t, second, election.Silent, first.member.id)
+		mustHaveCause(t, second, election.Silent, first.process.id)
 		time.Sleep(time.Minute)
-		first.member.wake()
-		f.mustKeep(2, 100*time.Millisecond)
-		slept := f.history()[0]
-		mustDeposed(t, slept)
-		f.mustKeep(2, time.Minute)
+		first.process.resume()
+		c.mustLeadFor(2, 100*time.Millisecond)
+		slept := c.history()[0]
+		mustBeDeposed(t, slept)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-// TestFreezesBriefly shows a leader that stops for less than it takes to replace
-// it.
-func TestFreezesBriefly(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(4)
-		first := f.await(1, time.Second)
+// TestLeaderIsSuspendedBriefly suspends a leader for less time than a takeover
+// takes.
+func TestLeaderIsSuspendedBriefly(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(4)
+		first := c.await(1, time.Second)
 		for range 5 {
 			time.Sleep(10 * time.Second)
-			first.member.freeze()
+			first.process.suspend()
 			time.Sleep(1200 * time.Millisecond)
-			first.member.wake()
+			first.process.resume()
 		}
-		f.mustKeep(1, time.Minute)
+		c.mustLeadFor(1, time.Minute)
 	})
 }
 
-// TestLoopStandsStill has a leader whose process answers but whose loop does not
+// TestLoopHangs has a leader whose process answers pings but whose loop does not
 // turn, so that only the missing renewals depose it.
-func TestLoopStandsStill(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(3)
-		first := f.await(1, time.Second)
+func TestLoopHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(3)
+		first := c.await(1, time.Second)
 		time.Sleep(10 * time.Second)
-		first.member.set(func() { first.member.deaf = true })
+		first.process.set(func() { first.process.hangs = true })
 		begun := time.Now()
-		second := f.await(2, duration+time.Second)
+		second := c.await(2, duration+time.Second)
 		if took := time.Since(begun); took > duration {
 			t.Errorf("it was replaced after %v", took)
 		}
-		ended := f.history()[0]
-		mustDeposed(t, ended)
-		if !strings.Contains(ended.cause.Error(), "stands still") {
+		ended := c.history()[0]
+		mustBeDeposed(t, ended)
+		if !strings.Contains(ended.cause.Error(), "hangs") {
 			t.Errorf("the cause is %v", ended.cause)
 		}
-		if second.member == first.member && second.began.Sub(ended.ended) < time.Second {
-			t.Error("the stalled one leads again at once")
+		if second.process == first.process && second.began.Sub(ended.ended) < time.Second {
+			t.Error("the stalled process leads again at once")
 		}
 	})
 }
 
 func TestStorageOutage(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(3)
-		f.await(1, time.Second)
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(3)
+		c.await(1, time.Second)
 		time.Sleep(10 * time.Second)
 		begun := time.Now()
-		for _, m := range members {
+		for _, m := range processes {
 			m.set(func() {
 				m.fault = func(memlease.Call) memlease.Fault {
 					if time.Since(begun) < time.Minute {
@@ -211,27 +211,27 @@ func TestStorageOutage(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute - time.Millisecond)
-		if n := len(f.history()); n != 1 {
-			t.Fatalf("%d led while storage was out: %s", n, f)
+		if n := len(c.history()); n != 1 {
+			t.Fatalf("%d led while storage was out: %s", n, c)
 		}
-		ended := f.history()[0]
-		mustDeposed(t, ended)
+		ended := c.history()[0]
+		mustBeDeposed(t, ended)
 		if took := ended.ended.Sub(begun); took > window {
 			t.Errorf("it led for %v without storage, want at most %v", took, window)
 		}
-		calls := f.storage.Calls()
+		calls := c.storage.Calls()
 		if calls > 500 {
 			t.Errorf("%d calls while storage was out", calls)
 		}
-		f.await(2, 5*time.Second)
-		f.mustKeep(2, time.Minute)
+		c.await(2, 5*time.Second)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestShortOutageChangesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(3)
-		first := f.await(1, time.Second)
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(3)
+		first := c.await(1, time.Second)
 		for _, fault := range []memlease.Fault{
 			{Before: election.ErrUnavailable},
 			{After: election.ErrUnavailable},
@@ -239,38 +239,38 @@ func TestShortOutageChangesNothing(t *testing.T) {
 			{Late: time.Hour},
 		} {
 			begun := time.Now()
-			first.member.set(func() {
-				first.member.fault = func(memlease.Call) memlease.Fault {
+			first.process.set(func() {
+				first.process.fault = func(memlease.Call) memlease.Fault {
 					if time.Since(begun) < 6*time.Second {
 						return fault
 					}
 					return memlease.Fault{}
 				}
 			})
-			f.mustKeep(1, time.Minute)
+			c.mustLeadFor(1, time.Minute)
 		}
 	})
 }
 
-// stubborn is a lease whose renewals hang whatever their context says.
-type stubborn struct {
+// hangingLease is a lease whose renewals ignore their context and hang.
+type hangingLease struct {
 	*memlease.Lease
 	begun chan struct{}
 	free  chan struct{}
 }
 
-func (l stubborn) Renew(context.Context, election.Record) error {
+func (l hangingLease) Renew(context.Context, election.Record) error {
 	close(l.begun)
 	<-l.free
 	return nil
 }
 
-func TestTrustEndsWithRenewalInFlight(t *testing.T) {
+func TestDeadlinePassesDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlock(t)
-		m := &member{flock: f, id: "worker-0", events: make(chan election.Event, 100)}
-		f.members = append(f.members, m)
-		lease := stubborn{f.storage.Open(nil), make(chan struct{}), make(chan struct{})}
+		c := newCluster(t)
+		m := &process{cluster: c, id: "worker-0", events: make(chan election.Event, 100)}
+		c.processes = append(c.processes, m)
+		lease := hangingLease{c.storage.Open(nil), make(chan struct{}), make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var sent, ended time.Time
 		var cause error
@@ -278,7 +278,7 @@ func TestTrustEndsWithRenewalInFlight(t *testing.T) {
 		go func() {
 			defer close(exited)
 			err := election.Run(ctx, lease, m, election.Config{ID: m.id, Duration: duration}, func(ctx context.Context, term *election.Term) (string, error) {
-				sent = time.Now() // the fake's calls take no time
+				sent = time.Now() // calls of memlease without faults take no time
 				deadline, ok := ctx.Deadline()
 				if !ok || !deadline.Equal(sent.Add(window)) {
 					t.Errorf("the deadline is %v, %v; want %v", deadline, ok, sent.Add(window))
@@ -302,202 +302,202 @@ func TestTrustEndsWithRenewalInFlight(t *testing.T) {
 		<-lease.begun
 		<-exited
 		if !ended.Equal(sent.Add(window)) || !errors.Is(cause, election.ErrDeposed) {
-			t.Errorf("trust ended %v after the claim was sent, for %v; want %v", ended.Sub(sent), cause, window)
+			t.Errorf("the term ended %v after the claim was sent, cause %v; want %v", ended.Sub(sent), cause, window)
 		}
 	})
 }
 
 func TestMistakenSuspicion(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(5)
-		first := f.await(1, time.Second)
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(5)
+		first := c.await(1, time.Second)
 		time.Sleep(time.Second)
-		calls := f.storage.Calls() - first.member.callsMade()
+		calls := c.storage.Calls() - first.process.callCount()
 		for i := range 100 {
-			members[i%5].SendSuspicion(1)
-			members[i%5].SendSuspicion(2)
-			members[i%5].SendSuspicion(0)
+			processes[i%5].SendSuspicion(1)
+			processes[i%5].SendSuspicion(2)
+			processes[i%5].SendSuspicion(0)
 			time.Sleep(10 * time.Millisecond)
 		}
-		f.mustKeep(1, time.Minute)
-		if made := f.storage.Calls() - first.member.callsMade() - calls; made != 0 {
+		c.mustLeadFor(1, time.Minute)
+		if made := c.storage.Calls() - first.process.callCount() - calls; made != 0 {
 			t.Errorf("suspicions made followers call storage %d times", made)
 		}
 	})
 }
 
-func TestReconnectedHearsNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(3)
-		first := f.await(1, time.Second)
+func TestLeaderReconnectsLast(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(3)
+		first := c.await(1, time.Second)
 		time.Sleep(10 * time.Second)
-		// The NATS server restarts, and the leader is back last.
-		for _, m := range members {
-			m.unlink()
+		// The NATS server restarts, and the leader reconnects last.
+		for _, m := range processes {
+			m.disconnect()
 		}
 		time.Sleep(time.Second)
-		for _, m := range members {
-			if m != first.member {
-				m.relink()
+		for _, m := range processes {
+			if m != first.process {
+				m.reconnect()
 			}
 		}
-		for range 19 { // they cannot tell one another more than they know
-			for _, m := range members {
+		for range 19 { // suspicions of processes without evidence must not change anything
+			for _, m := range processes {
 				m.SendSuspicion(1)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		first.member.relink()
-		f.mustKeep(1, time.Minute)
+		first.process.reconnect()
+		c.mustLeadFor(1, time.Minute)
 
-		// And now it is not back.
-		for _, m := range members {
-			m.unlink()
+		// The NATS server restarts again, and the leader has died.
+		for _, m := range processes {
+			m.disconnect()
 		}
-		first.member.kill()
+		first.process.kill()
 		time.Sleep(time.Second)
-		for _, m := range members {
-			m.relink()
+		for _, m := range processes {
+			m.reconnect()
 		}
-		f.await(2, 3*time.Second)
-		f.mustKeep(2, time.Minute)
+		c.await(2, 3*time.Second)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-// TestCutOff has a leader that reaches storage and none of its followers.
-func TestCutOff(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(4)
-		first := f.await(1, time.Second)
+// TestLeaderIsCutOff has a leader that reaches storage but no follower.
+func TestLeaderIsCutOff(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(4)
+		first := c.await(1, time.Second)
 		time.Sleep(10 * time.Second)
-		first.member.set(func() { first.member.mute, first.member.unlinked = true, true })
-		second := f.await(2, 4*time.Second)
+		first.process.set(func() { first.process.mute, first.process.disconnected = true, true })
+		second := c.await(2, 4*time.Second)
 		time.Sleep(5 * time.Second)
-		mustDeposed(t, f.history()[0]) // by its next renewal
-		if second.member == first.member {
-			t.Error("the one cut off took over from itself")
+		mustBeDeposed(t, c.history()[0]) // by its next renewal
+		if second.process == first.process {
+			t.Error("the leader that was cut off took over from itself")
 		}
-		first.member.set(func() { first.member.mute, first.member.unlinked = false, false })
-		f.mustKeep(2, time.Minute)
+		first.process.set(func() { first.process.mute, first.process.disconnected = false, false })
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestHandover(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(5)
-		leader := f.await(1, time.Second).member
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(5)
+		leader := c.await(1, time.Second).process
 		for epoch := uint64(2); epoch <= 4; epoch++ {
 			time.Sleep(5 * time.Second)
-			next := members[0]
-			for _, m := range members {
+			next := processes[0]
+			for _, m := range processes {
 				if m != leader && !m.dead {
 					next = m
 				}
 			}
 			leader.set(func() { leader.successor = next.id })
-			calls := f.storage.Calls()
+			calls := c.storage.Calls()
 			leader.stop()
-			r := f.await(epoch, 100*time.Millisecond)
-			mustCause(t, r, election.Handover, leader.id)
-			if r.member != next {
-				t.Fatalf("%s leads, and %s was chosen", r.member.id, next.id)
+			r := c.await(epoch, 100*time.Millisecond)
+			mustHaveCause(t, r, election.Handover, leader.id)
+			if r.process != next {
+				t.Fatalf("%s leads, but %s was chosen", r.process.id, next.id)
 			}
-			all := f.history()
+			all := c.history()
 			if gap := r.began.Sub(all[len(all)-2].ended); gap < 0 || gap > 10*latency {
-				t.Errorf("nobody led for %v", gap)
+				t.Errorf("no process led for %v", gap)
 			}
-			if made := f.storage.Calls() - calls; made > 4 {
+			if made := c.storage.Calls() - calls; made > 4 {
 				t.Errorf("the handover took %d calls to storage", made)
 			}
 			leader = next
 		}
-		f.mustKeep(4, time.Minute)
+		c.mustLeadFor(4, time.Minute)
 	})
 }
 
 func TestSuccessorIsDead(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(3)
-		leader := f.await(1, time.Second).member
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(3)
+		leader := c.await(1, time.Second).process
 		time.Sleep(time.Second)
 		leader.set(func() { leader.successor = "worker-gone" })
 		leader.stop()
-		second := f.await(2, 200*time.Millisecond)
-		mustCause(t, second, election.Free, leader.id)
-		f.mustKeep(2, time.Minute)
+		second := c.await(2, 200*time.Millisecond)
+		mustHaveCause(t, second, election.Free, leader.id)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestSuccessorDiesWithTheOffer(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(4)
-		leader := f.await(1, time.Second).member
-		next := members[0]
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(4)
+		leader := c.await(1, time.Second).process
+		next := processes[0]
 		if next == leader {
-			next = members[1]
+			next = processes[1]
 		}
 		time.Sleep(time.Second)
 		leader.set(func() { leader.successor = next.id })
-		next.set(func() { // it gets as far as asking storage
+		next.set(func() { // its claim reaches storage but is never answered
 			next.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Delay: time.Hour} }
 		})
 		leader.stop()
 		next.kill()
-		f.await(2, 2*time.Second)
-		f.mustKeep(2, time.Minute)
+		c.await(2, 2*time.Second)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestStopWithoutSuccessor(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(3)
-		leader := f.await(1, time.Second).member
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(3)
+		leader := c.await(1, time.Second).process
 		time.Sleep(time.Second)
 		leader.stop()
-		if f.storage.Record().Held {
+		if c.storage.Record().Held {
 			t.Error("the lease is held after its holder stopped")
 		}
-		second := f.await(2, 200*time.Millisecond)
-		mustCause(t, second, election.Free, leader.id)
-		f.mustKeep(2, time.Minute)
+		second := c.await(2, 200*time.Millisecond)
+		mustHaveCause(t, second, election.Free, leader.id)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestStepDown(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(3)
-		leader := f.await(1, time.Second).member
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(3)
+		leader := c.await(1, time.Second).process
 		time.Sleep(time.Second)
-		leader.stepUp <- ""
-		second := f.await(2, 200*time.Millisecond)
-		if second.member == leader {
-			t.Error("the one that stepped down leads again")
+		leader.stepDown <- ""
+		second := c.await(2, 200*time.Millisecond)
+		if second.process == leader {
+			t.Error("the process that stepped down leads again at once")
 		}
-		mustCause(t, second, election.Free, leader.id)
-		f.mustKeep(2, time.Minute)
+		mustHaveCause(t, second, election.Free, leader.id)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
 func TestStepDownAlone(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		alone := f.join("worker-0")
-		f.await(1, time.Second)
-		alone.stepUp <- ""
+	bubble(t, func(t *testing.T, c *cluster) {
+		alone := c.join("worker-0")
+		c.await(1, time.Second)
+		alone.stepDown <- ""
 		time.Sleep(100 * time.Millisecond)
-		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late one of its own
-		mustCause(t, f.await(2, 5*time.Second), election.Free, "worker-0")
-		all := f.history()
+		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late beacon of its own
+		mustHaveCause(t, c.await(2, 5*time.Second), election.Free, "worker-0")
+		all := c.history()
 		if aside := all[1].began.Sub(all[0].ended); aside < 2*time.Second {
-			t.Errorf("it stood aside for only %v", aside)
+			t.Errorf("its cooldown lasted only %v", aside)
 		}
-		f.mustKeep(2, time.Minute)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-// TestLeadingFails has a leading function that fails each time, everywhere.
+// TestLeadingFails has a leading function that fails each time, in every process.
 func TestLeadingFails(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		for _, m := range f.joinAll(3) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		for _, m := range c.joinAll(3) {
 			go func() {
 				for {
 					select {
@@ -508,51 +508,51 @@ func TestLeadingFails(t *testing.T) {
 				}
 			}()
 		}
-		f.await(1, time.Second)
+		c.await(1, time.Second)
 		time.Sleep(5 * time.Minute)
-		f.mustBeOrdered()
-		if n := len(f.history()); n < 10 || n > 100 {
+		c.mustBeOrdered()
+		if n := len(c.history()); n < 10 || n > 100 {
 			t.Errorf("%d terms in 5 minutes", n)
 		}
 	})
 }
 
 func TestHigherEpoch(t *testing.T) {
-	for name, tell := range map[string]func(r reign){
-		"in a beacon": func(r reign) {
-			r.member.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 9, Worker: "worker-other", LeaseID: "x"}}
+	for name, tell := range map[string]func(r leadership){
+		"beacon": func(r leadership) {
+			r.process.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 9, Worker: "worker-other", LeaseID: "x"}}
 		},
-		"in a refused write": func(r reign) { r.term.Deposed(9) },
+		"refused write": func(r leadership) { r.term.Deposed(9) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, f *flock) {
-				f.join("worker-0")
-				r := f.await(1, time.Second)
-				r.member.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
-				r.term.Deposed(1) // no news
-				f.mustKeep(1, time.Second)
+			bubble(t, func(t *testing.T, c *cluster) {
+				c.join("worker-0")
+				r := c.await(1, time.Second)
+				r.process.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-other", LeaseID: "x"}}
+				r.term.Deposed(1) // not higher than its own
+				c.mustLeadFor(1, time.Second)
 				tell(r)
 				synctest.Wait()
-				ended := f.history()[0]
+				ended := c.history()[0]
 				if !ended.ended.Equal(time.Now()) {
-					t.Fatalf("it leads on: %s", f)
+					t.Fatalf("it still leads: %s", c)
 				}
-				mustDeposed(t, ended)
+				mustBeDeposed(t, ended)
 				if !strings.Contains(ended.cause.Error(), "epoch 9") {
 					t.Errorf("the cause is %v", ended.cause)
 				}
-				// Nobody has that epoch: storage knows better than what was heard.
-				f.await(2, 5*time.Second)
-				f.mustKeep(2, time.Minute)
+				// No process has epoch 9: the record in storage counts.
+				c.await(2, 5*time.Second)
+				c.mustLeadFor(2, time.Minute)
 			})
 		})
 	}
 }
 
-func TestAcquireLosesItsAnswer(t *testing.T) {
+func TestAcquireAnswerIsLost(t *testing.T) {
 	for _, fault := range []memlease.Fault{{After: election.ErrUnavailable}, {Late: time.Hour}} {
-		bubble(t, func(t *testing.T, f *flock) {
-			m := f.join("worker-0")
+		bubble(t, func(t *testing.T, c *cluster) {
+			m := c.join("worker-0")
 			m.set(func() {
 				m.fault = func(call memlease.Call) memlease.Fault {
 					if call != memlease.Acquire {
@@ -562,152 +562,152 @@ func TestAcquireLosesItsAnswer(t *testing.T) {
 					return fault
 				}
 			})
-			f.await(1, 10*time.Second)
-			f.mustKeep(1, time.Minute)
+			c.await(1, 10*time.Second)
+			c.mustLeadFor(1, time.Minute)
 		})
 	}
 }
 
-func TestStoppedBeforeItLeads(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		m := f.join("worker-0")
+func TestStopBeforeLeading(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		m := c.join("worker-0")
 		m.stop()
-		if r := f.storage.Record(); r.Held || len(f.history()) != 0 {
-			t.Errorf("record %+v, history %s", r, f)
+		if r := c.storage.Record(); r.Held || len(c.history()) != 0 {
+			t.Errorf("record %+v, history %s", r, c)
 		}
 	})
 }
 
-// TestJoinsFrozenLeader has nobody who ever heard the leader: it may be the one
-// that joined who is cut off, so the lease is waited out.
-func TestJoinsFrozenLeader(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		first := f.join("worker-0")
-		f.await(1, time.Second)
-		first.freeze()
+// TestJoinWithSuspendedLeader has a follower that never heard the leader. The
+// follower may be the process that is cut off, so it waits until the lease expires.
+func TestJoinWithSuspendedLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		first := c.join("worker-0")
+		c.await(1, time.Second)
+		first.suspend()
 		begun := time.Now()
-		f.join("worker-1")
-		second := f.await(2, duration+5*time.Second)
+		c.join("worker-1")
+		second := c.await(2, duration+5*time.Second)
 		if took := time.Since(begun); took < window {
 			t.Errorf("it took over after %v", took)
 		}
-		mustCause(t, second, election.Expired, "worker-0")
-		first.wake()
-		f.mustKeep(2, time.Minute)
+		mustHaveCause(t, second, election.Expired, "worker-0")
+		first.resume()
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-// TestOfferedWhileAside has one that stepped down being asked to lead again.
-func TestOfferedWhileAside(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(2)
-		leader := f.await(1, time.Second).member
-		leader.stepUp <- ""
-		second := f.await(2, time.Second).member
-		second.stepUp <- leader.id
-		third := f.await(3, 100*time.Millisecond)
-		mustCause(t, third, election.Handover, second.id)
-		if third.member != leader {
-			t.Errorf("%s leads", third.member.id)
+// TestOfferDuringCooldown offers the lease to a process that has just stepped down.
+func TestOfferDuringCooldown(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(2)
+		leader := c.await(1, time.Second).process
+		leader.stepDown <- ""
+		second := c.await(2, time.Second).process
+		second.stepDown <- leader.id
+		third := c.await(3, 100*time.Millisecond)
+		mustHaveCause(t, third, election.Handover, second.id)
+		if third.process != leader {
+			t.Errorf("%s leads", third.process.id)
 		}
-		f.mustKeep(3, time.Minute)
+		c.mustLeadFor(3, time.Minute)
 	})
 }
 
-// TestStaleOffer has an offer that comes when its lease ID is worth nothing.
+// TestStaleOffer sends an offer whose lease ID is not valid any more.
 func TestStaleOffer(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(3)
-		f.await(1, time.Second)
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(3)
+		c.await(1, time.Second)
 		time.Sleep(time.Second)
-		for _, m := range members {
+		for _, m := range processes {
 			m.events <- election.OfferReceived{Offer: wire.Offer{Epoch: 1, LeaseID: "stale"}}
 		}
-		f.mustKeep(1, time.Minute)
+		c.mustLeadFor(1, time.Minute)
 	})
 }
 
-// TestBeaconsOfTheDeposed has a leader that freezes while one deposed long ago
-// still says that it leads.
-func TestBeaconsOfTheDeposed(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(4)
-		first := f.await(1, time.Second).member
+// TestBeaconsOfDeposedLeader suspends a leader while a leader that was deposed
+// before still sends beacons.
+func TestBeaconsOfDeposedLeader(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(4)
+		first := c.await(1, time.Second).process
 		time.Sleep(time.Second)
 		first.kill()
-		second := f.await(2, time.Second).member
+		second := c.await(2, time.Second).process
 		time.Sleep(time.Second)
-		second.freeze()
+		second.suspend()
 		deposed := election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: first.id, LeaseID: "x", Workers: 4}}
 		for range 40 {
-			for _, m := range members {
+			for _, m := range processes {
 				if !m.dead && m != second {
 					m.events <- deposed
 				}
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		mustCause(t, f.await(3, time.Millisecond), election.Silent, second.id)
+		mustHaveCause(t, c.await(3, time.Millisecond), election.Silent, second.id)
 	})
 }
 
-// TestHearsABeaconWhileItReads has storage answer with what has been overtaken.
-func TestHearsABeaconWhileItReads(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		f.joinAll(2)
-		first := f.await(1, time.Second).member
+// TestBeaconDuringRead has storage answer with a record that is out of date.
+func TestBeaconDuringRead(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.joinAll(2)
+		first := c.await(1, time.Second).process
 		time.Sleep(time.Second)
-		late := f.join("worker-late")
+		late := c.join("worker-late")
 		late.set(func() {
 			late.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Late: 550 * time.Millisecond} }
 		})
-		for late.callsMade() == 0 && len(f.history()) == 1 {
+		for late.callCount() == 0 && len(c.history()) == 1 {
 			time.Sleep(latency)
 		}
 		first.stop()
-		f.await(2, time.Second)
+		c.await(2, time.Second)
 		time.Sleep(time.Second)
-		if made := late.callsMade(); made > 1 {
-			t.Errorf("one that joined made %d calls to storage", made)
+		if made := late.callCount(); made > 1 {
+			t.Errorf("the process that joined made %d calls to storage", made)
 		}
-		f.mustKeep(2, time.Minute)
+		c.mustLeadFor(2, time.Minute)
 	})
 }
 
-// TestFollowersFreeze has followers that sleep through the answers to their
-// pings.
-func TestFollowersFreeze(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		members := f.joinAll(3)
-		first := f.await(1, time.Second)
+// TestFollowersAreSuspended suspends followers while the answers to their pings
+// arrive.
+func TestFollowersAreSuspended(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		processes := c.joinAll(3)
+		first := c.await(1, time.Second)
 		for i := range 300 {
 			time.Sleep(time.Duration(i)*latency/7 + time.Second)
-			for _, m := range members {
-				if m != first.member {
-					m.freeze()
+			for _, m := range processes {
+				if m != first.process {
+					m.suspend()
 				}
 			}
 			time.Sleep(5 * time.Second)
-			for _, m := range members {
-				m.wake()
+			for _, m := range processes {
+				m.resume()
 			}
 		}
-		f.mustKeep(1, time.Minute)
+		c.mustLeadFor(1, time.Minute)
 	})
 }
 
-func TestStoppedWhileItClaims(t *testing.T) {
-	bubble(t, func(t *testing.T, f *flock) {
-		m := f.join("worker-0")
+func TestStopDuringClaim(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		m := c.join("worker-0")
 		m.set(func() {
 			m.fault = func(memlease.Call) memlease.Fault { return memlease.Fault{Late: 100 * time.Millisecond} }
 		})
-		for f.storage.Record().Epoch == 0 {
+		for c.storage.Record().Epoch == 0 {
 			time.Sleep(latency)
 		}
 		m.stop()
-		if r := f.storage.Record(); r.Held || len(f.history()) != 0 {
-			t.Errorf("record %+v, history %s", r, f)
+		if r := c.storage.Record(); r.Held || len(c.history()) != 0 {
+			t.Errorf("record %+v, history %s", r, c)
 		}
 	})
 }

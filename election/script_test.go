@@ -17,21 +17,22 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestScripts runs the scripts in testdata, one per thing that can fail. With
-// -rewrite it writes what the machine does into them. What a script may say:
+// TestScripts runs the scripts in testdata, one for each thing that can fail. With
+// -rewrite it writes the machine's behaviour into them. The commands:
 //
-//	new [id=W]                          a machine, of w1 unless told otherwise
-//	wait [D]                            time passes, with a tick whenever one is due; without D, until one is
-//	sleep D                             time passes while the process is stopped
-//	answer [OUTCOME] [to=N] [after=D]   to the last question; ok unless told otherwise,
-//	    [epoch=N holder=W lease=L free]     with a record where that was asked for,
-//	    [times=N]                           and to the next ones when they come
-//	beacon W EPOCH [lease=L] [workers=N], suspicion W EPOCH, offer EPOCH lease=L, link lost, link restored
+//	new [id=W]                          makes the machine of a worker, by default w1
+//	wait [D]                            lets time pass, with a tick whenever one is due; without D, until the next tick
+//	sleep D                             lets time pass while the process is suspended
+//	answer [OUTCOME] [to=N] [after=D]   answers the last question, by default with ok,
+//	    [epoch=N holder=W lease=L free]     with this record after a Read or an Acquire,
+//	    [times=N]                           and the next N-1 questions as they come
+//	beacon W EPOCH [lease=L] [workers=N], suspicion W EPOCH, offer EPOCH lease=L
+//	disconnected, reconnected
 //	beat, deposed EPOCH, returned [successor=W] [failed], stop
 //
-// After W is waited what after=D says. Lease IDs that the machine draws are called
-// own-1, own-2 and so on. Each line of output is what is logged or an action, with
-// its instant; the last says what the machine waits for.
+// With after=D, a command waits for D first. Lease IDs that the machine draws are
+// printed as own-1, own-2 and so on. Each line of output is a log line or an action
+// with its instant; the last line says what the machine waits for.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -49,7 +50,7 @@ type script struct {
 	drawn   []string
 }
 
-// outcomes are what a call may come to.
+// outcomes are the results that a script can give a call.
 var outcomes = map[string]error{
 	"ok": nil, "held": ErrHeld, "lost": ErrLost, "unavailable": ErrUnavailable,
 	"no-responders": ErrNoResponders, "no-answer": errors.New("timeout"),
@@ -96,12 +97,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.step(SuspicionHeard{wire.Suspect{Worker: s.word(0), Epoch: s.number(s.word(1))}})
 	case "offer":
 		s.step(OfferReceived{wire.Offer{Epoch: s.number(s.word(0)), LeaseID: s.leaseID()}})
-	case "link":
-		if s.word(0) == "lost" {
-			s.step(Disconnected{})
-		} else {
-			s.step(Reconnected{})
-		}
+	case "disconnected":
+		s.step(Disconnected{})
+	case "reconnected":
+		s.step(Reconnected{})
 	case "beat":
 		s.step(Beat{})
 	case "deposed":
@@ -139,7 +138,7 @@ func (s *script) newMachine() *Machine {
 	return m
 }
 
-// wait passes time with the ticks that are due.
+// wait lets time pass and sends the ticks that are due.
 func (s *script) wait(d time.Duration) {
 	until := s.now + d
 	for due := s.machine.Due(); due <= until; due = s.machine.Due() {
@@ -159,14 +158,14 @@ func (s *script) step(in Input) {
 	}
 }
 
-// answer makes one to the last question, or to the one that is named.
+// answer returns an answer to the last question, or to the one that the script names.
 func (s *script) answer() Answer {
 	outcome := "ok"
 	if len(s.d.CmdArgs) > 0 && len(s.d.CmdArgs[0].Vals) == 0 {
 		outcome = s.d.CmdArgs[0].Key
 	}
 	if s.asked == nil {
-		s.d.Fatalf(s.t, "nothing was asked")
+		s.d.Fatalf(s.t, "there is no question")
 	}
 	a := Answer{To: questionOf(s.asked).Number}
 	if to := s.text("to", ""); to != "" {
@@ -189,7 +188,7 @@ func (s *script) answer() Answer {
 	return a
 }
 
-// questionOf returns what an action asks, if it does.
+// questionOf returns the question in an action, or the zero Question.
 func questionOf(a Action) Question {
 	switch a := a.(type) {
 	case Ping:
@@ -210,7 +209,7 @@ func questionOf(a Action) Question {
 	return Question{}
 }
 
-// brief says an action in one line.
+// brief describes an action in one line.
 func (s *script) brief(a Action) string {
 	var text string
 	switch a := a.(type) {
@@ -232,13 +231,13 @@ func (s *script) brief(a Action) string {
 	case Release:
 		text = fmt.Sprintf("release %s", a.Held.LeaseID)
 	case SendSuspicion:
-		text = fmt.Sprintf("suspect epoch %d", a.Epoch)
+		text = fmt.Sprintf("send suspicion of epoch %d", a.Epoch)
 	case Lead:
-		text = fmt.Sprintf("lead epoch %d: %s, over %q, until %v", a.Record.Epoch, a.Cause, a.Predecessor, a.Deadline.Round(time.Millisecond))
+		text = fmt.Sprintf("lead epoch %d: %s, predecessor %q, deadline %v", a.Record.Epoch, a.Cause, a.Predecessor, a.Deadline.Round(time.Millisecond))
 	case SetDeadline:
-		text = fmt.Sprintf("trust until %v, or else %v", a.Deadline.Round(time.Millisecond), a.Cause)
+		text = fmt.Sprintf("set deadline %v, cause: %v", a.Deadline.Round(time.Millisecond), a.Cause)
 	case EndTerm:
-		text = fmt.Sprintf("end trust: %v", a.Cause)
+		text = fmt.Sprintf("end term: %v", a.Cause)
 	case AwaitBeat:
 		text = "await a beat"
 	case StopLeading:
@@ -256,7 +255,7 @@ func (s *script) brief(a Action) string {
 
 var leaseIDForm = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// renamed gives drawn lease IDs names that a reader can tell apart.
+// renamed replaces drawn lease IDs by names that a reader can tell apart.
 func (s *script) renamed(text string) string {
 	return leaseIDForm.ReplaceAllStringFunc(text, func(id string) string {
 		i := slices.Index(s.drawn, id)
@@ -268,7 +267,7 @@ func (s *script) renamed(text string) string {
 	})
 }
 
-// states names them as doc.go does.
+// states are the names that doc.go uses.
 var states = map[state]string{
 	searching: "searching", following: "following", confirming: "confirming", claiming: "claiming", leading: "leading",
 	transferring: "transferring", offering: "offering", releasing: "releasing", stopped: "stopped",
@@ -277,8 +276,8 @@ var states = map[state]string{
 func (s *script) waitsFor() string {
 	m := s.machine
 	text := states[m.state]
-	if m.asked > 0 {
-		text += fmt.Sprintf(", asked #%d", m.asked)
+	if m.question.open {
+		text += fmt.Sprintf(", asked #%d", m.question.number)
 	}
 	if due := m.Due(); due < never {
 		text += fmt.Sprintf(", until %v", due.Round(time.Millisecond))
@@ -286,7 +285,7 @@ func (s *script) waitsFor() string {
 	return text + "\n"
 }
 
-// word returns the argument at a place.
+// word returns the i-th argument.
 func (s *script) word(i int) string {
 	if i >= len(s.d.CmdArgs) {
 		s.d.Fatalf(s.t, "too few arguments")
@@ -304,7 +303,7 @@ func (s *script) text(name, otherwise string) string {
 	return otherwise
 }
 
-// leaseID is that of an argument; own-1 is the first that the machine drew.
+// leaseID returns the argument lease; own-1 means the first ID that the machine drew.
 func (s *script) leaseID() string {
 	text := s.text("lease", "")
 	if own, ok := strings.CutPrefix(text, "own-"); ok {

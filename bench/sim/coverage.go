@@ -62,8 +62,8 @@ fault: storage call lost
 fault: storage call refused
 fault: storage call slow
 fault: storage effect after its caller gave up
-log: Connected again
-log: Could not free the lease
+log: Reconnected to peers
+log: Could not release the lease
 log: Could not hand over
 log: Deposed
 log: Extend submission
@@ -71,19 +71,19 @@ log: Handed over
 log: Job ended
 log: Job resumed
 log: Leader stops
-log: Lost the connection
+log: Disconnected from peers
 log: Partition # failed, attempt # of #
 log: Partition # is late on worker w# and runs here too
 log: Partition # runs alone
 log: Partition skipped
 log: Plan failed, trying again
-log: Somebody else has the lease
+log: Another process holds the lease
 log: Stepped down
 log: Storage is back
 log: Storage is out of reach, trying until it is back
-log: The leader seems gone
-log: The lease's storage answers again
-log: Trouble with the lease's storage
+log: Leader seems dead
+log: Lease storage available again
+log: Lease storage unavailable
 log: Worker could not open the job
 log: Worker died
 log: Worker is silent for #.#s, its work goes to others

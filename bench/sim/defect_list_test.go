@@ -110,7 +110,7 @@ var defects = []defect{
 	},
 	{
 		name:   "every claim has the same lease ID",
-		file:   "election/stand.go",
+		file:   "election/campaign.go",
 		old:    "hi, lo := random.Uint64(), random.Uint64()",
 		new:    "hi, lo := uint64(0), uint64(0)",
 		within: "500",

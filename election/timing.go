@@ -2,22 +2,23 @@ package election
 
 import "time"
 
-// followers is how many processes follow, about.
+// followers returns roughly how many processes follow the leader.
 func (m *Machine) followers() int { return min(max(m.leader.workers-1, 1), maxFollowers) }
 
-// pingInterval is when this follower's next ping is due, from 0.5 to 1.5 times
-// the mean, so that pings spread.
+// pingInterval returns the time until this follower's next ping. It is random,
+// 0.5 to 1.5 times the mean, so that the followers' pings spread.
 func (m *Machine) pingInterval() time.Duration {
 	mean := float64(m.followers()) / m.cfg.PingRate * float64(time.Second)
 	return max(time.Duration(mean*(0.5+m.cfg.Rand.Float64())), pingGap)
 }
 
-// chance is a random duration in [0, d).
-func (m *Machine) chance(d time.Duration) time.Duration {
+// random returns a random duration in [0, d).
+func (m *Machine) random(d time.Duration) time.Duration {
 	return time.Duration(m.cfg.Rand.Float64() * float64(d))
 }
 
-// backoff grows from 100 ms to maxBackoff with the number of tries that failed.
+// backoff returns how long to wait after a number of consecutive failures: 100 ms
+// after the first, then doubling up to maxBackoff.
 func backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0

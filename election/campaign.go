@@ -1,0 +1,115 @@
+package election
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// candidacy is the decision to try to lead.
+type candidacy struct {
+	cause    Cause
+	epoch    uint64        // of the leader to replace
+	worker   string        // the leader to replace
+	leaseID  string        // of the leader to replace
+	replaces string        // the lease ID to claim over; empty: claim only a free lease
+	lastSign time.Duration // the leader's last sign of life; the same as decided if the leader was not checked
+	decided  time.Duration
+	claim    Claim // once the campaign has begun
+}
+
+// acceptOffer claims the lease that this worker was offered. The lease ID was
+// changed for this worker alone, so it does not wait.
+func (m *Machine) acceptOffer() {
+	c := candidacy{
+		cause: Handover, epoch: m.offer.Epoch, leaseID: m.offer.LeaseID, replaces: m.offer.LeaseID,
+		lastSign: m.now, decided: m.now,
+	}
+	if c.epoch == m.leader.epoch {
+		c.worker = m.leader.worker
+	}
+	m.offer = nil
+	m.campaign(c)
+}
+
+// prepare waits a random moment, so that few processes claim at once, and until
+// the cooldown is over.
+func (m *Machine) prepare(c candidacy) {
+	m.candidacy = c
+	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
+	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
+}
+
+// confirm pings the leader once more before the campaign. It does not ping a
+// silent leader again: that would take long and say the same.
+func (m *Machine) confirm() {
+	if m.candidacy.cause == Silent || m.candidacy.replaces == "" {
+		m.campaign(m.candidacy)
+		return
+	}
+	m.ping()
+}
+
+func (m *Machine) onConfirmed(err error) {
+	if errors.Is(err, ErrNoResponders) && m.connectedSince(m.question.sent) {
+		m.campaign(m.candidacy)
+		return
+	}
+	m.onPong(err)
+}
+
+// stillWanted reports whether nothing was heard that speaks against the candidacy.
+func (m *Machine) stillWanted() bool {
+	c := &m.candidacy
+	return m.connection.up && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
+}
+
+// campaign tries to become the leader.
+func (m *Machine) campaign(c candidacy) {
+	c.claim = Claim{Holder: m.cfg.ID, LeaseID: newLeaseID(m.cfg.Rand), Replaces: c.replaces}
+	m.candidacy = c
+	m.acquire()
+}
+
+func (m *Machine) acquire() {
+	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.candidacy.claim})
+}
+
+// onAcquired handles the outcome of a claim. While storage is unavailable it
+// repeats the same claim, because an earlier try may have taken effect.
+func (m *Machine) onAcquired(record Record, err error) {
+	switch {
+	case err == nil:
+		m.storageWorked()
+		m.streaks.storage = 0
+		m.lead(record)
+	case errors.Is(err, ErrHeld):
+		m.storageWorked()
+		m.log.Info("Another process holds the lease", "epoch", m.candidacy.epoch, "cause", m.candidacy.cause)
+		m.streaks.storage = 0
+		m.streaks.refused++
+		m.streaks.refusedBy = m.candidacy.leaseID
+		m.known = m.leader.epoch > m.candidacy.epoch
+		m.follow()
+	default:
+		m.streaks.storage++
+		m.storageFailed("acquire the lease", err)
+		if m.stopping || !m.stillWanted() {
+			m.follow()
+			return
+		}
+		pause := backoff(m.streaks.storage)
+		m.wait(claiming, m.now+pause/2+m.random(pause))
+	}
+}
+
+// newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must differ and
+// are not secret: a process that can read or write the lease's storage needs none.
+// So any generator with a random seed will do, if no two processes share the seed.
+func newLeaseID(random *rand.Rand) string {
+	hi, lo := random.Uint64(), random.Uint64()
+	hi = hi&^0xf000 | 0x4000
+	lo = lo&^(0b11<<62) | 0b10<<62
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
+}

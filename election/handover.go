@@ -1,0 +1,77 @@
+package election
+
+import (
+	"errors"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// handOver transfers the lease to the successor, or releases it and announces
+// that. If a step fails, the other processes notice it a little later.
+func (m *Machine) handOver() {
+	t := &m.term
+	successor := t.returned.Successor
+	switch {
+	case errors.Is(t.ended, errLost) || m.leader.epoch > t.record.Epoch:
+		m.coolDown()
+	case t.ended == nil && successor != "" && successor != m.cfg.ID:
+		t.offer = wire.Offer{Epoch: t.record.Epoch, LeaseID: newLeaseID(m.cfg.Rand)}
+		m.do(Transfer{m.ask(transferring, m.cfg.CallTimeout), t.record, t.offer.LeaseID})
+	default:
+		m.release()
+	}
+}
+
+func (m *Machine) onTransferred(err error) {
+	if err != nil {
+		m.handoverFailed(err)
+		return
+	}
+	m.storageWorked()
+	t := &m.term
+	t.record.LeaseID = t.offer.LeaseID
+	// A worker acknowledges an offer as fast as it answers a ping.
+	m.do(Offer{m.ask(offering, m.cfg.PingTimeout), t.returned.Successor, t.offer})
+}
+
+func (m *Machine) onOffered(err error) {
+	if err != nil {
+		m.handoverFailed(err)
+		return
+	}
+	m.log.Info("Handed over", "epoch", m.term.record.Epoch, "successor", m.term.returned.Successor)
+	m.coolDown()
+}
+
+// handoverFailed releases the lease so that any process can take it.
+func (m *Machine) handoverFailed(err error) {
+	m.log.Warn("Could not hand over: releasing the lease", "epoch", m.term.record.Epoch,
+		"successor", m.term.returned.Successor, "error", err)
+	m.release()
+}
+
+func (m *Machine) release() {
+	m.do(Release{m.ask(releasing, m.cfg.CallTimeout), m.term.record})
+}
+
+func (m *Machine) onReleased(err error) {
+	epoch := m.term.record.Epoch
+	if err != nil {
+		m.log.Info("Could not release the lease", "epoch", epoch, "error", err)
+	} else {
+		m.storageWorked()
+		m.do(SendSuspicion{epoch})
+	}
+	m.coolDown()
+}
+
+// coolDown leaves leading to other processes for a while. The time doubles with
+// each consecutive term that failed.
+func (m *Machine) coolDown() {
+	cooldown := min(m.cfg.Cooldown<<min(m.streaks.terms, 10), max(maxCooldown, m.cfg.Cooldown))
+	m.cooldownUntil = m.now + cooldown
+	if m.leader.epoch == m.term.record.Epoch {
+		m.known = false
+	}
+	m.follow()
+}

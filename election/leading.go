@@ -1,0 +1,139 @@
+package election
+
+import (
+	"errors"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// termState is a term from the acquired lease to the released lease.
+type termState struct {
+	record   Record
+	deadline time.Duration // when the process stops trusting the last renewal
+	cause    error         // why the term ends if the deadline passes
+	ended    error         // why the term ended; nil while it lasts
+	awaiting bool          // a renewal waits for a beat of the leading loop
+	misses   int           // consecutive renewals that failed
+	returned *Returned     // by the leading function
+	offer    wire.Offer    // to the successor
+}
+
+// lead starts to lead with the lease that the open claim has acquired.
+func (m *Machine) lead(record Record) {
+	if m.leader.epoch > record.Epoch { // a later leader was heard before the answer came
+		m.follow()
+		return
+	}
+	c := &m.candidacy
+	m.term = termState{record: record, deadline: m.question.sent + m.cfg.trustWindow(), cause: errExpired}
+	m.leader = leader{
+		epoch: record.Epoch, worker: m.cfg.ID, leaseID: record.LeaseID,
+		workers: m.leader.workers, since: m.now, lastSign: m.now,
+	}
+	m.known, m.offer = false, nil
+	m.streaks.refused, m.streaks.refusedBy = 0, ""
+	if m.stopping {
+		m.release()
+		return
+	}
+	detect, elect := c.decided-c.lastSign, m.now-c.decided
+	m.log.Info("Leading", "epoch", record.Epoch, "cause", c.cause, "predecessor", c.worker,
+		"detect", detect, "elect", elect)
+	m.do(Lead{
+		Record: record, Cause: c.cause, Predecessor: c.worker, Detect: detect, Elect: elect,
+		Deadline: m.term.deadline,
+	})
+	m.wait(leading, m.question.sent+m.cfg.RenewEvery)
+}
+
+// trusted reports whether the process may act as the leader.
+func (m *Machine) trusted() bool {
+	return m.state == leading && m.term.ended == nil && m.term.returned == nil
+}
+
+// setDeadline sets when the term ends unless a renewal succeeds before.
+func (m *Machine) setDeadline(deadline time.Duration, cause error) {
+	m.term.deadline, m.term.cause = deadline, cause
+	m.do(SetDeadline{Deadline: deadline, Cause: cause})
+}
+
+// expire ends the term if its deadline has passed.
+func (m *Machine) expire() {
+	if m.trusted() && m.now >= m.term.deadline {
+		m.depose(m.term.cause)
+	}
+}
+
+// depose ends the term. Only the first cause counts.
+func (m *Machine) depose(cause error) {
+	if m.trusted() {
+		m.term.ended, m.term.awaiting = cause, false
+		m.wake = never
+		m.do(EndTerm{cause})
+	}
+}
+
+// awaitBeat holds back the renewal that is due until the leading loop turns.
+func (m *Machine) awaitBeat() {
+	m.term.awaiting = true
+	m.do(AwaitBeat{})
+	m.setDeadline(m.term.deadline, errStalled)
+}
+
+// onBeat sends the renewal that waited for the beat.
+func (m *Machine) onBeat() {
+	if !m.trusted() || !m.term.awaiting {
+		return
+	}
+	m.term.awaiting = false
+	m.setDeadline(m.term.deadline, errExpired)
+	m.do(Renew{m.ask(leading, m.cfg.CallTimeout), m.term.record})
+}
+
+// onRenewed handles the outcome of a renewal.
+func (m *Machine) onRenewed(err error) {
+	t := &m.term
+	switch {
+	case !m.trusted():
+	case err == nil:
+		m.storageWorked()
+		t.misses = 0
+		m.setDeadline(m.question.sent+m.cfg.trustWindow(), errExpired)
+		m.wait(leading, m.question.sent+m.cfg.RenewEvery)
+	case errors.Is(err, ErrLost):
+		m.depose(errLost)
+	default:
+		t.misses++
+		m.storageFailed("renew the lease", err)
+		m.wait(leading, m.now+min(backoff(t.misses), m.cfg.RenewEvery))
+	}
+	if t.returned != nil {
+		m.handOver()
+	}
+}
+
+// onReturned records that the leading function has returned. The lease is handed
+// over once no renewal is in flight.
+func (m *Machine) onReturned(r Returned) {
+	if m.state != leading || m.term.returned != nil {
+		return
+	}
+	epoch := m.term.record.Epoch
+	switch {
+	case m.term.ended != nil:
+		m.log.Warn("Deposed", "epoch", epoch, "reason", m.term.ended)
+	case r.Err == nil:
+		m.streaks.terms = 0
+		m.log.Info("Stepped down", "epoch", epoch)
+	default:
+		m.streaks.terms++
+		m.log.Error("Leading failed", "epoch", epoch, "error", r.Err)
+	}
+	m.term.returned, m.term.awaiting = &r, false
+	m.offer = nil
+	m.wake = never
+	if !m.question.open {
+		m.handOver()
+	}
+}
