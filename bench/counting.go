@@ -37,7 +37,6 @@ type countingResult struct {
 type one struct{}
 
 func (one) Map(context.Context, uint64) (uint64, error) { return 1, nil }
-func (one) Close() error                                { return nil }
 
 type countCodec struct{}
 

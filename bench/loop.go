@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -28,7 +29,7 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, mapper.Close()) }()
+	defer func() { err = errors.Join(err, closeMapper(mapper)) }()
 
 	chunks := min(plan.Partitions, uint64(slots*chunksPerLoop))
 	sums := make([]T, chunks)
@@ -65,6 +66,14 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 		return nil, err
 	}
 	return json.Marshal(finished)
+}
+
+// closeMapper closes a mapper that has something to close.
+func closeMapper(mapper any) error {
+	if closer, ok := mapper.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
 }
 
 func loop[T any](ctx context.Context, do func(context.Context, uint64) (T, error), merge func(left, right T) (T, error), span jobs.Span) (T, error) {

@@ -56,7 +56,7 @@ func (t *tracer[T]) Fork() func(context.Context, uint64) (T, error) {
 	}
 }
 
-func (t *tracer[T]) Close() error { return errors.Join(t.Mapper.Close(), t.file.Close()) }
+func (t *tracer[T]) Close() error { return errors.Join(closeMapper(t.Mapper), t.file.Close()) }
 
 // executionSize is the bytes of an execution in a trace: the partition, then the
 // time in nanoseconds since 1970.

@@ -73,8 +73,6 @@ func (m digitsMapper) Map(_ context.Context, partition uint64) (string, error) {
 	return fmt.Sprintf("%d,%s", partition, strings.Repeat(".", m.p.Pad)), nil
 }
 
-func (m digitsMapper) Close() error { return nil }
-
 // testCluster is NATS and storage for leaders and workers in this process.
 type testCluster struct {
 	t        *testing.T

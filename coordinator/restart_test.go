@@ -217,8 +217,6 @@ func (m brickMapper) Map(ctx context.Context, partition uint64) (uint64, error) 
 	return partition * partition, nil
 }
 
-func (brickMapper) Close() error { return nil }
-
 // NATS with all that is stored there goes away in the middle of a job, twice, and
 // comes back as it was. Nothing is computed again for that.
 func TestRestartOfNATS(t *testing.T) {

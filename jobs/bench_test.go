@@ -11,7 +11,6 @@ import (
 type nothing struct{}
 
 func (nothing) Map(context.Context, uint64) (uint64, error) { return 1, nil }
-func (nothing) Close() error                                { return nil }
 
 // BenchmarkEmptyPartitions is what a partition costs a slot besides its Map: one
 // operation is one partition, with its share of merges.

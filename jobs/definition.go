@@ -11,10 +11,10 @@ type Plan struct {
 
 // Mapper computes partitions. One Mapper serves all slots of a worker, so Map is
 // called from several goroutines at once. What it returns belongs to the caller:
-// Merge may change it. Close is called once, after the last Map has returned.
+// Merge may change it. If a Mapper also implements [io.Closer], Close is called
+// once, after the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
-	Close() error
 }
 
 // Forker is what a Mapper may implement to keep state between the partitions of

@@ -67,8 +67,6 @@ func (m collatzMapper) Map(_ context.Context, partition uint64) (best longest, e
 	return best, nil
 }
 
-func (m collatzMapper) Close() error { return nil }
-
 // A complete job, run in this process. A program whose main function is
 //
 //	func main() { cli.Main(jobs.MustNew(collatz)) }

@@ -187,7 +187,7 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		return nil, errors.New("Open returned neither a mapper nor an error")
 	}
 	return &Task{
-		close: mapper.Close,
+		mapper: mapper,
 		stack: func() Stack {
 			return &stack[T]{tree: tree, mapper: mapper, merge: b.def.Merge, codec: b.def.Codec}
 		},

@@ -23,7 +23,6 @@ type Local struct {
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
-	Executed   uint64 // partitions run to their end, so the same number
 }
 
 // Run plans, maps, merges and finishes. Params are in the stored form. When ctx
@@ -52,7 +51,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
-	return LocalResult{Result: result, Partitions: plan.Partitions, Executed: plan.Partitions}, nil
+	return LocalResult{Result: result, Partitions: plan.Partitions}, nil
 }
 
 // subtreesPerSlot is how many pieces a slot gets: enough that slots which finish

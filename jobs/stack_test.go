@@ -35,8 +35,6 @@ func (m *tracer) Map(_ context.Context, partition uint64) (trace, error) {
 	return trace{fmt.Sprint(partition), 1 / float64(partition+1)}, nil
 }
 
-func (m *tracer) Close() error { return nil }
-
 func traceDefinition(m Mapper[trace]) Definition[traceParams, trace, trace] {
 	return Definition[traceParams, trace, trace]{
 		Name: "trace", Version: "1", Defaults: traceParams{Partitions: 1},
@@ -339,7 +337,6 @@ func TestStackForks(t *testing.T) {
 type funcMapper func(context.Context, uint64) (trace, error)
 
 func (f funcMapper) Map(ctx context.Context, p uint64) (trace, error) { return f(ctx, p) }
-func (f funcMapper) Close() error                                     { return nil }
 
 func must[V any](v V, err error) V {
 	if err != nil {

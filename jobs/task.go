@@ -3,23 +3,29 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 )
 
 // Task is a job opened in this process. Its stacks share one mapper.
 type Task struct {
-	stack func() Stack
-	close func() error
+	mapper any // may implement io.Closer
+	stack  func() Stack
 }
 
 // NewStack returns an empty stack. Each slot has its own, and does best to keep
 // it for as long as it works on the job.
 func (t *Task) NewStack() Stack { return t.stack() }
 
-// Close closes the mapper. No stack of the task may be running.
+// Close closes the mapper if it implements [io.Closer]. No stack of the task may be
+// running.
 func (t *Task) Close() (err error) {
+	closer, ok := t.mapper.(io.Closer)
+	if !ok {
+		return nil
+	}
 	defer recoverTo(&err)
-	return t.close()
+	return closer.Close()
 }
 
 // Stack runs partitions in order and keeps the finished nodes, merging siblings

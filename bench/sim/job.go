@@ -166,8 +166,6 @@ func merge(left, right leaf) (leaf, error) {
 
 type mapper struct{ job *job }
 
-func (m mapper) Close() error { return nil }
-
 func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 	j := m.job
 	switch {

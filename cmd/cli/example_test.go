@@ -32,8 +32,6 @@ func (p params) Map(_ context.Context, partition uint64) (sum float64, err error
 	return sum, nil
 }
 
-func (p params) Close() error { return nil }
-
 // A program that calls Main with its own jobs has the whole command line. Here,
 // one command line of it is run in place.
 func Example() {

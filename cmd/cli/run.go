@@ -82,10 +82,9 @@ func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, 
 	stop()
 
 	o.Finished = timestamp(time.Now())
-	o.Executed = result.Executed
 	switch {
 	case err == nil:
-		o.State, o.Partitions = store.Completed, result.Partitions
+		o.State, o.Partitions, o.Executed = store.Completed, result.Partitions, result.Partitions
 		o.Result, o.SHA256 = result.Result, sum(result.Result)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		o.State, o.Partitions, o.Executed = store.Cancelled, all.Load(), done.Load()

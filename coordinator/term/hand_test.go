@@ -49,8 +49,6 @@ func (m lettersMapper) Map(_ context.Context, partition uint64) (string, error) 
 	return string(rune('a'+partition%26)) + strings.Repeat(".", m.p.Pad), nil
 }
 
-func (lettersMapper) Close() error { return nil }
-
 // hand is a worker: it repeats a report until the receipt comes, and runs a
 // partition between two reports.
 type hand struct {

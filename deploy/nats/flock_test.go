@@ -83,7 +83,6 @@ var bulky = jobs.Definition[struct{}, int, string]{
 type one struct{}
 
 func (one) Map(context.Context, uint64) (int, error) { return 1, nil }
-func (one) Close() error                             { return nil }
 
 // outcome is what commands print of a job.
 type outcome struct {

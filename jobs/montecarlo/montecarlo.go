@@ -99,8 +99,6 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (moments, error) {
 	return total, nil
 }
 
-func (m *mapper) Close() error { return nil }
-
 // moments is a partial: count and mean of some payoffs, and the sum of their
 // squared distances from the mean.
 type moments struct {

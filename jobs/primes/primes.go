@@ -71,6 +71,4 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (tally, error) {
 	return m.Fork()(ctx, partition)
 }
 
-func (m *mapper) Close() error { return nil }
-
 func ceilDiv(a, b uint64) uint64 { return (a + b - 1) / b }

@@ -42,8 +42,6 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (partial, error) {
 	return newPartial(partition, m.params.PartialSize), nil
 }
 
-func (m *mapper) Close() error { return nil }
-
 // fault does what was ordered for the partition.
 func (m *mapper) fault(partition uint64) error {
 	p := m.params

@@ -423,7 +423,6 @@ func lump() jobs.Job {
 type lumpMapper []byte
 
 func (m lumpMapper) Map(context.Context, uint64) ([]byte, error) { return m, nil }
-func (m lumpMapper) Close() error                                { return nil }
 
 func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
