@@ -62,7 +62,6 @@
 //	reason      why something is as it is
 //	running     partitions that run when a worker drains
 //	self        the worker whose process writes the line
-//	signal      that this process was sent
 //	stack       where a job's code panicked
 //	state       that a job has ended in
 //	subject     of a NATS message

@@ -66,7 +66,7 @@ func TestLogTellsOfChanges(t *testing.T) {
 func TestLogIsJSON(t *testing.T) {
 	t.Parallel()
 	output := newTestOutput(t)
-	worker := startWorkerWith(t, output, "--nats", "nats://127.0.0.1:1", "--http", "127.0.0.1:0")
+	worker := startWorker(t, output, "--nats", "nats://127.0.0.1:1", "--http", "127.0.0.1:0")
 	output.await(regexp.MustCompile(`("Serving health and metrics")`))
 	stopWorker(t, worker)
 	lines := bufio.NewScanner(strings.NewReader(output.String()))

@@ -21,7 +21,7 @@ import (
 func metrics(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for line := range strings.Lines(read(t, root+"/cmd/cli/testdata/metrics.txt")) {
+	for line := range strings.Lines(read(t, root+"/worker/testdata/metrics.txt")) {
 		if fields := strings.Fields(line); len(fields) >= 2 {
 			all[fields[0]] = fields[1]
 		}

@@ -1,30 +1,30 @@
-package cli
+package worker
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/imds"
+	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
 const (
-	evictionPoll      = time.Second // of 30 that a spot machine is given
-	evictionPollRare  = time.Minute // where nobody answers, as outside of Azure
+	evictionPoll      = time.Second // a spot machine gets 30 s
+	evictionPollMax   = time.Minute // while the service does not answer, as outside Azure
 	evictionFirstCall = 150 * time.Second
 	evictionCall      = 5 * time.Second
 )
 
-// awaitEviction waits until Azure is about to take the machine away, or ctx is
-// done. Where the service does not answer it says so once, and goes on asking.
+// awaitEviction waits until Azure announces an event that ends this machine, or until
+// ctx is done. If the service does not answer it logs that once and polls less often.
 func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) (event imds.Event, evicted bool) {
 	machine := ""
-	look := func() (event imds.Event, evicted bool, err error) {
-		within := evictionCall
+	poll := func() (event imds.Event, evicted bool, err error) {
+		timeout := evictionCall
 		if machine == "" {
-			within = evictionFirstCall // it may have to be switched on
+			timeout = evictionFirstCall // the first request may have to enable the service
 		}
-		ctx, cancel := context.WithTimeout(ctx, within)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		name, err := service.Name(ctx)
 		if err != nil {
@@ -39,7 +39,7 @@ func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) 
 		}
 		machine = name
 		for _, e := range events {
-			if e.EndsMachine() && e.Concerns(machine) {
+			if e.EndsMachine() && e.Affects(machine) {
 				return e, true, nil
 			}
 		}
@@ -47,7 +47,7 @@ func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) 
 	}
 	failing := false
 	for pause := evictionPoll; ; {
-		event, evicted, err := look()
+		event, evicted, err := poll()
 		switch {
 		case ctx.Err() != nil:
 			return event, false
@@ -55,12 +55,12 @@ func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) 
 			return event, true
 		case err != nil:
 			if !failing {
-				log.Warn("Evictions cannot be watched, is this machine on Azure? Trying again, rarely", "error", err)
+				log.Warn("Cannot watch for evictions, retrying: is this machine on Azure?", "error", err)
 			}
-			failing, pause = true, min(2*pause, evictionPollRare)
+			failing, pause = true, min(2*pause, evictionPollMax)
 		default:
 			if failing {
-				log.Info("Evictions are watched again", "machine", machine)
+				log.Info("Watching for evictions again", "machine", machine)
 			}
 			failing, pause = false, evictionPoll
 		}
@@ -72,11 +72,11 @@ func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) 
 	}
 }
 
-// approveEviction lets Azure have the machine, which has nothing to lose any more.
+// approveEviction tells Azure that it may evict the machine now.
 func approveEviction(service *imds.Client, event imds.Event, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), evictionCall)
 	defer cancel()
 	if err := service.Approve(ctx, event); err != nil {
-		log.Warn("Could not approve of the eviction, it comes in its own time", "error", err)
+		log.Warn("Could not approve the eviction early; Azure will proceed on schedule", "error", err)
 	}
 }

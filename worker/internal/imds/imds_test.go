@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli/imds"
+	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// TestEvents reads what the service, or somebody in its place, may answer.
+// TestEvents decodes answers of the service, and of other servers at its address.
 func TestEvents(t *testing.T) {
 	answer := http.StatusOK
 	body := ""

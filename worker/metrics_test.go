@@ -1,4 +1,4 @@
-package cli_test
+package worker_test
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,40 +20,31 @@ import (
 
 var updateMetrics = flag.Bool("update-metrics", false, "rewrite testdata/metrics.txt")
 
-// leadersMetrics are those that the leader alone shows.
-var leadersMetrics = []string{
+// leaderMetrics are the metrics that only the leader shows.
+var leaderMetrics = []string{
 	"bellwether_jobs", "bellwether_workers", "bellwether_workers_desired",
 	"bellwether_checkpoint_bytes", "bellwether_checkpoint_age_seconds",
 }
 
-// TestMetrics scrapes a worker that leads and does a job, and one that only
-// follows.
+// TestMetrics scrapes a worker that leads and runs a job, and a follower.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 0)
-	start := func() (address string) {
-		output := newTestOutput(t)
-		startWorker(t, output, "--nats", f.url, "--cluster", f.cluster)
-		return output.await(servingLine)
-	}
-	leads := start()
-	f.awaitWorkers(1)
-	id := f.submit("n=400", "width=1", "sleep=5ms")
-	f.awaitDone(id, 1)
-	if n := value(t, scrape(t, leads)["bellwether_slots_busy"]); n != 1 {
-		t.Errorf("while a job runs, %v of 1 slot is busy", n)
-	}
-	f.until("the leader's figures show the job", func() bool {
-		family := scrape(t, leads)["bellwether_jobs"]
-		return family != nil && value(t, family, "state", "running") == 1
+	c := newCluster(t)
+	leader := c.start(nil)
+	leader.awaitReady()
+	id := c.submit("partitions=40", "sleep=5ms")
+	until(t, "the leader's figures show the running job", func() bool {
+		families := scrape(t, leader.address())
+		jobs := families["bellwether_jobs"]
+		return jobs != nil && value(t, jobs, "state", "running") == 1 && value(t, families["bellwether_slots_busy"]) == 1
 	})
-	got := f.finish(id, "n=400", "width=1", "sleep=5ms")
-	follows := start()
-	f.awaitWorkers(2)
+	m := c.finish(id, "partitions=40")
+	follower := c.start(nil)
+	follower.awaitReady()
 
 	var families map[string]*dto.MetricFamily
-	f.until("the leader's figures show two workers and no job", func() bool {
-		families = scrape(t, leads)
+	until(t, "the leader's figures show two workers and no job", func() bool {
+		families = scrape(t, leader.address())
 		return value(t, families["bellwether_workers"]) == 2 && value(t, families["bellwether_workers_desired"]) == 0
 	})
 	for _, want := range []struct {
@@ -62,8 +52,8 @@ func TestMetrics(t *testing.T) {
 		labels []string
 		value  float64
 	}{
-		{"bellwether_partitions_done_total", nil, float64(got.Partitions)},
-		{"bellwether_partitions_repeated_total", nil, float64(got.Repeated)},
+		{"bellwether_partitions_done_total", nil, 40},
+		{"bellwether_partitions_repeated_total", nil, float64(m.Executed - 40)},
 		{"bellwether_takeovers_total", []string{"cause", "first"}, 1},
 		{"bellwether_takeovers_total", []string{"cause", "died"}, 0},
 		{"bellwether_is_leader", nil, 1},
@@ -97,18 +87,18 @@ func TestMetrics(t *testing.T) {
 	}
 	checkGolden(t, families)
 
-	families = scrape(t, follows)
-	for _, name := range leadersMetrics {
+	families = scrape(t, follower.address())
+	for _, name := range leaderMetrics {
 		if families[name] != nil {
 			t.Errorf("a follower shows %s", name)
 		}
 	}
 	if n := value(t, families["bellwether_is_leader"]); n != 0 {
-		t.Errorf("a follower says that it leads: %v", n)
+		t.Errorf("bellwether_is_leader of a follower: got %v, want 0", n)
 	}
 }
 
-// scrape reads a worker's metrics as Prometheus does, and has them linted.
+// scrape reads a worker's metrics as Prometheus does, and lints them.
 func scrape(t *testing.T, address string) map[string]*dto.MetricFamily {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/metrics")
@@ -137,8 +127,8 @@ func scrape(t *testing.T, address string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value is a metric's value, and of a histogram the number of its observations.
-// Labels are names and values in turn.
+// value returns a metric's value, which for a histogram is the number of observations.
+// Labels alternate names and values.
 func value(t *testing.T, family *dto.MetricFamily, labels ...string) float64 {
 	t.Helper()
 	for _, m := range family.GetMetric() {
@@ -158,12 +148,12 @@ func value(t *testing.T, family *dto.MetricFamily, labels ...string) float64 {
 			return m.GetGauge().GetValue()
 		}
 	}
-	t.Errorf("%s%v is not there", family.GetName(), labels)
+	t.Errorf("%s%v is missing", family.GetName(), labels)
 	return -1
 }
 
-// checkGolden compares what there is with the list of it that dashboards and
-// alerts are held against: a line has a metric's name, its type and its help.
+// checkGolden compares the metrics with the list in testdata, against which dashboards
+// and alerts are checked. A line has a metric's name, type and help.
 func checkGolden(t *testing.T, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	const golden = "testdata/metrics.txt"
@@ -184,9 +174,6 @@ func checkGolden(t *testing.T, families map[string]*dto.MetricFamily) {
 		t.Fatal(err)
 	}
 	if text.String() != string(want) {
-		t.Errorf("the metrics are not those of %s (-update-metrics rewrites it):\n%s", golden, text.String())
+		t.Errorf("the metrics differ from %s (-update-metrics rewrites it):\n%s", golden, text.String())
 	}
 }
-
-// servingLine says where a worker serves its metrics.
-var servingLine = regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`)

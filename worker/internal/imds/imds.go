@@ -13,44 +13,44 @@ import (
 	"time"
 )
 
-// URL is where the service is on every virtual machine.
+// URL is the service's address on every virtual machine.
 const URL = "http://169.254.169.254"
 
-// Versions of the interface.
+// Paths of the service, with the versions of its interface.
 const (
 	eventsPath = "/metadata/scheduledevents?api-version=2020-07-01"
 	namePath   = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 )
 
-// Event is something that is about to happen to machines, or is happening.
+// Event is an announced event.
 type Event struct {
 	ID        string   `json:"EventId"`
 	Type      string   `json:"EventType"` // Preempt, Terminate, Redeploy, Reboot or Freeze
-	Resources []string `json:"Resources"` // names of the machines
+	Resources []string `json:"Resources"` // names of the machines that it affects
 	Status    string   `json:"EventStatus"`
-	NotBefore string   `json:"NotBefore"` // when it may start; empty once it has
+	NotBefore string   `json:"NotBefore"` // when it may start; empty once it has started
 }
 
-// EndsMachine reports whether the event takes away what the machine has in memory,
-// for good or until it runs again. One that is frozen goes on where it was, and is
-// replaced meanwhile as any process that is not heard of.
+// EndsMachine reports whether the event loses what the machine has in memory. A
+// machine that freezes resumes where it was; until then the cluster replaces it like
+// any process that does not answer.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
 
-// Concerns reports whether a machine is among those the event is about.
-func (e Event) Concerns(machine string) bool {
+// Affects reports whether a machine is among the event's resources.
+func (e Event) Affects(machine string) bool {
 	return slices.ContainsFunc(e.Resources, func(r string) bool { return strings.EqualFold(r, machine) })
 }
 
-// Client asks the service.
+// Client sends requests to the service.
 type Client struct {
 	url  string
 	http *http.Client
 }
 
-// New is a client of the service at a URL. No proxy comes between the two: it would
-// be another machine's service that answers.
+// New returns a client of the service at a URL. It uses no proxy: a proxy would
+// reach the metadata service of its own machine.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
@@ -59,19 +59,19 @@ func New(url string) *Client {
 	}}}
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Name returns the machine's name.
 func (c *Client) Name(ctx context.Context) (string, error) {
 	name, err := c.do(ctx, http.MethodGet, namePath, nil)
 	if err == nil && len(name) == 0 {
-		err = fmt.Errorf("get %s: it is empty", namePath)
+		err = fmt.Errorf("get %s: the answer is empty", namePath)
 	}
 	return string(name), err
 }
 
-// Events returns all that is about to happen.
+// Events returns all announced events.
 func (c *Client) Events(ctx context.Context) ([]Event, error) {
 	data, err := c.do(ctx, http.MethodGet, eventsPath, nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Client) Events(ctx context.Context) ([]Event, error) {
 	return document.Events, nil
 }
 
-// Approve lets an event start now: its time need not be waited for.
+// Approve allows an event to start before its time.
 func (c *Client) Approve(ctx context.Context, e Event) error {
 	type request struct {
 		EventID string `json:"EventId"`
@@ -97,7 +97,7 @@ func (c *Client) Approve(ctx context.Context, e Event) error {
 	return err
 }
 
-// maxAnswer bounds an answer: somebody else may be there.
+// maxAnswer bounds an answer in bytes: another service may be at the address.
 const maxAnswer = 1 << 20
 
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
@@ -105,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set("Metadata", "true") // or the service refuses: it may have been forwarded
+	request.Header.Set("Metadata", "true") // without it the service refuses: a proxy might have forwarded the request
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the metadata service: %w", err)

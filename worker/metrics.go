@@ -1,6 +1,8 @@
-package cli
+package worker
 
 import (
+	"errors"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,57 +15,57 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// metrics is what /metrics shows. Labels have few values, all known beforehand: no
-// job's and no worker's ID. What a process counts it shows from the start, so that
-// rates miss nothing; what only a leader can know, the leader alone shows.
+// metrics are the figures of /metrics. Labels have few values, all known in advance:
+// no IDs of jobs or workers. A process shows its counters from the start, so that
+// rates miss nothing; only the leader shows the gauges that only a leader knows.
 type metrics struct {
 	registry *prometheus.Registry
 
-	reports       prometheus.Histogram
-	merges        prometheus.Histogram
-	checkpoints   prometheus.Histogram
-	phases        *prometheus.HistogramVec
-	takeovers     *prometheus.CounterVec
-	storageCalls  *prometheus.CounterVec
-	done, repeats prometheus.Counter
+	reports        prometheus.Histogram
+	merges         prometheus.Histogram
+	checkpoints    prometheus.Histogram
+	phases         *prometheus.HistogramVec
+	takeovers      *prometheus.CounterVec
+	storageCalls   *prometheus.CounterVec
+	done, repeated prometheus.Counter
 
-	figures         atomic.Pointer[term.Figures] // nil unless this process leads and has seen something
-	checkpointBytes atomic.Int64                 // of the last one; 0: none in this term
+	figures         atomic.Pointer[term.Figures] // the leader's; nil if this process does not lead or has no figures yet
+	checkpointBytes atomic.Int64                 // of the last checkpoint in this term; 0 before the first
 }
 
-// leaderOnly ends the help of what only the leader shows.
+// leaderOnly ends the help of a gauge that only the leader shows.
 const leaderOnly = " Only the leader has this metric."
 
-// whileLeading ends the help of what only leaders count.
-const whileLeading = " Counted by leaders, so the sum over all workers is the cluster's."
+// summable ends the help of a metric that processes count only while they lead.
+const summable = " Counted by leaders, so the sum over all workers is the cluster's."
 
 // Buckets, in seconds.
 var (
-	// Reports and merges take a millisecond or so, and at worst a few seconds.
+	// Reports and merges take about a millisecond, and at worst a few seconds.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
 	// Checkpoints wait for storage, and takeovers for a lease of up to a minute.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
-func newMetrics(v *vitals, b build) *metrics {
+func newMetrics(h *health, version string) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
-	m.reports = m.histogram("report_duration_seconds", "How long reports to the leader took, from when they were first sent to the receipt.", shortTimes)
-	m.merges = m.histogram("merge_duration_seconds", "How long the leader's merges of two partials took in the job's own code."+whileLeading, shortTimes)
-	m.checkpoints = m.histogram("checkpoint_duration_seconds", "How long checkpoints took to be durable, from when they were asked for."+whileLeading, longTimes)
-	m.done = m.counter("partitions_done_total", "Partitions that are done and durable."+whileLeading)
-	m.repeats = m.counter("partitions_repeated_total", "Executions of partitions beyond one each."+whileLeading)
+	m.reports = m.histogram("report_duration_seconds", "Time from first sending a report to the leader until its receipt arrived.", shortTimes)
+	m.merges = m.histogram("merge_duration_seconds", "Time that the job's Merge took for two partials at the leader."+summable, shortTimes)
+	m.checkpoints = m.histogram("checkpoint_duration_seconds", "Time from requesting a checkpoint until it was durable."+summable, longTimes)
+	m.done = m.counter("partitions_done_total", "Partitions whose results became durable."+summable)
+	m.repeated = m.counter("partitions_repeated_total", "Executions of partitions beyond the first of each."+summable)
 
 	m.phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: namespace + "takeover_duration_seconds", Buckets: longTimes,
-		Help: "How long each phase of a change of leader took, as in the command history." + whileLeading,
+		Help: "Time that each phase of a change of leader took. The command history shows the same phases." + summable,
 	}, []string{"phase"})
 	m.takeovers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "takeovers_total",
-		Help: "Terms that this process began to lead, by why they began: first, free, expired, died, silent or handover.",
+		Help: "Terms that this process led, by cause: first, free, expired, died, silent or handover.",
 	}, []string{"cause"})
 	m.storageCalls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "storage_calls_total",
-		Help: "Calls of storage, of its queue and of the lease, by how they went: ok, absent, conflict (another was quicker), cancelled or error.",
+		Help: "Calls to blobs, to the queue and to the lease, by outcome: ok, absent, conflict (another process was first), cancelled or error.",
 	}, []string{"call", "outcome"})
 	m.registry.MustRegister(m.phases, m.takeovers, m.storageCalls)
 	for _, phase := range term.Phases {
@@ -78,29 +80,29 @@ func newMetrics(v *vitals, b build) *metrics {
 		}
 	}
 
-	m.gauge("slots", "Partitions that this worker can run at once.", func() float64 { return float64(v.status().Slots) })
-	m.gauge("slots_busy", "Slots that run a span.", func() float64 { return float64(v.status().Busy) })
-	m.gauge("spans_queued", "Spans that wait for a slot of this worker.", func() float64 { return float64(v.status().Queued) })
-	m.gauge("retained_partial_bytes", "Partials that this worker keeps until they are durable.", func() float64 { return float64(v.status().Bytes) })
-	m.gauge("epoch", "Epoch of the leader that this worker follows; 0 before the first.", func() float64 { return float64(v.status().Epoch) })
-	m.gauge("is_leader", "1 where this process leads, 0 elsewhere.", func() float64 {
-		if v.epoch.Load() > 0 {
+	m.gauge("slots", "Partitions that this worker can run at once.", func() float64 { return float64(h.status().Slots) })
+	m.gauge("slots_busy", "Slots that run a span.", func() float64 { return float64(h.status().Busy) })
+	m.gauge("spans_queued", "Spans that wait for a slot of this worker.", func() float64 { return float64(h.status().Queued) })
+	m.gauge("retained_partial_bytes", "Bytes of partials that this worker keeps until they are durable.", func() float64 { return float64(h.status().Bytes) })
+	m.gauge("epoch", "Epoch of the leader that this worker follows; 0 before the first.", func() float64 { return float64(h.status().Epoch) })
+	m.gauge("is_leader", "1 if this process leads, otherwise 0.", func() float64 {
+		if h.epoch.Load() > 0 {
 			return 1
 		}
 		return 0
 	})
 	m.registry.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: namespace + "nats_reconnects_total", Help: "Connections to NATS that were lost and made again.",
-		}, func() float64 { return float64(v.nc.Stats().Reconnects) }),
+			Name: namespace + "nats_reconnects_total", Help: "Reconnects to NATS after the connection was lost.",
+		}, func() float64 { return float64(h.nc.Stats().Reconnects) }),
 		leaderCollector{m},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: namespace + "build_info", Help: "1, labelled with the program's version and Go's.",
+		Name: namespace + "build_info", Help: "1, with the versions of the program and of Go as labels.",
 	}, []string{"version", "goversion"})
-	info.WithLabelValues(b.Version, b.Go).Set(1)
+	info.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(info)
 	return m
 }
@@ -123,22 +125,22 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, value))
 }
 
-// What only the leader shows.
+// The metrics that only the leader shows.
 var (
 	jobsMetric = prometheus.NewDesc(namespace+"jobs",
-		"Jobs that have not ended: planning, running, or waiting for a leader that knows their kind and can read them."+leaderOnly, []string{"state"}, nil)
+		"Jobs that have not ended, by state: planning, running, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
 	workersMetric = prometheus.NewDesc(namespace+"workers",
 		"Workers that the leader knows."+leaderOnly, nil, nil)
 	desiredMetric = prometheus.NewDesc(namespace+"workers_desired",
-		"Workers that would do all partitions of the active jobs in about 5 minutes, no more than there are partitions left; at least 1 while any job has not ended, else 0."+leaderOnly+
-			" To start the first worker takes another source, such as the length of the queue.", nil, nil)
+		"Workers that would finish the active jobs in about 5 minutes, at most one per remaining partition; at least 1 while any job has not ended, otherwise 0."+leaderOnly+
+			" Starting the first worker needs another source, such as the length of the queue.", nil, nil)
 	checkpointBytesMetric = prometheus.NewDesc(namespace+"checkpoint_bytes",
-		"Size of the manifest that was written last, without partials that are beside it."+leaderOnly, nil, nil)
+		"Size of the last manifest written, without the partials that are stored separately."+leaderOnly, nil, nil)
 	checkpointAgeMetric = prometheus.NewDesc(namespace+"checkpoint_age_seconds",
-		"For how long the oldest checkpoint that is not durable yet has been asked for; 0 where there is none."+leaderOnly, nil, nil)
+		"Time since the oldest checkpoint that is not durable yet was requested; 0 if there is none."+leaderOnly, nil, nil)
 )
 
-// leaderCollector collects what only the leader shows.
+// leaderCollector collects the metrics that only the leader shows.
 type leaderCollector struct{ *metrics }
 
 func (leaderCollector) Describe(to chan<- *prometheus.Desc) {
@@ -166,7 +168,7 @@ func (c leaderCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (m *metrics) termBegun(cause election.Cause) {
+func (m *metrics) termBegan(cause election.Cause) {
 	m.takeovers.WithLabelValues(string(cause)).Inc()
 	m.checkpointBytes.Store(0)
 }
@@ -175,7 +177,7 @@ func (m *metrics) termEnded() { m.figures.Store(nil) }
 
 func (m *metrics) reportDone(took time.Duration) { m.reports.Observe(took.Seconds()) }
 
-// storageCall counts a call of storage or of the lease.
+// storageCall counts a call to blobs or to the queue.
 func (m *metrics) storageCall(c store.Call) {
 	m.storageCalls.WithLabelValues(c.Name, c.Outcome()).Inc()
 	if c.Name == "put" && c.Kind == "manifest" && c.Err == nil {
@@ -183,7 +185,16 @@ func (m *metrics) storageCall(c store.Call) {
 	}
 }
 
-// observe takes in what a term of this process did or saw.
+// leaseCall counts a call to the lease. A race that another process won is a conflict.
+func (m *metrics) leaseCall(name string, err error) {
+	outcome := store.Call{Err: err}.Outcome()
+	if errors.Is(err, election.ErrHeld) || errors.Is(err, election.ErrLost) {
+		outcome = "conflict"
+	}
+	m.storageCalls.WithLabelValues(name, outcome).Inc()
+}
+
+// observe records an observation of a term that this process leads.
 func (m *metrics) observe(o term.Observation) {
 	switch o := o.(type) {
 	case term.MergeDone:
@@ -192,7 +203,7 @@ func (m *metrics) observe(o term.Observation) {
 		m.checkpoints.Observe(o.Took.Seconds())
 	case term.Progress:
 		m.done.Add(float64(o.Done))
-		m.repeats.Add(float64(o.Repeated))
+		m.repeated.Add(float64(o.Repeated))
 	case term.PhaseDone:
 		m.phases.WithLabelValues(o.Phase).Observe(o.Took.Seconds())
 	case term.Figures:

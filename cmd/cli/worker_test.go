@@ -1,0 +1,97 @@
+package cli_test
+
+import (
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestWorkerFlags starts a worker process with the flags that package worker takes, and
+// stops it with SIGTERM while a partition runs for longer than the drain timeout.
+func TestWorkerFlags(t *testing.T) {
+	t.Parallel()
+	f := newTestFlock(t, onJetStream, 0)
+	output := newTestOutput(t)
+	worker := startWorker(t, output, "--nats", f.url, "--cluster", f.cluster, "--log-format", "text",
+		"--http", "127.0.0.1:0", "--drain-timeout", "1s", "--watch-evictions", "--metadata-url", "http://127.0.0.1:1")
+	address := output.await(regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`))
+	output.await(regexp.MustCompile(`msg="(Cannot watch for evictions)`))
+	f.awaitWorkers(1)
+	f.submit("n=1", "width=1", "sleep=1m")
+	f.awaitBusy()
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		answer, err := http.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: got status %d, want 200", path, answer.StatusCode)
+		}
+	}
+	stopWorker(t, worker)
+	output.await(regexp.MustCompile(`msg="(Stopping gracefully)" .*reason="signal: terminated"`))
+	output.await(regexp.MustCompile(`level=(WARN) .*running=1`))
+}
+
+// TestSecondSignal stops a worker that drains for longer than the test lasts. Its second
+// signal comes after the time within which signals count as duplicates.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	f := newTestFlock(t, onJetStream, 0)
+	output := newTestOutput(t)
+	worker := startWorker(t, output, "--nats", f.url, "--cluster", f.cluster, "--log-format", "text", "--drain-timeout", "10m")
+	f.awaitWorkers(1)
+	f.submit("n=1", "width=1", "sleep=1m")
+	f.awaitBusy()
+	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	output.await(regexp.MustCompile(`msg="(Stopping gracefully)"`))
+	f.until("a second signal ends the worker", func() bool { // one that comes too early is ignored
+		_ = worker.Process.Signal(syscall.SIGTERM) // the process may have ended
+		return strings.Contains(output.String(), "second signal")
+	})
+	if err := worker.Wait(); err == nil {
+		t.Error("the worker ended with status 0 after a second signal")
+	}
+}
+
+// awaitBusy waits until the only worker is busy.
+func (f *testFlock) awaitBusy() {
+	f.t.Helper()
+	f.until("the worker is busy", func() bool {
+		var workers []struct {
+			State string `json:"state"`
+		}
+		f.do(&workers, "workers")
+		return len(workers) == 1 && workers[0].State == "busy"
+	})
+}
+
+// startWorker starts a worker process with one slot.
+func startWorker(t *testing.T, output io.Writer, flags ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("bellwether", append([]string{"worker", "--cluster", "test", "--slots", "1"}, flags...)...)
+	cmd.Stderr = output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+// stopWorker sends SIGTERM to a worker process, which must end with status 0.
+func stopWorker(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("a worker that was asked to stop ended with %v", err)
+	}
+}

@@ -1,0 +1,281 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testCluster is a NATS server, whose JetStream is the storage, and workers in this
+// process.
+type testCluster struct {
+	t       *testing.T
+	cfg     cluster.Config
+	job     jobs.Job
+	release chan struct{} // closed when the last partition of a job may end
+	store   *store.Store
+}
+
+func newCluster(t *testing.T) *testCluster {
+	t.Helper()
+	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: server.URL()}}, release: make(chan struct{})}
+	c.job = jobs.MustNew(squares(c.release))
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	storage, err := c.cfg.OpenStorage(t.Context(), nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.Close)
+	c.store = storage.Store()
+	return c
+}
+
+// squares returns a job that sums the squares of its partitions' numbers. Its last
+// partition waits until release is closed.
+func squares(release <-chan struct{}) jobs.Definition[squaresParams, uint64, uint64] {
+	return jobs.Definition[squaresParams, uint64, uint64]{
+		Name: "squares", Version: "1", Defaults: squaresParams{Partitions: 1},
+		Plan: func(_ context.Context, p squaresParams) (jobs.Plan, error) {
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
+		Open: func(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
+			return squaresMapper{p, release}, nil
+		},
+		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ squaresParams, root uint64) (uint64, error) { return root, nil },
+	}
+}
+
+type squaresParams struct {
+	Partitions uint64        `json:"partitions" min:"1"`
+	Sleep      time.Duration `json:"sleep"` // of each partition
+}
+
+type squaresMapper struct {
+	squaresParams
+	release <-chan struct{}
+}
+
+func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error) {
+	done := time.After(m.Sleep)
+	for _, wait := range []func() error{
+		func() error {
+			select {
+			case <-done:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		func() error {
+			if partition+1 < m.Partitions {
+				return nil
+			}
+			select {
+			case <-m.release:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+	} {
+		if err := wait(); err != nil {
+			return 0, err
+		}
+	}
+	return partition * partition, nil
+}
+
+func (squaresMapper) Close() error { return nil }
+
+// testWorker is a worker that runs.
+type testWorker struct {
+	t       *testing.T
+	log     *lockedBuffer
+	stop    context.CancelFunc
+	ended   chan error
+	stopped bool
+}
+
+// start starts a worker with one slot that serves its health. edit, if not nil, changes
+// its configuration. The worker is stopped at the end of the test at the latest.
+func (c *testCluster) start(edit func(*worker.Config)) *testWorker {
+	c.t.Helper()
+	w := &testWorker{t: c.t, log: &lockedBuffer{}, ended: make(chan error, 1)}
+	cfg := worker.Config{
+		Cluster: c.cfg, Jobs: []jobs.Job{c.job}, Slots: 1, HTTP: "127.0.0.1:0",
+		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
+	}
+	if edit != nil {
+		edit(&cfg)
+	}
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(context.Background())
+	go func() { w.ended <- worker.Run(ctx, cfg) }()
+	c.t.Cleanup(func() {
+		w.end()
+		if c.t.Failed() {
+			c.t.Logf("log of a worker:\n%s", w.log.String())
+		}
+	})
+	return w
+}
+
+// end stops the worker, unless it has ended, and expects no error.
+func (w *testWorker) end() {
+	w.t.Helper()
+	w.stop()
+	w.await()
+}
+
+// await waits until the worker has ended, and expects no error.
+func (w *testWorker) await() {
+	w.t.Helper()
+	if w.stopped {
+		return
+	}
+	select {
+	case err := <-w.ended:
+		w.stopped = true
+		if err != nil {
+			w.t.Errorf("worker ended with %v", err)
+		}
+	case <-time.After(patience):
+		w.t.Fatalf("worker has not ended after %v", patience)
+	}
+}
+
+// logged waits until the log matches, and returns the first submatch.
+func (w *testWorker) logged(pattern string) string {
+	w.t.Helper()
+	form := regexp.MustCompile(pattern)
+	var match []string
+	until(w.t, "the log has "+pattern, func() bool {
+		match = form.FindStringSubmatch(w.log.String())
+		return match != nil
+	})
+	return match[len(match)-1]
+}
+
+// address returns where the worker serves its health.
+func (w *testWorker) address() string {
+	w.t.Helper()
+	return w.logged(`msg="Serving health and metrics".* address=(\S+)`)
+}
+
+// patience bounds each wait of a test.
+const patience = time.Minute
+
+// until waits until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v until %s", patience, what)
+		}
+	}
+}
+
+func (c *testCluster) submit(params ...string) (id string) {
+	c.t.Helper()
+	p, err := c.job.Params(nil, params...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	spec := store.Spec{
+		ID: store.NewID(time.Now()), Job: c.job.Name(), Version: c.job.Version(), Params: p, MaxAttempts: 1,
+		Submitted: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if err := c.store.Submit(c.t.Context(), spec); err != nil {
+		c.t.Fatal(err)
+	}
+	return spec.ID
+}
+
+// checkpoint waits until the job's manifest meets a condition, and returns it.
+func (c *testCluster) checkpoint(id, what string, ok func(store.Manifest) bool) (m store.Manifest) {
+	c.t.Helper()
+	until(c.t, what, func() bool {
+		var err error
+		m, _, err = c.store.Manifest(c.t.Context(), id)
+		return err == nil && ok(m)
+	})
+	return m
+}
+
+// finish releases the last partition, waits until the job has ended, and compares its
+// result with that of the same job in one process.
+func (c *testCluster) finish(id string, params ...string) store.Manifest {
+	c.t.Helper()
+	close(c.release)
+	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
+	p, err := c.job.Params(nil, params...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	want, err := jobs.Local{Slots: 1000, Attempts: 1}.Run(c.t.Context(), c.job, p)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if got, err := c.store.Result(c.t.Context(), id); err != nil || !slices.Equal(got, want.Result) {
+		c.t.Errorf("job %s is %s: result %s, error %v, want %s", id, m.State, got, err, want.Result)
+	}
+	return m
+}
+
+// causes returns the causes of the terms so far.
+func (c *testCluster) causes() (causes []string) {
+	c.t.Helper()
+	terms, err := c.store.Terms(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, t := range terms {
+		causes = append(causes, fmt.Sprint(t.Cause))
+	}
+	return causes
+}
+
+// lockedBuffer is a buffer that several goroutines may use.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

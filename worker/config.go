@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/imds"
+)
+
+// Config describes a worker process. [Run] validates it. Cluster and Jobs are required;
+// the other fields have defaults.
+type Config struct {
+	// Cluster says which cluster to join and how to reach its NATS and its storage.
+	Cluster cluster.Config
+
+	// Jobs are the definitions that this process can run, at least one. No two of them
+	// have the same name and version. The process is assigned no other jobs.
+	Jobs []jobs.Job
+
+	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two
+	// processes share one. The default is the host's name and a random suffix.
+	ID string
+
+	// Slots is how many partitions run at once. The default is GOMAXPROCS, since a
+	// partition is expected to keep one core busy.
+	Slots int
+
+	// Lease is how long the leader's lease lasts without being renewed, at least
+	// 100 ms; Azure takes whole seconds from 15 s to 1 min. All workers of a cluster
+	// use the same. The default is 15 s.
+	Lease time.Duration
+
+	// DrainTimeout bounds how long running partitions may take to end when the process
+	// is told to stop, at least 1 s. Partitions that take longer are cancelled and run
+	// again elsewhere. The default is 20 s, which fits into the 30 s that Kubernetes
+	// gives by default and leaves room for the handover.
+	DrainTimeout time.Duration
+
+	// HTTP is the address on which to serve /healthz, /readyz and /metrics, such as
+	// ":9464". If it is empty, the process serves none of them.
+	HTTP string
+
+	// Name is the program's name, which NATS shows for its connection. The default is
+	// "bellwether".
+	Name string
+
+	// Version is the program's version in the metric bellwether_build_info. The default
+	// is "(devel)".
+	Version string
+
+	// WatchEvictions asks Azure's metadata service every second whether this virtual
+	// machine is about to be evicted, redeployed or rebooted. If it is, the process stops
+	// as if ctx had ended, and then approves the event. Only one worker per machine should
+	// watch, with a DrainTimeout below the 30 s that spot machines get.
+	WatchEvictions bool
+
+	// MetadataURL is the address of the metadata service. Only tests change the default.
+	MetadataURL string
+
+	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment
+	// sets GOMAXPROCS. It suits a program that does nothing else: the slots keep their
+	// cores busy, messages do not wait behind them, and the garbage collector leaves the
+	// other cores to other processes.
+	LimitCPU bool
+
+	// Logger receives the log, whose lines name the worker under the key "self". The
+	// default is [slog.Default].
+	Logger *slog.Logger
+}
+
+// Bounds of Config.
+const (
+	minLease        = 100 * time.Millisecond
+	minDrainTimeout = time.Second // leaves room for a checkpoint
+)
+
+// ErrConfig marks an error about a field of Config, the cluster's included.
+var ErrConfig = cluster.ErrConfig
+
+// configError is an ErrConfig whose text is only that of the error in it.
+type configError struct{ error }
+
+func (e configError) Is(target error) bool { return target == ErrConfig }
+func (e configError) Unwrap() error        { return e.error }
+
+func (c Config) withDefaults() Config {
+	c.ID = cmp.Or(c.ID, randomID())
+	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
+	c.Lease = cmp.Or(c.Lease, 15*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	c.Name = cmp.Or(c.Name, "bellwether")
+	c.Version = cmp.Or(c.Version, "(devel)")
+	c.MetadataURL = cmp.Or(c.MetadataURL, imds.URL)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+// validate checks what can be checked before the process connects.
+func (c Config) validate() error {
+	switch {
+	case len(c.Jobs) == 0:
+		return errors.New("Jobs []: want at least one job")
+	case !wire.ValidWorker(c.ID):
+		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
+	case c.Slots < 1 || c.Slots > wire.MaxSlots:
+		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
+	case c.Lease < minLease:
+		return fmt.Errorf("Lease %v: want at least %v", c.Lease, minLease)
+	case c.DrainTimeout < minDrainTimeout:
+		return fmt.Errorf("DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
+	}
+	return nil
+}
+
+// randomID returns an ID that no other process has: the host's name, for people, and
+// a random suffix.
+func randomID() string {
+	var suffix [4]byte
+	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(hostname()))
+	name = strings.Trim(name[:min(len(name), 60)], "-")
+	return cmp.Or(name, "worker") + "-" + hex.EncodeToString(suffix[:])
+}
+
+// hostname returns the host's name, or "" if the system does not tell it.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,40 @@
+// Package worker is a whole worker process of a cluster. A Go program becomes a worker
+// by calling [Run], without the command line. Run connects to NATS and to storage, takes
+// part in elections, leads if elected, and executes what the leader assigns, until its
+// context ends.
+//
+//	             ┌──────────────────────── Run ─────────────────────────┐
+//	ctx ends ───▶│ executor      slots, tasks, reports to the leader    │◀──▶ NATS
+//	eviction ───▶│ election      follows the leader, may take over      │
+//	             │ coordinator   leads, while this process is elected   │◀──▶ storage
+//	             │ health        /healthz, /readyz, /metrics            │◀─── HTTP
+//	             └──────────────────────────────────────────────────────┘
+//
+// # Stopping
+//
+// A process stops gracefully when ctx ends or when Azure evicts its machine:
+//
+//  1. The executor drains: running partitions end, the rest of their spans is given back,
+//     and results are kept until the leader, which may be this process, has made them
+//     durable. This takes [Config].DrainTimeout at most.
+//  2. The election ends. If this process leads, it takes a last checkpoint and hands the
+//     lease over to another worker.
+//  3. The eviction, if there is one, is approved. Connections are closed, and Run returns.
+//
+// # What can fail
+//
+//	NATS or storage does not answer,  Run retries until ctx ends. /readyz answers 503, and
+//	or refuses the credentials        the log has each different error once.
+//	NATS or storage goes away later   Running partitions continue. Without storage nobody
+//	                                  leads once the lease expires. See packages election
+//	                                  and coordinator.
+//	a loop of the process hangs       /healthz answers 503, so that a supervisor restarts
+//	                                  the process. A leader whose loop hangs loses its lease.
+//	a job's code does not return      Run returns executor.ErrStuck after draining. Its
+//	                                  goroutines are left behind: the program should exit.
+//	a field of Config cannot work     Run returns ErrConfig at once, or when storage answers
+//	                                  if only storage can tell.
+//	the HTTP address is in use        Run returns ErrConfig.
+//	the metadata service is away      Logged once. Run polls it less often until it answers.
+//	the process dies                  Other workers run again what only it held.
+package worker

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/worker/executor"
+)
+
+// health is the state of the process that /healthz, /readyz and /metrics show. Its
+// methods may be called from any goroutine.
+type health struct {
+	idle    executor.Status // shown until the executor starts
+	nc      *nats.Conn
+	metrics *metrics
+
+	executor atomic.Pointer[executor.Worker] // nil until storage is open
+	ended    atomic.Bool                     // the executor has ended, and the process is about to
+	epoch    atomic.Uint64                   // under which this process leads, or 0
+	turned   chan struct{}                   // offered a value at each turn of the leader's loop
+}
+
+func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
+	h := &health{idle: idle, nc: nc, turned: make(chan struct{})}
+	h.metrics = newMetrics(h, version)
+	return h
+}
+
+// leads records that this process leads until end is called.
+func (h *health) leads(t *election.Term) (end func()) {
+	h.metrics.termBegan(t.Cause)
+	h.epoch.Store(t.Epoch)
+	return func() {
+		h.epoch.Store(0)
+		h.metrics.termEnded()
+	}
+}
+
+// leaderTurned records a turn of the leader's loop. It never blocks.
+func (h *health) leaderTurned() {
+	select {
+	case h.turned <- struct{}{}:
+	default:
+	}
+}
+
+// status returns what the executor does at the moment.
+func (h *health) status() executor.Status {
+	if e := h.executor.Load(); e != nil {
+		return e.Status()
+	}
+	s := h.idle
+	s.Connected = h.nc.IsConnected()
+	return s
+}
+
+// turnTimeout is how long a loop may take for a turn. Both loops turn at least once a
+// second, far more often under load, and never block within a turn.
+const turnTimeout = 2 * time.Second
+
+// stalled waits for a turn of the executor's loop and, if this process leads, of the
+// leader's loop. It returns a reason for each loop that does not turn in time.
+func (h *health) stalled(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	reasons := []string{}
+	if e := h.executor.Load(); e != nil && !h.ended.Load() {
+		if err := e.Turns(ctx); err != nil {
+			reasons = append(reasons, err.Error())
+		}
+	}
+	if epoch := h.epoch.Load(); epoch > 0 {
+		select {
+		case <-h.turned:
+		case <-ctx.Done():
+			if h.epoch.Load() == epoch { // otherwise the term ended during the wait
+				reasons = append(reasons, "the leader's loop does not turn")
+			}
+		}
+	}
+	return reasons
+}
+
+// notReady returns the reasons why the process cannot work for a leader.
+func (h *health) notReady() []string {
+	s := h.status()
+	reasons := []string{}
+	switch {
+	case !s.Connected:
+		reasons = append(reasons, "not connected to NATS")
+	case h.executor.Load() == nil:
+		reasons = append(reasons, "storage is not open yet")
+	case s.Epoch == 0:
+		reasons = append(reasons, "no leader is known")
+	case !s.Answered:
+		reasons = append(reasons, fmt.Sprintf("the leader of epoch %d has not answered", s.Epoch))
+	}
+	if s.Draining {
+		reasons = append(reasons, "stopping")
+	}
+	return reasons
+}

@@ -1,0 +1,74 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/bellwether-compute/bellwether/worker/executor"
+)
+
+// httpServer serves /healthz, /readyz and /metrics.
+type httpServer struct {
+	server  *http.Server
+	serving sync.WaitGroup
+}
+
+// healthAnswer is the body of /healthz and /readyz.
+type healthAnswer struct {
+	OK      bool            `json:"ok"`
+	Reasons []string        `json:"reasons"` // why the process is not healthy or not ready
+	Leads   bool            `json:"leads"`   // this process is the leader
+	Worker  executor.Status `json:"worker"`
+}
+
+// serveHTTP listens on the address and serves until close is called.
+func serveHTTP(address string, h *health, log *slog.Logger) (*httpServer, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
+	}
+	mux := http.NewServeMux()
+	// A process that waits for NATS, storage or a leader is healthy, since a restart
+	// would not help. Only a restart helps a process whose loops do not turn.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		stalled := h.stalled(r.Context())
+		h.answer(w, len(stalled) == 0, append(stalled, h.notReady()...))
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		reasons := h.notReady()
+		h.answer(w, len(reasons) == 0, reasons)
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}))
+	s := &httpServer{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+	s.serving.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("Stopped serving health and metrics", "error", err)
+		}
+	})
+	log.Info("Serving health and metrics", "address", listener.Addr().String())
+	return s, nil
+}
+
+func (s *httpServer) close() {
+	_ = s.server.Close() // drops requests in flight
+	s.serving.Wait()
+}
+
+func (h *health) answer(w http.ResponseWriter, ok bool, reasons []string) {
+	w.Header().Set("Content-Type", "application/json")
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	// Fails only if the client has disconnected.
+	_ = json.NewEncoder(w).Encode(healthAnswer{OK: ok, Reasons: reasons, Leads: h.epoch.Load() > 0, Worker: h.status()})
+}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/natspeers"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/executor"
+)
+
+// process is a worker process with everything open that it needs.
+type process struct {
+	cfg      Config
+	since    time.Time
+	subjects wire.Subjects
+	nc       *nats.Conn
+	store    *store.Store
+	lease    election.Lease
+	election election.Config
+	health   *health
+	log      *slog.Logger
+}
+
+// run executes, and leads if elected, until ctx is done and the process has stopped in
+// order: the executor drains first, so that the leader, which may be this process,
+// makes durable what the executor holds; then the election ends, with a handover if
+// this process leads.
+func (p *process) run(ctx context.Context) error {
+	e, err := executor.New(p.nc, p.store, executor.Config{
+		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
+		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	group, failed := errgroup.WithContext(context.WithoutCancel(ctx))
+	working, drain := context.WithCancel(failed) // also ends if either part fails
+	defer drain()
+	defer context.AfterFunc(ctx, drain)()
+	standing, leave := context.WithCancel(failed)
+	defer leave()
+	p.health.executor.Store(e)
+	group.Go(func() error {
+		defer leave()
+		defer p.health.ended.Store(true)
+		return e.Run(working)
+	})
+	group.Go(func() error { return p.stand(standing) })
+	return group.Wait()
+}
+
+// stand stands for election until ctx is done, and leads when elected.
+func (p *process) stand(ctx context.Context) error {
+	peers, err := natspeers.New(p.nc, p.subjects, p.cfg.ID, p.log)
+	if err != nil {
+		return err
+	}
+	defer peers.Close()
+	leader, err := coordinator.New(coordinator.Config{
+		Config: term.Config{
+			Worker: p.cfg.ID, Host: hostname(), PID: os.Getpid(),
+			Store: p.store, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
+		},
+		Subjects: p.subjects, Conn: p.nc, OnTurn: p.health.leaderTurned,
+	})
+	if err != nil {
+		return err
+	}
+	return election.Run(ctx, p.lease, peers, p.election, func(ctx context.Context, t *election.Term) (string, error) {
+		defer p.health.leads(t)()
+		return leader.Lead(ctx, t)
+	})
+}

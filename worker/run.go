@@ -1,0 +1,191 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/leases"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/imds"
+)
+
+// Run runs a worker process. It returns nil after it has stopped in order, because ctx
+// ended or because Azure evicts the machine. It returns an error that is [ErrConfig]
+// if cfg cannot work, and an error that is [executor.ErrStuck] if a job's code did not
+// return: its goroutines are left behind, and the program should exit.
+func Run(ctx context.Context, cfg Config) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return configError{fmt.Errorf("configure worker: %w", err)}
+	}
+	log := cfg.Logger.With("self", cfg.ID)
+	ctx, stop := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() { log.Info("Stopping gracefully", "reason", context.Cause(ctx)) })()
+	if !cfg.WatchEvictions {
+		return connectAndRun(ctx, cfg, log)
+	}
+
+	service := imds.New(cfg.MetadataURL)
+	defer service.Close()
+	evictions := make(chan imds.Event, 1)
+	wg.Go(func() {
+		if event, evicted := awaitEviction(ctx, service, log); evicted {
+			evictions <- event
+			stop(fmt.Errorf("Azure is about to evict the machine: %s, not before %s", event.Type, event.NotBefore))
+		}
+	})
+	err := connectAndRun(ctx, cfg, log)
+	select {
+	case event := <-evictions:
+		approveEviction(service, event, log)
+	default:
+	}
+	return err
+}
+
+// connectAndRun connects to NATS and storage, retrying until both answer, and runs the
+// process until ctx is done.
+func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
+	subjects, err := cfg.Cluster.Subjects()
+	if err != nil {
+		return err
+	}
+	if cfg.LimitCPU {
+		limitCPU(cfg.Slots)
+	}
+	nc, err := connectNATS(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	p := process{
+		cfg: cfg, since: time.Now(), subjects: subjects, nc: nc, log: log,
+		health: newHealth(executor.Status{ID: cfg.ID, Slots: cfg.Slots}, nc, cfg.Version),
+	}
+	if cfg.HTTP != "" {
+		server, err := serveHTTP(cfg.HTTP, p.health, log)
+		if err != nil {
+			return err
+		}
+		defer server.close()
+	}
+	storage, err := retryOpen(ctx, log, func(ctx context.Context) (*cluster.Storage, error) {
+		return p.openStorage(ctx)
+	})
+	if err != nil || storage == nil {
+		return err
+	}
+	defer storage.Close()
+	return p.run(ctx)
+}
+
+// openStorage opens the storage, and the lease on it, whose calls the metrics count.
+func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
+	where := p.cfg.Cluster
+	where.Logger = p.log
+	storage, err := where.OpenStorage(ctx, p.nc)
+	if err != nil {
+		return nil, err
+	}
+	p.election = election.Config{ID: p.cfg.ID, Duration: p.cfg.Lease, Logger: p.log}
+	lease, err := leases.Open(ctx, storage, &p.election)
+	if err != nil {
+		storage.Close()
+		return nil, err
+	}
+	p.lease = countLease(lease, p.health.metrics.leaseCall)
+	p.store = storage.Store(store.WithObserver(p.health.metrics.storageCall))
+	return storage, nil
+}
+
+// limitCPU lowers GOMAXPROCS to one more than the slots: see [Config].LimitCPU.
+func limitCPU(slots int) {
+	if os.Getenv("GOMAXPROCS") == "" && slots+1 < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(slots + 1)
+	}
+}
+
+// reconnectWait, and up to as much again at random, is the pause between two attempts
+// to reach NATS: short against a lease, long enough for a server with many clients.
+const reconnectWait = 250 * time.Millisecond
+
+// connectNATS returns a connection that connects in the background, and reconnects
+// whenever it is lost. It never gives up.
+func connectNATS(cfg Config, log *slog.Logger) (*nats.Conn, error) {
+	last := ""
+	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID,
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // credentials may be corrected while the worker retries
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("Connected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("Reconnected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if !nc.IsClosed() {
+				log.Warn("Lost the connection to NATS", "error", err)
+			}
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // called from one goroutine
+			if text := err.Error(); text != last {
+				last = text
+				log.Warn("Cannot reach NATS, retrying", "error", err)
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("NATS reports an error", "subject", subject, "error", err)
+		}),
+	)
+}
+
+const (
+	openTimeout  = 5 * time.Second // of one attempt to open storage
+	openPause    = 100 * time.Millisecond
+	openPauseMax = 2 * time.Second
+)
+
+// retryOpen calls open until it succeeds. It returns nil and no error if ctx ends
+// first, and an error if retrying does not help.
+func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
+	last := ""
+	for pause := openPause; ; pause = min(2*pause, openPauseMax) {
+		attempt, cancel := context.WithTimeout(ctx, openTimeout)
+		opened, err := open(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			return opened, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, election.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+			return nil, err
+		}
+		if text := err.Error(); text != last {
+			last = text
+			log.Warn("Cannot open storage, retrying", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(pause):
+		}
+	}
+}

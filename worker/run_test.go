@@ -1,0 +1,158 @@
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+type health struct {
+	OK      bool     `json:"ok"`
+	Reasons []string `json:"reasons"`
+	Leads   bool     `json:"leads"`
+	Worker  struct {
+		ID    string `json:"id"`
+		Epoch uint64 `json:"epoch"`
+		Slots int    `json:"slots"`
+		Busy  int    `json:"busy"`
+	} `json:"worker"`
+}
+
+func getHealth(t *testing.T, address, path string) (status int, h health) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + address + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&h); err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, h
+}
+
+// awaitReady waits until /readyz answers 200.
+func (w *testWorker) awaitReady() (h health) {
+	w.t.Helper()
+	address := w.address()
+	until(w.t, "the worker is ready", func() bool {
+		var status int
+		status, h = getHealth(w.t, address, "/readyz")
+		return status == http.StatusOK && h.OK && len(h.Reasons) == 0
+	})
+	return h
+}
+
+// TestWaitsForNATS starts a worker before its NATS server. The worker is healthy
+// and not ready until the server is there, then it leads; once it is stopped, its
+// address answers no more.
+func TestWaitsForNATS(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // reserves a port
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://" + listener.Addr().String()}}, job: jobs.MustNew(squares(nil))}
+	_ = listener.Close()
+	w := c.start(func(cfg *worker.Config) { cfg.ID = "w-1" })
+	address := w.address()
+	if status, h := getHealth(t, address, "/healthz"); status != http.StatusOK || !h.OK || !slices.Contains(h.Reasons, "not connected to NATS") {
+		t.Errorf("healthz without NATS: got status %d, %+v", status, h)
+	}
+	if status, h := getHealth(t, address, "/readyz"); status != http.StatusServiceUnavailable || h.OK || !slices.Contains(h.Reasons, "not connected to NATS") {
+		t.Errorf("readyz without NATS: got status %d, %+v", status, h)
+	}
+	w.logged(`msg="(Cannot reach NATS), retrying" self=w-1`)
+
+	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	if h := w.awaitReady(); !h.Leads || h.Worker.Epoch != 1 || h.Worker.ID != "w-1" || h.Worker.Slots != 1 {
+		t.Errorf("readyz of the only worker: got %+v, want w-1 to lead epoch 1 with 1 slot", h)
+	}
+	if status, h := getHealth(t, address, "/healthz"); status != http.StatusOK || !h.OK {
+		t.Errorf("healthz of a leader: got status %d, %+v", status, h)
+	}
+	w.end()
+	w.logged(`msg="(Stopping gracefully)" self=w-1 reason="context canceled"`)
+	if _, err := http.Get("http://" + address + "/healthz"); err == nil {
+		t.Error("healthz answers although its worker has stopped")
+	}
+}
+
+// TestStopsWhileItWaits ends ctx of a worker that has reached neither NATS nor storage.
+func TestStopsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}, job: jobs.MustNew(squares(nil))}
+	w := c.start(nil)
+	w.logged("(Cannot open storage, retrying)")
+	w.end()
+}
+
+// TestHandover stops the leader in the middle of a job: nothing is executed twice.
+func TestHandover(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	leader := c.start(nil)
+	leader.awaitReady()
+	params := []string{"partitions=400", "sleep=5ms"}
+	id := c.submit(params...)
+	c.start(nil).awaitReady()
+	until(t, "the leader runs a partition", func() bool {
+		_, h := getHealth(t, leader.address(), "/readyz")
+		return h.Worker.Busy == 1
+	})
+	leader.end()
+	if m := c.finish(id, params...); m.Executed != 400 {
+		t.Errorf("executed %d partitions of 400", m.Executed)
+	}
+	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
+		t.Errorf("terms began by %v, want %v", got, want)
+	}
+}
+
+// TestBadConfig expects errors that name the field, and that are ErrConfig.
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, spoil := range map[string]func(*worker.Config){
+		"Jobs []: want at least one job": func(cfg *worker.Config) { cfg.Jobs = nil },
+		`ID "A": want `:                  func(cfg *worker.Config) { cfg.ID = "A" },
+		"Slots -1: want 1 to 1000":       func(cfg *worker.Config) { cfg.Slots = -1 },
+		"Lease 1ms: want at least":       func(cfg *worker.Config) { cfg.Lease = time.Millisecond },
+		"DrainTimeout 1ms: want at":      func(cfg *worker.Config) { cfg.DrainTimeout = time.Millisecond },
+		"address already in use":         func(cfg *worker.Config) { cfg.HTTP = taken.Addr().String() },
+		"lower-case letters":             func(cfg *worker.Config) { cfg.Cluster.Name = "A" },
+		`storage "tape"`:                 func(cfg *worker.Config) { cfg.Cluster.Storage = "tape" },
+	} {
+		cfg := worker.Config{Cluster: c.cfg, Jobs: []jobs.Job{c.job}, Logger: slog.New(slog.DiscardHandler)}
+		spoil(&cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := worker.Run(ctx, cfg)
+		cancel()
+		if !errors.Is(err, worker.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want ErrConfig with %q", err, want)
+		}
+	}
+}
