@@ -6,8 +6,8 @@ var defects = []defect{
 	{
 		name:   "a receipt calls items durable when their checkpoint is asked for",
 		file:   "coordinator/ledger/checkpoint.go",
-		old:    "c.saving = c.received\n",
-		new:    "c.saving, c.durable = c.received, c.received\n",
+		old:    "c.checkpointing = c.received\n",
+		new:    "c.checkpointing, c.durable = c.received, c.received\n",
 		within: "100",
 	},
 	{
@@ -68,16 +68,16 @@ var defects = []defect{
 	},
 	{
 		name:   "a new leader does not wait for what workers hold",
-		file:   "coordinator/ledger/settle.go",
-		old:    "if !l.settling || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(l.roster) > 0 {",
-		new:    "if !l.settling {",
+		file:   "coordinator/ledger/recovery.go",
+		old:    "if !r.active || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {",
+		new:    "if !r.active {",
 		within: "500",
 	},
 	{
 		name:   "items that come again count again",
 		file:   "coordinator/ledger/report.go",
-		old:    "if j == nil || j.ending || number <= c.received {",
-		new:    "if j == nil || j.ending {",
+		old:    "if j == nil || j.ending() || number <= c.received {",
+		new:    "if j == nil || j.ending() {",
 		within: "500",
 	},
 	{
@@ -118,7 +118,7 @@ var defects = []defect{
 	{
 		name:   "partitions that a worker passed over are taken for finished",
 		file:   "coordinator/ledger/reconcile.go",
-		old:    "passed := jobs.Span{Lo: was.Lo, Hi: h.span.Lo}",
+		old:    "passed := jobs.Span{Lo: was.Lo, Hi: a.span.Lo}",
 		new:    "passed := jobs.Span{Lo: was.Lo, Hi: was.Lo}",
 		within: "1000",
 	},

@@ -6,63 +6,64 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something for the shell to do. Every kind of action is in this file.
+// Action is something for the shell to do. All kinds of actions are in this file.
 type Action interface{ action() }
 
-// Reply answers the report that was stepped.
+// Reply answers the report of the step's [Reported] event.
 type Reply struct {
 	Worker  string
 	Receipt wire.Receipt
 }
 
-// Nudge asks a worker to report now. Losing it costs time only.
+// Nudge asks a worker to report now. A lost nudge costs time only.
 type Nudge struct{ Worker string }
 
-// Probe asks whether a worker's process lives: [WorkerDied] if it does not.
+// Probe asks whether a worker's process lives. The answer is [WorkerDied] if it does
+// not, and nothing if it does.
 type Probe struct{ Worker string }
 
-// LookUpJob asks about a job that a worker speaks of and that is not here. The
+// LookUpJob asks about a job that a report names and the ledger does not have. The
 // answer is [JobAdded], [JobParked] or [JobEnded].
 type LookUpJob struct{ Job string }
 
-// Merge asks for the partial of a node from those of its children, left first.
-// The answer is [Merged] or [MergeFailed]; it may be left out once the job ends.
+// Merge asks for the partial of a node, from the partials of its children. The answer
+// is [Merged] or [MergeFailed]. It may be left out once the job ends.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
 	Left, Right Ref
 }
 
-// DropPartial says that the ledger will not name a partial again. Actions begun
-// before may still need it.
+// DropPartial says that the ledger will not name a partial again. Actions that began
+// earlier may still need its bytes.
 type DropPartial struct{ Ref Ref }
 
-// Checkpoint asks for the job's state to be made durable: [Checkpointed]. There
-// is one at a time per job.
+// Checkpoint asks to make the job's state durable. The answer is [Checkpointed]. Each
+// job has at most one in flight.
 type Checkpoint struct {
 	Job      string
 	Snapshot Snapshot
 }
 
-// EndJob asks for a job's end to be made durable: [JobEnded].
+// EndJob asks to make a job's end durable. The answer is [JobEnded].
 type EndJob struct {
 	Job      string
 	Outcome  store.State // Completed, Failed or Cancelled
-	Error    string      // why it failed
-	Root     Ref         // the partial of the root, where it is completed
+	Error    string      // why the job failed
+	Root     Ref         // the root's partial, if the job completed
 	Snapshot Snapshot
 }
 
-// Log tells a person what the ledger decided, for the log.
+// Log asks to log a decision of the ledger, for operators.
 type Log struct {
 	Job    string
 	Worker string
 	Text   string
 }
 
-// Snapshot is the part of a manifest that the ledger knows.
+// Snapshot is the part of a manifest that the ledger provides.
 type Snapshot struct {
-	Nodes    []FinishedNode // in order of their partitions
+	Nodes    []FinishedNode // in the order of their partitions
 	Workers  []store.Contributor
 	Executed uint64
 	Skipped  []uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// hostile is a ledger that settled at once, and whatever it is told.
+// hostile is a ledger whose recovery is over, for reports with extreme sizes.
 type hostile struct {
 	*Ledger
 	t       *testing.T
@@ -29,7 +29,7 @@ func newHostile(t *testing.T, cfg Config) *hostile {
 	h := &hostile{Ledger: l, t: t, now: time.Second}
 	h.step(Tick{})
 	if !l.Recovered() {
-		t.Fatal("the ledger has not settled")
+		t.Fatal("recovery is not over")
 	}
 	return h
 }
@@ -40,8 +40,7 @@ func (h *hostile) addJob(id string, partitions uint64) {
 	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions})
 }
 
-// report has a worker say hello and all that the report says. The report must be
-// one that a leader takes.
+// report steps a report with a hello. The report must be valid and fit a message.
 func (h *hostile) report(r wire.Report) []Action {
 	h.t.Helper()
 	r.Epoch, r.Sequence = 1, 1
@@ -50,7 +49,7 @@ func (h *hostile) report(r wire.Report) []Action {
 		h.t.Fatal(err)
 	}
 	if size := len(wire.Encode(r)); size > wire.MaxMessage {
-		h.t.Fatalf("the test's report has %d bytes, which is too long", size)
+		h.t.Fatalf("the test's report has %d bytes, which is too many", size)
 	}
 	var refs []Ref
 	for _, j := range r.Jobs {
@@ -64,7 +63,7 @@ func (h *hostile) report(r wire.Report) []Action {
 	return h.step(Reported{Report: r, Refs: refs})
 }
 
-// refusal is why a report was not taken, or empty.
+// refusal returns why a report was refused, or an empty string if it was not.
 func refusal(t *testing.T, actions []Action) string {
 	t.Helper()
 	for _, a := range actions {
@@ -76,9 +75,9 @@ func refusal(t *testing.T, actions []Action) string {
 	return ""
 }
 
-// TestEverNewWorkers: names without end, each of which takes part in a job. Those
-// that are silent make room for others.
-func TestEverNewWorkers(t *testing.T) {
+// TestManyWorkerNames reports under ever new names, each with a part in a job. The names
+// that fall silent make room for others, and the ledger forgets them in the end.
+func TestManyWorkerNames(t *testing.T) {
 	const most = 500
 	h := newHostile(t, Config{MaxWorkers: most})
 	h.addJob("j", 1<<40)
@@ -91,7 +90,7 @@ func TestEverNewWorkers(t *testing.T) {
 			refused++
 		}
 		if i%(2*most) == 0 {
-			h.now += 10 * time.Second // they never report again
+			h.now += 10 * time.Second // none of them reports again
 			h.step(Tick{})
 		}
 		if len(h.workers) > most {
@@ -103,23 +102,24 @@ func TestEverNewWorkers(t *testing.T) {
 	}
 	h.step(Tick{})
 	if n := len(h.departed); n > maxDeparted+most {
-		t.Errorf("the ledger remembers %d workers that are gone", n)
+		t.Errorf("the ledger keeps %d departed workers", n)
 	}
 	if n := len(h.jobs[0].contributors); n > maxDeparted+2*most {
-		t.Errorf("the job remembers %d workers", n)
+		t.Errorf("the job keeps %d contributors", n)
 	}
-	h.now += 2 * forgetAfter
+	h.now += 2 * keepDeparted
 	h.step(Tick{})
 	h.step(Tick{})
 	if n := len(h.departed) + len(h.workers); n > most {
-		t.Errorf("after %v, the ledger remembers %d workers", 2*forgetAfter, n)
+		t.Errorf("after %v, the ledger keeps %d workers", 2*keepDeparted, n)
 	}
 }
 
-// TestKnownWorkerIsNotRefused: the bound is for those to come.
+// TestKnownWorkerIsNotRefused starts a worker over while the ledger has its maximum of
+// workers.
 func TestKnownWorkerIsNotRefused(t *testing.T) {
 	h := newHostile(t, Config{MaxWorkers: 1})
-	for range 3 { // each time, it has started over with something else to tell
+	for range 3 {
 		h.lastRef++
 		if why := refusal(t, h.report(wire.Report{Worker: "w", Draining: h.lastRef%2 == 0})); why != "" {
 			t.Errorf("refused: %s", why)
@@ -127,8 +127,8 @@ func TestKnownWorkerIsNotRefused(t *testing.T) {
 	}
 }
 
-// TestScatteredNodes: a worker that claims to have finished partitions far apart
-// makes the ledger keep a path for each. The job fails before that is too much.
+// TestScatteredNodes reports finished partitions that are far apart, so that the forest
+// needs a path for each. The job fails at the limit of tree nodes.
 func TestScatteredNodes(t *testing.T) {
 	const most = 200_000
 	h := newHostile(t, Config{MaxTreeNodes: most})
@@ -142,13 +142,13 @@ func TestScatteredNodes(t *testing.T) {
 				}
 			}
 		})
-		// A path of 62 places of 48 bytes for each item, and as much again for what looks
-		// at them once.
+		// A path of 62 tree nodes of 48 bytes for each item, and as much again for
+		// temporary slices.
 		if limit := uint64(wire.MaxItems * 62 * 48 * 2); used > limit {
 			t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 		}
-		if n := h.jobs[0].forest.places; n > most+62 && !ended {
-			t.Fatalf("the forest has %d places, at most %d are allowed", n, most)
+		if n := h.jobs[0].forest.treeNodes; n > most+62 && !ended {
+			t.Fatalf("the forest has %d tree nodes, at most %d are allowed", n, most)
 		}
 	}
 	if !ended {
@@ -160,7 +160,7 @@ func TestScatteredNodes(t *testing.T) {
 	}
 }
 
-// scattered are finished partitions of which no two are near one another.
+// scattered reports n finished partitions that are far apart.
 func scattered(job string, from uint64, n int) wire.JobReport {
 	r := wire.JobReport{Job: job, First: 1}
 	for i := range uint64(n) {
@@ -170,8 +170,8 @@ func scattered(job string, from uint64, n int) wire.JobReport {
 	return r
 }
 
-// TestOverlappingClaims: what a worker claims to hold is looked at no further than
-// it can have it, so that a claim costs little however scattered what is finished.
+// TestOverlappingClaims lists many long spans over a forest of scattered nodes. The ledger
+// looks at a span only up to the first partition that the worker cannot have.
 func TestOverlappingClaims(t *testing.T) {
 	h := newHostile(t, Config{})
 	h.addJob("j", 1<<40)
@@ -182,20 +182,20 @@ func TestOverlappingClaims(t *testing.T) {
 			ID: wire.SpanID{Epoch: 1, Number: i + 1}, Job: "j", Span: jobs.Span{Lo: i<<20 + 1, Hi: 1 << 40},
 		})
 	}
-	h.lastSpan = wire.MaxSpans // so that all of them may have been given
+	h.lastNumber = wire.MaxSpans // as if this ledger had assigned them
 	if used, limit := fuzztest.Allocated(func() { h.report(r) }), uint64(32<<20); used > limit {
 		t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 	}
-	if h.byID["j"].held.len() == 0 {
-		t.Error("nothing that was claimed is held")
+	if h.jobsByID["j"].assignments.len() == 0 {
+		t.Error("no span was adopted")
 	}
 }
 
-// TestUnknownJobs: of the jobs that a worker makes up, only so many are asked
-// about at a time, and only so many remembered.
+// TestUnknownJobs reports jobs that do not exist. The ledger bounds the lookups in flight
+// and the IDs that it keeps.
 func TestUnknownJobs(t *testing.T) {
 	h := newHostile(t, Config{})
-	inquiries := 0
+	lookups := 0
 	for round := range 5 {
 		r := wire.Report{Worker: fmt.Sprintf("w%d", round)}
 		for i := range wire.MaxJobs {
@@ -205,40 +205,39 @@ func TestUnknownJobs(t *testing.T) {
 			r.Spans = append(r.Spans, wire.HeldSpan{ID: wire.SpanID{Epoch: 1, Number: uint64(i) + 1}, Job: fmt.Sprintf("s%d-%d", round, i), Span: jobs.Span{Hi: 1}})
 		}
 		var actions []Action
-		// The report itself, and what tells it from another one.
+		// The map of the reported spans takes most of it.
 		if used, limit := fuzztest.Allocated(func() { actions = h.report(r) }), uint64(48<<20); used > limit {
 			t.Errorf("one report made the ledger allocate %d bytes, limit %d", used, limit)
 		}
-		asked := 0
+		inFlight := 0
 		for _, a := range actions {
 			if a, ok := a.(LookUpJob); ok {
-				asked++
-				inquiries++
+				inFlight++
+				lookups++
 				h.step(JobEnded(a))
 			}
 		}
-		if asked > maxAsked {
-			t.Errorf("one report has %d jobs inquired about, at most %d are allowed", asked, maxAsked)
+		if inFlight > maxLookups {
+			t.Errorf("one report starts %d lookups, at most %d are allowed", inFlight, maxLookups)
 		}
 	}
-	for i := range 2 * maxOver {
-		h.step(JobEnded{Job: fmt.Sprint("over", i)})
+	for i := range 2 * maxEnded {
+		h.step(JobEnded{Job: fmt.Sprint("ended", i)})
 	}
-	if len(h.absent.over) > maxOver || len(h.absent.order) > maxOver || len(h.absent.asked) > maxAsked || len(h.absent.parked) > 0 {
-		t.Errorf("the ledger remembers %d jobs that are over, %d asked about and %d parked", len(h.absent.over), len(h.absent.asked), len(h.absent.parked))
+	if u := h.unknownJobs; len(u.ended) > maxEnded || len(u.endedOrder) > maxEnded || len(u.lookups) > maxLookups || len(u.parked) > 0 {
+		t.Errorf("the ledger keeps %d ended jobs, %d lookups and %d parked jobs", len(u.ended), len(u.lookups), len(u.parked))
 	}
-	if inquiries == 0 {
-		t.Error("nothing was inquired about")
+	if lookups == 0 {
+		t.Error("no job was looked up")
 	}
 }
 
-// TestFailuresWithoutEnd: partitions that fail are kept account of one by one, and
-// so are those skipped, however many the submitter allows. The job fails where they
-// are many.
-func TestFailuresWithoutEnd(t *testing.T) {
+// TestManyFailures fails many partitions. The ledger keeps an entry for each failed or
+// skipped partition, so the job fails at their limits, whatever its submitter allows.
+func TestManyFailures(t *testing.T) {
 	for name, spec := range map[string]store.Spec{
-		"tried again": {MaxAttempts: 3},
-		"skipped":     {MaxAttempts: 1, MaxSkipped: 1 << 60},
+		"retried": {MaxAttempts: 3},
+		"skipped": {MaxAttempts: 1, MaxSkipped: 1 << 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHostile(t, Config{MaxFailing: 100, MaxSkipped: 100})
@@ -254,22 +253,21 @@ func TestFailuresWithoutEnd(t *testing.T) {
 					ended = end.Outcome == store.Failed
 				}
 			}
-			if j := h.jobs[0]; !ended || len(j.attempts.list) > 101 || len(j.skipped) > 100 {
-				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, len(j.attempts.list), len(j.skipped))
+			if j := h.jobs[0]; !ended || len(j.queue.failed.list) > 101 || len(j.skipped) > 100 {
+				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, len(j.queue.failed.list), len(j.skipped))
 			}
 		})
 	}
 }
 
-// TestAnswersFit: what the command line is told fits a message, whatever jobs the
-// leader works on and however many partitions they skipped.
-func TestAnswersFit(t *testing.T) {
+// TestJobsFitAMessage encodes the maximum of active jobs with many skipped partitions.
+func TestJobsFitAMessage(t *testing.T) {
 	h := newHostile(t, Config{})
 	for i := range 64 {
 		id := fmt.Sprintf("%016d", i)
 		h.addJob(id, 1<<40)
 		for p := range uint64(5000) {
-			h.byID[id].skipped = append(h.byID[id].skipped, 1<<39+p)
+			h.jobsByID[id].skipped = append(h.jobsByID[id].skipped, 1<<39+p)
 		}
 	}
 	answer := wire.Encode(wire.Jobs{Epoch: 1, Jobs: h.Jobs()})

@@ -4,90 +4,102 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpoint asks for the checkpoints that are due. There is one at a time per
-// job; what happens meanwhile goes into the next.
-func (l *Ledger) checkpoint() {
+// checkpointState says which checkpoints of a job were requested. They are numbered
+// from 1.
+type checkpointState struct {
+	dirty       bool          // something changed since the last request
+	requestedAt time.Duration // when the last one was requested
+	requested   uint64        // the last one requested
+	durable     uint64        // the last one that is durable
+	wanted      uint64        // one to request as soon as possible, if above requested
+}
+
+// request asks for a checkpoint as soon as possible, and returns its number.
+func (c *checkpointState) request() uint64 {
+	c.wanted = c.requested + 1
+	return c.wanted
+}
+
+func (c *checkpointState) inFlight() bool { return c.requested > c.durable }
+
+// requestCheckpoints requests the checkpoints that are due. Each job has at most one in
+// flight; changes after its request go into the next one.
+func (l *Ledger) requestCheckpoints() {
 	for _, j := range l.jobs {
-		if j.ending || j.asked > j.acked || !j.dirty && j.wanted <= j.asked {
+		c := &j.checkpoint
+		wanted := c.wanted > c.requested
+		if j.ending() || c.inFlight() || !c.dirty && !wanted {
 			continue
 		}
-		if j.wanted > j.asked || l.now-j.saved >= l.cfg.CheckpointEvery {
-			j.dirty, j.saved = false, l.now
-			j.asked++
+		if wanted || l.now-c.requestedAt >= l.cfg.CheckpointEvery {
+			c.dirty, c.requestedAt = false, l.now
+			c.requested++
 			for _, c := range j.contributors {
-				c.saving = c.received
+				c.checkpointing = c.received
 			}
 			l.do(Checkpoint{j.spec.ID, l.snapshot(j)})
 		}
 	}
 }
 
-// checkpointed: workers may forget what the checkpoint has, and the leader's own
-// may be told of assignments that waited for it.
-func (l *Ledger) checkpointed(j *job) {
-	if j.asked == j.acked {
+// onCheckpointed marks the checkpoint in flight as durable. Workers may now drop its
+// items, and assignments to the leader's own worker that waited for it may be sent.
+func (l *Ledger) onCheckpointed(j *job) {
+	if !j.checkpoint.inFlight() {
 		return
 	}
-	j.acked = j.asked
+	j.checkpoint.durable = j.checkpoint.requested
 	for _, c := range j.contributors {
-		c.durable = max(c.durable, c.saving)
+		c.durable = max(c.durable, c.checkpointing)
 	}
 	if w := l.worker(l.cfg.Self); w != nil && !l.stopping {
-		if slices.ContainsFunc(w.held, func(h *held) bool { return h.job == j && !h.told && l.mayTell(h) }) {
+		if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.job == j && a.state == statePlanned && a.maySend() }) {
 			l.nudge(w)
 		}
 	}
 }
 
-// mustSave has the job checkpointed soon, and returns which checkpoint it will be.
-func (l *Ledger) mustSave(j *job) uint64 {
-	j.wanted = j.asked + 1
-	return j.wanted
-}
-
-// mayTell reports whether a worker may know of an assignment. What might kill the
-// leader must be in a checkpoint before it can, so that the next one knows.
-func (l *Ledger) mayTell(h *held) bool { return h.job.acked >= h.save }
-
-// Saved reports whether no job has anything left to checkpoint; after [Stopping],
-// whether all that was there by then is durable.
+// AllDurable reports whether no job has anything left to checkpoint. After [Stopping]
+// it reports whether the state at that moment is durable.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
-		return j.ending || j.acked < j.wanted || !l.stopping && (j.dirty || j.asked > j.acked)
+		c := &j.checkpoint
+		return j.ending() || c.durable < c.wanted || !l.stopping && (c.dirty || c.inFlight())
 	})
 }
 
-// snapshot is the job as a checkpoint keeps it.
+// snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
-	s := Snapshot{Nodes: j.forest.nodes(), Executed: j.executed, Skipped: slices.Clone(j.skipped)}
+	s := Snapshot{Nodes: j.forest.finishedNodes(), Executed: j.executed, Skipped: slices.Clone(j.skipped)}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
 	}
-	for _, a := range j.attempts.list {
-		if a.Failed > 0 {
-			s.Attempts = append(s.Attempts, a.Attempt)
+	for _, f := range j.queue.failed.list {
+		if f.Failed > 0 {
+			s.Attempts = append(s.Attempts, f.Attempt)
 		}
 	}
-	suspected := func(span jobs.Span, deaths, led int) {
-		if deaths > 0 || led > 0 {
-			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths, Led: led})
+	addSuspect := func(span jobs.Span, deaths, deathsWithLeader int) {
+		if deaths > 0 || deathsWithLeader > 0 {
+			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths, Led: deathsWithLeader})
 		}
 	}
-	for _, x := range j.suspects.list {
-		suspected(x.span, x.deaths, 0)
+	for _, x := range j.queue.suspects.list {
+		addSuspect(x.span, x.deaths, 0)
 	}
-	for h := range j.held.all() {
-		// What others hold is not lost with the leader. What its own process holds
-		// may be what kills it: to the next leader that is a death more.
-		if h.worker.id == l.cfg.Self && !l.stopping {
-			suspected(h.span, h.deaths, h.deathsAfterOne())
+	for a := range j.assignments.all() {
+		// Other workers outlive the leader. An assignment of its own worker may be what
+		// kills it: then the next leader counts one more death.
+		if a.worker.id == l.cfg.Self && !l.stopping {
+			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {
-			suspected(h.span, h.deaths, 0)
+			addSuspect(a.span, a.deaths, 0)
 		}
 	}
 	slices.SortFunc(s.Suspects, func(a, b store.Suspect) int {

@@ -1,117 +1,133 @@
 package ledger
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Config is what a ledger is tuned by. The zero value of a field means its
-// default.
+// Config tunes a ledger. A zero field means its default.
 type Config struct {
-	// Epoch of the leader. It becomes part of the IDs of spans.
+	// Epoch of the leader, at least 1. It is part of the IDs of spans.
 	Epoch uint64
 
-	// Self is the ID of the worker in the leader's own process. A job that kills
-	// workers must not kill the one that finds out why, so suspects go elsewhere.
+	// Self is the ID of the worker in the leader's process. A job that kills workers
+	// must not kill the leader that looks for the cause, so crash suspects go to other
+	// workers.
 	Self string
 
-	// Horizon is how much work each slot is given ahead. It must outlast the time
-	// from a leader's death to the next one's first assignment, so that nobody
-	// idles meanwhile. Default 4 s.
+	// Horizon is how much work each slot is given ahead. It must be longer than the time
+	// from a leader's death to the next leader's first assignment, so that no slot idles
+	// during a failover. Default 4 s.
 	Horizon time.Duration
 
-	// ReportEvery is the shortest interval of reports. Shorter means that less is
-	// lost with a worker and costs more wake-ups. Default 100 ms.
+	// ReportEvery is the shortest report interval. A shorter one loses less when a worker
+	// dies and costs more wake-ups. Default 100 ms.
 	ReportEvery time.Duration
 
-	// ReportsPerSecond bounds the reports of all workers together, and so the
-	// leader's own work: the interval grows with the number of workers. Default 500.
+	// ReportsPerSecond bounds the reports of all workers together, and so the leader's
+	// own work: the report interval grows with the number of workers. Default 500.
 	ReportsPerSecond int
 
-	// IdleEvery is the interval of reports while there is no job. Default 1 s.
+	// IdleEvery is the report interval while there is no job. Default 1 s.
 	IdleEvery time.Duration
 
-	// SilentAfter is the time without a report, beyond the interval it was asked
-	// for, after which a worker counts as gone although its process may live. It
-	// must be longer than a busy machine's hiccups. Default 5 s.
+	// SilentAfter is how long after a missed report interval a worker counts as gone,
+	// although its process may live. It must be longer than the pauses of a busy machine.
+	// Default 5 s.
 	SilentAfter time.Duration
 
-	// RecoveryTimeout bounds the wait of a new leader for the workers that the manifests
-	// name, before it assigns what nobody claims to hold. Default 1 s.
+	// RecoveryTimeout bounds how long a new leader waits for the workers named in the
+	// manifests before it assigns what no worker reported. Default 1 s.
 	RecoveryTimeout time.Duration
 
-	// RecoveryGrace is the wait for workers that no manifest names yet. Default 50 ms.
+	// RecoveryGrace is how long a new leader waits at least, for workers that no manifest
+	// names yet. Default 50 ms.
 	RecoveryGrace time.Duration
 
-	// CheckpointEvery is the least time between two checkpoints of a job. Default 1 s.
+	// CheckpointEvery is the shortest time between two checkpoints of a job. Default 1 s.
 	CheckpointEvery time.Duration
 
-	// RetryAfter is the wait before a failed partition is tried again; it doubles
-	// with each failure up to RetryAtMost. Defaults 200 ms and 10 s.
+	// RetryAfter is the backoff after the first failure of a partition. It doubles with
+	// each failure, up to RetryAtMost. Defaults 200 ms and 10 s.
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
-	// MaxWorkers is how many workers the ledger takes part with; more are refused
-	// until others are gone. It bounds memory, whoever makes up names. Default 10,000.
+	// MaxWorkers bounds the number of workers; others are refused until workers leave. It
+	// bounds memory if reports come under invented names. Default 10,000.
 	MaxWorkers int
 
-	// MaxTreeNodes is how many places of a job's tree the ledger keeps, before the job
-	// fails: finished nodes that are so scattered were not computed span by span. It
-	// bounds memory, at about 50 bytes each. Default 4,000,000.
+	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that
+	// needs more fails: finished nodes that scattered were not computed span by span. A
+	// tree node takes about 50 bytes. Default 4,000,000.
 	MaxTreeNodes int
 
-	// MaxFailing is how many partitions of a job may have failed without being
-	// finished, before the job fails: so many failures have one cause. It bounds
-	// memory. Default 10,000.
+	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more
+	// fails: that many failures have one cause. It bounds memory. Default 10,000.
 	MaxFailing int
 
-	// MaxSkipped bounds how many partitions of a job may be skipped, whatever its
-	// submitter allows. It bounds memory, and checkpoints, which list them. Default
-	// [store.MaxSkipped].
+	// MaxSkipped bounds the skipped partitions of one job, whatever its submitter allows.
+	// It bounds memory and the size of checkpoints. Default [store.MaxSkipped].
 	MaxSkipped int
 }
 
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
+func (c Config) withDefaults() Config {
+	c.Horizon = cmp.Or(c.Horizon, 4*time.Second)
+	c.ReportEvery = cmp.Or(c.ReportEvery, 100*time.Millisecond)
+	c.ReportsPerSecond = cmp.Or(c.ReportsPerSecond, 500)
+	c.IdleEvery = cmp.Or(c.IdleEvery, time.Second)
+	c.SilentAfter = cmp.Or(c.SilentAfter, 5*time.Second)
+	c.RecoveryTimeout = cmp.Or(c.RecoveryTimeout, time.Second)
+	c.RecoveryGrace = cmp.Or(c.RecoveryGrace, 50*time.Millisecond)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
+	c.RetryAfter = cmp.Or(c.RetryAfter, 200*time.Millisecond)
+	c.RetryAtMost = cmp.Or(c.RetryAtMost, 10*time.Second)
+	c.MaxWorkers = cmp.Or(c.MaxWorkers, 10_000)
+	c.MaxTreeNodes = cmp.Or(c.MaxTreeNodes, 4_000_000)
+	c.MaxFailing = cmp.Or(c.MaxFailing, 10_000)
+	c.MaxSkipped = cmp.Or(c.MaxSkipped, store.MaxSkipped)
+	return c
 }
 
-// validate fills in defaults and checks the fields against one another.
-func (c *Config) validate() error {
-	orDefault(&c.Horizon, 4*time.Second)
-	orDefault(&c.ReportEvery, 100*time.Millisecond)
-	orDefault(&c.ReportsPerSecond, 500)
-	orDefault(&c.IdleEvery, time.Second)
-	orDefault(&c.SilentAfter, 5*time.Second)
-	orDefault(&c.RecoveryTimeout, time.Second)
-	orDefault(&c.RecoveryGrace, 50*time.Millisecond)
-	orDefault(&c.CheckpointEvery, time.Second)
-	orDefault(&c.RetryAfter, 200*time.Millisecond)
-	orDefault(&c.RetryAtMost, 10*time.Second)
-	orDefault(&c.MaxWorkers, 10_000)
-	orDefault(&c.MaxTreeNodes, 4_000_000)
-	orDefault(&c.MaxFailing, 10_000)
-	orDefault(&c.MaxSkipped, store.MaxSkipped)
+// validate checks a Config that has its defaults.
+func (c Config) validate() error {
+	if c.Epoch == 0 {
+		return fmt.Errorf("Epoch 0: want at least 1")
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Horizon", c.Horizon}, {"ReportEvery", c.ReportEvery}, {"IdleEvery", c.IdleEvery}, {"SilentAfter", c.SilentAfter},
+		{"RecoveryTimeout", c.RecoveryTimeout}, {"RecoveryGrace", c.RecoveryGrace}, {"CheckpointEvery", c.CheckpointEvery},
+		{"RetryAfter", c.RetryAfter}, {"RetryAtMost", c.RetryAtMost},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s %v: want a positive duration, or 0 for the default", f.name, f.value)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"ReportsPerSecond", c.ReportsPerSecond}, {"MaxWorkers", c.MaxWorkers}, {"MaxTreeNodes", c.MaxTreeNodes},
+		{"MaxFailing", c.MaxFailing}, {"MaxSkipped", c.MaxSkipped},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s %d: want at least 1, or 0 for the default", f.name, f.value)
+		}
+	}
 	switch {
-	case c.Epoch == 0:
-		return errors.New("epoch must be at least 1")
-	case min(c.Horizon, c.ReportEvery, c.IdleEvery, c.SilentAfter, c.RecoveryTimeout, c.RecoveryGrace, c.CheckpointEvery, c.RetryAfter, c.RetryAtMost) < 0:
-		return errors.New("a duration is negative")
 	case c.Horizon < 4*c.ReportEvery:
-		return fmt.Errorf("horizon %v must be at least four times the report interval %v, or slots run dry between reports", c.Horizon, c.ReportEvery)
+		return fmt.Errorf("Horizon %v: want at least four times ReportEvery %v, or slots run dry between reports", c.Horizon, c.ReportEvery)
 	case c.SilentAfter < 4*c.ReportEvery:
-		return fmt.Errorf("silent-after %v must be at least four times the report interval %v, or one lost report looks like a death", c.SilentAfter, c.ReportEvery)
+		return fmt.Errorf("SilentAfter %v: want at least four times ReportEvery %v, or one lost report looks like a death", c.SilentAfter, c.ReportEvery)
 	case c.RecoveryGrace > c.RecoveryTimeout:
-		return fmt.Errorf("settle-at-least %v must not be longer than settle-for %v", c.RecoveryGrace, c.RecoveryTimeout)
+		return fmt.Errorf("RecoveryGrace %v: want at most RecoveryTimeout %v", c.RecoveryGrace, c.RecoveryTimeout)
 	case c.RetryAfter > c.RetryAtMost:
-		return fmt.Errorf("retry-after %v must not be longer than retry-at-most %v", c.RetryAfter, c.RetryAtMost)
-	case min(c.ReportsPerSecond, c.MaxWorkers, c.MaxTreeNodes, c.MaxFailing, c.MaxSkipped) < 1:
-		return errors.New("reports-per-second and what bounds memory must be at least 1")
+		return fmt.Errorf("RetryAfter %v: want at most RetryAtMost %v", c.RetryAfter, c.RetryAtMost)
 	}
 	return nil
 }

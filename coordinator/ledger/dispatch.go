@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -9,58 +8,57 @@ import (
 )
 
 const (
-	// spansPerSlot is how many spans a slot is given at least, while there are any:
-	// one to run and one to go on with.
-	spansPerSlot = 2
-	// maxSpansPerSlot bounds them where spans turn out short, and maxSpans those of one
-	// worker: what the one with the most slots must have, and less than any holds
-	// (book.MaxHeld).
-	maxSpansPerSlot = 16
-	maxSpans        = spansPerSlot * wire.MaxSlots
-	// manySpans of all workers are so many that no slot is given more than it must
-	// have of each priority: what leading costs goes by their number.
-	manySpans = 16_000
-	// atFirst is the most partitions of a piece while nobody knows how long they take.
-	// Where they take next to nothing that costs a few reports.
-	atFirst = 32
-	// worthwhile is the least work that is worth a message, and worthwhileShare the
-	// part of an interval of reports that it is at least: many workers together cannot
-	// send as many.
-	worthwhile      = 20 * time.Millisecond
-	worthwhileShare = 8
-	// long is more work ahead than anybody wants. Sums end there, and it stands for
-	// work of which nobody knows how long it takes.
-	long = time.Hour
+	// minPerSlot is how many assignments each slot is given at least, if the queue has
+	// enough: one to run, and one to go on with.
+	minPerSlot = 2
+	// maxPerSlot bounds the assignments per slot if they turn out short, and maxPerWorker
+	// those of one worker. maxPerWorker is minPerSlot for a worker with the most slots
+	// allowed, and less than a worker can hold (session.MaxHeld).
+	maxPerSlot   = 16
+	maxPerWorker = minPerSlot * wire.MaxSlots
+	// manyAssignments is the total above which no slot is given more than minPerSlot of
+	// each priority: the cost of leading grows with the number of assignments.
+	manyAssignments = 16_000
+	// maxFirstPiece bounds a piece while the job's rate is unknown. Partitions that take
+	// almost no time then cost a few more reports.
+	maxFirstPiece = 32
+	// minWork is the least work that is worth a message. It is also at least the report
+	// interval divided by minWorkShare, because the reports of many workers are rare.
+	minWork      = 20 * time.Millisecond
+	minWorkShare = 8
+	// maxWork is more work ahead than any worker needs. Sums of work end there, and it
+	// stands for work of unknown duration.
+	maxWork = time.Hour
 )
 
-// fill gives a worker what it should have.
-func (l *Ledger) fill(w *worker) {
-	if l.settling || l.stopping || w.draining {
+// dispatch gives a worker the assignments that it should have.
+func (l *Ledger) dispatch(w *worker) {
+	if l.recovery.active || l.stopping || w.draining {
 		return
 	}
-	if l.setAside(w) {
-		l.isolate(w)
+	if l.reserve(w) {
+		l.assignQuarantined(w)
 	}
-	if w.isolates {
+	if w.reserved {
 		return
 	}
-	for l.giveNext(w) {
+	for l.assignNext(w) {
 	}
-	l.relieve(w)
+	l.steal(w)
 }
 
-// giveNext gives a worker one more assignment, if it should have one and there is
-// one: of the jobs with the highest priority, and among them of that which has
-// the fewest out. A worker that has enough of one priority is given of lower ones.
-func (l *Ledger) giveNext(w *worker) bool {
+// assignNext gives a worker one more assignment, if it should have one and a queue has
+// one. It chooses a job of the highest priority, and among those the job with the fewest
+// assignments. A worker that has enough of one priority gets work of lower ones.
+func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
-		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.held.len() >= best.held.len())
+		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.assignments.len() >= best.assignments.len())
 		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
-		if worse || hasEnough || !l.hasWork(w, j) || len(w.held) >= w.slots && l.leaves(w, j) {
+		if worse || hasEnough || !l.hasWork(w, j) || len(w.assignments) >= w.slots && l.leavesToIdle(w, j) {
 			continue
 		}
-		if best == nil && !l.wants(w, j.spec.Priority) {
+		if best == nil && !l.wantsMore(w, j.spec.Priority) {
 			refused = j
 			continue
 		}
@@ -69,177 +67,176 @@ func (l *Ledger) giveNext(w *worker) bool {
 	if best == nil {
 		return false
 	}
-	l.give(w, best, l.take(w, best))
+	l.assign(w, best, l.takePiece(w, best))
 	return true
 }
 
-// wants reports whether a worker should have more of a priority: until each slot has
-// work of it, or of a higher one, that outlasts the horizon or, where that is less,
-// is its share of what waits. With more than its share it would still be busy when
-// others have nothing left.
-func (l *Ledger) wants(w *worker, priority int) bool {
-	if len(w.held) >= maxSpans {
+// wantsMore reports whether a worker should have more work of a priority. It should
+// until each of its slots has work, of this priority or a higher one, for the horizon or
+// for its fair share of the queues if that is shorter. With more than its fair share the
+// worker would still be busy when others have nothing left.
+func (l *Ledger) wantsMore(w *worker, priority int) bool {
+	if len(w.assignments) >= maxPerWorker {
 		return false
 	}
-	spans, ahead := 0, time.Duration(0)
-	for _, h := range w.held {
-		if h.job.spec.Priority >= priority {
-			spans++
-			_, d := l.remaining(h)
-			ahead = min(ahead+d, long)
+	count, ahead := 0, time.Duration(0)
+	for _, a := range w.assignments {
+		if a.job.spec.Priority >= priority {
+			count++
+			_, d := l.remaining(a)
+			ahead = min(ahead+d, maxWork)
 		}
 	}
 	switch {
-	case spans < spansPerSlot*w.slots:
+	case count < minPerSlot*w.slots:
 		return true
-	case spans >= maxSpansPerSlot*w.slots || l.spans() >= manySpans:
+	case count >= maxPerSlot*w.slots || l.assignmentCount() >= manyAssignments:
 		return false
 	}
-	enough := min(l.horizon(), l.share(w, priority))
-	return ahead < min(enough*time.Duration(w.slots), long)
+	enough := min(l.horizon(), l.fairShare(w, priority))
+	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// share is how long what waits of a priority, and a worker can do, would keep every
-// slot busy that can do it.
-func (l *Ledger) share(w *worker, priority int) time.Duration {
+// fairShare returns how long the queued work of a priority that a worker can run would
+// keep busy all slots that can run it.
+func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
-		if waiting := j.waiting(); j.spec.Priority == priority && waiting > 0 && l.can(w, j) {
-			speed := j.pace.speed()
-			if speed == 0 {
-				return long
+		if size := j.queue.size(); j.spec.Priority == priority && size > 0 && l.canRun(w, j) {
+			perSecond := j.rate.perSecond()
+			if perSecond == 0 {
+				return maxWork
 			}
-			d = min(d+duration(float64(waiting)/speed/float64(l.slotsFor(j))), long)
+			d = min(d+duration(float64(size)/perSecond/float64(l.slotsFor(j))), maxWork)
 		}
 	}
 	return d
 }
 
-// spans is how many spans all workers hold.
-func (l *Ledger) spans() (n int) {
+// assignmentCount returns the number of assignments of all workers.
+func (l *Ledger) assignmentCount() (n int) {
 	for _, j := range l.jobs {
-		n += j.held.len()
+		n += j.assignments.len()
 	}
 	return n
 }
 
-// slotsFor is how many slots there are that may be given work of a job.
-func (l *Ledger) slotsFor(j *job) int { return max(1, l.slots[j.opening.Kind]) }
+// slotsFor returns the number of slots that can run a job, or 1 if there is none.
+func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Kind]) }
 
-// leaves reports whether a worker whose slots all have work should leave the last
-// pieces of a job to others that are idle, rather than queue them. A partition that
-// has failed or is suspect is a piece by itself.
-func (l *Ledger) leaves(w *worker, j *job) bool {
-	size := l.size(w, j)
-	last := (j.fresh.size+size-1)/size + uint64(j.attempts.waiting) + j.suspects.size
-	if last > uint64(l.slotsFor(j)) {
+// leavesToIdle reports whether a worker whose slots all have work should leave the last
+// pieces of a job to idle workers. A failed partition and a crash suspect each count as
+// a piece.
+func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
+	size := l.pieceSize(w, j)
+	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.queued) + j.queue.suspects.size
+	if pieces > uint64(l.slotsFor(j)) {
 		return false
 	}
 	for _, o := range l.workers {
-		if idle := o.slots - len(o.held); o != w && idle > 0 && !o.isolates && l.hasWork(o, j) {
-			if uint64(idle) >= last {
+		if idle := o.idleSlots(); o != w && idle > 0 && !o.reserved && l.hasWork(o, j) {
+			if uint64(idle) >= pieces {
 				return true
 			}
-			last -= uint64(idle)
+			pieces -= uint64(idle)
 		}
 	}
 	return false
 }
 
-// hasWork reports whether take would find something of a job for a worker.
+// hasWork reports whether takePiece would find a piece of a job for a worker.
 func (l *Ledger) hasWork(w *worker, j *job) bool {
-	return j.waiting() > 0 && l.can(w, j) &&
-		(len(j.fresh.spans) > 0 || l.hasSuspect(w, j) || l.retryFor(w, j) != nil)
+	return j.queue.size() > 0 && l.canRun(w, j) &&
+		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
-// take removes a piece from what waits of a job: first what has failed elsewhere,
-// then suspects, then the rest in order. There must be something.
-func (l *Ledger) take(w *worker, j *job) held {
-	if a := l.retryFor(w, j); a != nil {
-		j.attempts.setWaiting(a, false)
-		return held{span: single(a.Partition)}
+// takePiece removes a piece from a job's queue: a failed partition first, then a crash
+// suspect, then the first fresh partitions. The queue must have one for the worker.
+func (l *Ledger) takePiece(w *worker, j *job) assignment {
+	if f := l.dueRetry(w, j); f != nil {
+		j.queue.failed.setQueued(f, false)
+		return assignment{span: single(f.Partition)}
 	}
-	if h, ok := l.takeSuspect(w, j); ok {
-		return h
+	if a, ok := l.takeSuspect(w, j); ok {
+		return a
 	}
-	piece := j.fresh.spans[0]
-	if size := l.size(w, j); piece.Len() > size+size/4 { // leave no scrap
+	fresh := &j.queue.fresh
+	piece := fresh.spans[0]
+	if size := l.pieceSize(w, j); piece.Len() > size+size/4 { // otherwise take it whole: the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
-	j.fresh.remove(piece)
-	return held{span: piece}
+	fresh.remove(piece)
+	return assignment{span: piece}
 }
 
-// retryFor returns the first failing partition that is due for a worker. The one
-// it failed on last should be another, but not for ever.
-func (l *Ledger) retryFor(w *worker, j *job) *attempt {
-	if j.attempts.waiting == 0 || l.now < j.attempts.idle {
+// dueRetry returns the first failed partition that a worker can retry now, or nil. A
+// partition avoids the worker on which it failed last, but only for Config.RetryAtMost
+// after it is due, and only if another worker can run it.
+func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
+	failed := &j.queue.failed
+	if failed.queued == 0 || l.now < failed.nextDue {
 		return nil
 	}
-	next := l.now + l.cfg.RetryAtMost
-	for i := range j.attempts.list {
-		a := &j.attempts.list[i]
-		if !a.waiting {
+	nextDue := l.now + l.cfg.RetryAtMost
+	for i := range failed.list {
+		f := &failed.list[i]
+		if !f.queued {
 			continue
 		}
-		next = min(next, a.due)
-		if l.now >= a.due && (a.avoid != w.id || l.now >= a.due+l.cfg.RetryAtMost || !l.others(w, j)) {
-			return a
+		nextDue = min(nextDue, f.due)
+		if l.now >= f.due && (f.avoidWorker != w.id || l.now >= f.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)) {
+			return f
 		}
 	}
-	j.attempts.idle = next
+	failed.nextDue = nextDue
 	return nil
 }
 
-// size is how many partitions a piece should have. It is guided self-scheduling
-// (Polychronopoulos and Kuck, 1987): a share of what waits, so that pieces shrink
-// towards the end, between the shortest that is worth a message and half a
-// horizon. Before the speed is known pieces are small, so that it soon is, and no
+// pieceSize returns how many partitions the next piece for a worker should have. It is
+// guided self-scheduling (Polychronopoulos and Kuck, 1987): a share of the queue, so that
+// pieces shrink towards the end. A piece takes at least minWork and at most half a
+// horizon. While the rate is unknown pieces are small, so that it is soon known and no
 // worker holds work for hours.
-func (l *Ledger) size(w *worker, j *job) uint64 {
-	share := j.waiting()/uint64(2*l.slotsFor(j)) + 1
-	speed := speedOf(w.part(j))
-	if speed == 0 {
-		return max(1, min(share/4, atFirst))
+func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
+	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
+	perSecond := w.share(j).perSecond()
+	if perSecond == 0 {
+		return max(1, min(share/4, maxFirstPiece))
 	}
-	least, most := speed*l.worthwhile().Seconds(), speed*l.horizon().Seconds()/2
+	least, most := perSecond*l.minWork().Seconds(), perSecond*l.horizon().Seconds()/2
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 
-// worthwhile is the least work of a slot that is worth a message.
-func (l *Ledger) worthwhile() time.Duration { return max(worthwhile, l.interval()/worthwhileShare) }
+// minWork is the least work of a slot that is worth a message.
+func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval()/minWorkShare) }
 
-// speedOf is the best guess of how many partitions per second a slot of the
-// worker finishes, or 0.
-func speedOf(p *part) float64 { return cmp.Or(p.pace.speed(), p.job.pace.speed()) }
-
-// remaining guesses how many partitions of an assignment are left by now, and how
-// long they take; where the speed is unknown, half a horizon.
-func (l *Ledger) remaining(h *held) (partitions float64, d time.Duration) {
-	partitions = float64(h.span.Len())
-	speed := speedOf(h.part)
-	if speed == 0 {
+// remaining estimates how many partitions of an assignment are left now, and how long
+// they take. If the rate is unknown they take half a horizon.
+func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
+	partitions = float64(a.span.Len())
+	perSecond := a.share.perSecond()
+	if perSecond == 0 {
 		return partitions, l.horizon() / 2
 	}
-	if h.running {
-		partitions = max(1, partitions-speed*(l.now-h.worker.told).Seconds())
+	if a.state == stateRunning {
+		partitions = max(1, partitions-perSecond*(l.now-a.worker.spansReportedAt).Seconds())
 	}
-	return partitions, duration(partitions / speed)
+	return partitions, duration(partitions / perSecond)
 }
 
-// wake nudges workers with idle slots, as many as there is work for.
-func (l *Ledger) wake() {
-	l.freed = false
-	if l.settling || l.stopping {
+// nudgeIdle nudges workers with idle slots, as many as the queues have work for.
+func (l *Ledger) nudgeIdle() {
+	l.queueGrew = false
+	if l.recovery.active || l.stopping {
 		return
 	}
 	for _, j := range l.jobs {
-		work := j.waiting()
+		work := j.queue.size()
 		for _, w := range l.workers {
 			if work == 0 {
 				break
 			}
-			idle := w.slots - len(w.held)
+			idle := w.idleSlots()
 			if idle <= 0 || !l.wouldTake(w, j) {
 				continue
 			}
@@ -249,11 +246,11 @@ func (l *Ledger) wake() {
 	}
 }
 
-// wouldTake reports whether an idle worker that reports now would be given
-// something of the job. To nudge it otherwise would be in vain, again and again.
+// wouldTake reports whether a worker with idle slots would be given some of a job if it
+// reported now. Otherwise each tick would nudge it in vain.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
-	if len(w.held) == 0 && w.foreign == 0 && (w.isolates || l.isolated < max(1, len(l.workers)/4)) && l.suspectFor(w) == j {
+	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true
 	}
-	return !w.isolates && l.hasWork(w, j)
+	return !w.reserved && l.hasWork(w, j)
 }

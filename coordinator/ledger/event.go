@@ -6,84 +6,86 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Event is something that happened. Every kind of event is in this file.
+// Event is something that happened. All kinds of events are in this file.
 type Event interface{ event() }
 
-// Ref names a partial whose bytes the shell keeps. The ledger never sees them.
-// Refs are the shell's choice, above 0, and never used twice.
+// Ref names a partial whose bytes the shell keeps. The ledger never sees the bytes.
+// The shell chooses Refs above 0 and never uses one twice.
 type Ref uint64
 
-// NoRef stands for the partial of a node all of whose partitions were skipped.
+// NoRef stands for the partial of a node whose partitions were all skipped.
 const NoRef Ref = 0
 
-// JobAdded: a job is planned, or resumed from its manifest, and may be worked on.
-// A new leader adds every job that it resumes before the first report is stepped,
-// so that it settles with all of them.
+// JobAdded says that a job is planned, or resumed from its manifest, and may be
+// worked on. A new leader adds all jobs that it resumes before the first report, so
+// that one recovery covers them all.
 type JobAdded struct {
 	Spec       store.Spec
 	Partitions uint64
-	Data       []byte // of the plan, or nil where it is too large for a message
+	Data       []byte // the plan's data, or nil if it is too large for a message
 	InStore    bool   // the plan's data is too large for a message
 
-	// What the manifest holds, where the job is resumed.
+	// The state in the manifest, if the job is resumed.
 	Nodes      []FinishedNode
 	Workers    []store.Contributor
 	Executed   uint64
 	Skipped    []uint64
 	Attempts   []store.Attempt
 	Suspects   []store.Suspect
-	LeaderDied bool // the last leader died while it led the job, and may have died of it
+	LeaderDied bool // the last leader died while it led the job, and the job may be the cause
 }
 
-// Finished is a finished node and its partial.
+// FinishedNode is a finished node and its partial.
 type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
 }
 
-// JobCancelled: the user does not want the job any more.
+// JobCancelled says that the user cancelled a job.
 type JobCancelled struct{ Job string }
 
-// JobEnded: the end that an [EndJob] action asked for is durable, or that of a job
-// that is not here: the answer to an [LookUpJob].
+// JobEnded says that a job's end is durable. It answers [EndJob], or [LookUpJob] for
+// a job that ended earlier.
 type JobEnded struct{ Job string }
 
-// JobParked: a job has not ended, and this leader will not work on it as long as
-// it leads. What workers hold and have kept of it is for the next.
+// JobParked says that a job has not ended and that this leader cannot work on it.
+// The workers keep its items and spans for the next leader.
 type JobParked struct{ Job string }
 
-// Reported: a worker's report arrived. It was checked: it is valid, its nodes are
-// of the job's tree, and its partials are whole. Refs has one Ref per partial in
-// the report, in order; those that are not needed come back in [DropPartial].
+// Reported says that a worker's report arrived. The shell has checked it: the report is
+// valid, its nodes are in the job's tree, and its partials are whole. Refs has one Ref
+// for each partial in the report, in order. [DropPartial] returns those that are not
+// needed.
 type Reported struct {
 	Report wire.Report
 	Refs   []Ref
 }
 
-// WorkerDied: a worker's process is gone, since nobody listens in its place.
+// WorkerDied says that a worker's process is gone: no process subscribes to its
+// subject any more.
 type WorkerDied struct{ Worker string }
 
-// Merged: a [Merge] was performed.
+// Merged says that a [Merge] is done.
 type Merged struct {
 	Job  string
 	Node jobs.Node
 	Ref  Ref
 }
 
-// MergeFailed: a [Merge] was impossible, now and for ever.
+// MergeFailed says that a [Merge] failed, and would fail again.
 type MergeFailed struct {
 	Job   string
 	Error string
 }
 
-// Checkpointed: storage acknowledged what a [Checkpoint] asked for.
+// Checkpointed says that storage acknowledged a [Checkpoint].
 type Checkpointed struct{ Job string }
 
-// Stopping: this leader will stop. Nothing more is assigned, and everything that
-// is there by now is checkpointed: [Ledger.Saved].
+// Stopping says that this leader will stop. From now on nothing is assigned, and the
+// present state is checkpointed: see [Ledger.AllDurable].
 type Stopping struct{}
 
-// Tick: time passed. Ticks come several times a second.
+// Tick says that time passed. The shell sends several a second.
 type Tick struct{}
 
 func (JobAdded) event()     {}

@@ -9,87 +9,87 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// failure accounts for one failed attempt.
-func (l *Ledger) failure(j *job, w *worker, f *wire.Failure) {
-	j.trouble = f.Error
+// onFailure handles a failed attempt that a worker reports.
+func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
+	j.lastError = f.Error
 	switch {
 	case f.Open:
-		l.openFailed(j, w, f)
+		l.onOpenFailed(j, w, f)
 	case f.Permanent:
-		l.fail(j, fmt.Sprintf("partition %d failed for good on worker %s: %s", f.Partition, w.id, f.Error))
+		l.fail(j, fmt.Sprintf("partition %d failed permanently on worker %s: %s", f.Partition, w.id, f.Error))
 	default:
-		l.partitionFailed(j, w, f)
+		l.onPartitionFailed(j, w, f)
 	}
 }
 
-// openFailed benches a worker that could not open a job, for longer each time. If
-// none can, it is the job's fault.
-func (l *Ledger) openFailed(j *job, w *worker, f *wire.Failure) {
-	p := w.part(j)
-	p.openFailed++
-	p.shunned = l.now + l.backoff(p.openFailed)
-	l.note(j.spec.ID, w.id, "Worker could not open the job: %s", f.Error)
+// onOpenFailed benches a worker that could not open a job, for longer each time. The job
+// fails if the error is permanent, or if no worker can open it.
+func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
+	s := w.share(j)
+	s.openFailures++
+	s.benchedUntil = l.now + l.backoff(s.openFailures)
+	l.log(j.spec.ID, w.id, "Worker could not open the job: %s", f.Error)
 	failures := 0
 	for _, o := range l.workers {
 		if o.draining || !o.knows(j) {
 			continue
 		}
-		i, found := o.findPart(j.spec.ID)
-		if !found || o.parts[i].openFailed == 0 {
+		i, found := o.findShare(j.spec.ID)
+		if !found || o.shares[i].openFailures == 0 {
 			failures = 0
 			break
 		}
-		failures += o.parts[i].openFailed
+		failures += o.shares[i].openFailures
 	}
 	if f.Permanent || failures >= max(1, j.spec.MaxAttempts) {
 		l.fail(j, "open: "+f.Error)
 	}
 }
 
-// partitionFailed counts a failure. The partition waits to be tried again once
-// its worker's account of its spans passes it.
-func (l *Ledger) partitionFailed(j *job, w *worker, f *wire.Failure) {
+// onPartitionFailed counts a failed attempt. It does not queue the partition: reconcile
+// does, once the worker's spans are past it.
+func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
-		return // it has succeeded elsewhere, or is none of the job's
+		return // another worker finished it, or the job does not have it
 	}
-	a := j.attempts.get(f.Partition)
-	a.Failed++
-	a.Error = f.Error
-	a.due, a.avoid = l.now+l.backoff(a.Failed), w.id
+	p := j.queue.failed.get(f.Partition)
+	p.Failed++
+	p.Error = f.Error
+	p.due, p.avoidWorker = l.now+l.backoff(p.Failed), w.id
 	switch {
-	case a.Failed >= j.spec.MaxAttempts:
-		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(a.Failed), w.id, f.Error))
-	case len(j.attempts.list) > l.cfg.MaxFailing:
+	case p.Failed >= j.spec.MaxAttempts:
+		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(p.Failed), w.id, f.Error))
+	case len(j.queue.failed.list) > l.cfg.MaxFailing:
 		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", l.cfg.MaxFailing, f.Partition, w.id, f.Error))
 	default:
-		l.note(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, a.Failed, j.spec.MaxAttempts, f.Error)
+		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.Failed, j.spec.MaxAttempts, f.Error)
 	}
 }
 
-// giveUp skips a partition where the submitter allows it, or fails the job.
-func (l *Ledger) giveUp(j *job, partition uint64, why string) {
+// giveUp skips a partition if the submitter allows one more, and fails the job otherwise.
+func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if uint64(len(j.skipped)) >= min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped)) {
-		l.fail(j, why)
+		l.fail(j, reason)
 		return
 	}
-	l.note(j.spec.ID, "", "Partition skipped: %s", why)
+	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
 	i, _ := slices.BinarySearch(j.skipped, partition)
 	j.skipped = slices.Insert(j.skipped, i, partition)
 	l.finish(j, jobs.Leaf(partition), NoRef, false)
 }
 
-// unskip takes partitions off the list of those skipped: somebody did finish
-// them, and the node in the forest has them.
+// unskip removes the partitions of a span from the skipped ones: a worker finished them
+// after all, and the forest has their node.
 func (j *job) unskip(span jobs.Span) {
 	i, _ := slices.BinarySearch(j.skipped, span.Lo)
 	k, _ := slices.BinarySearch(j.skipped, span.Hi)
 	j.skipped = slices.Delete(j.skipped, i, k)
 }
 
-// backoff is the wait after a number of failures.
-func (l *Ledger) backoff(failed int) time.Duration {
+// backoff returns the wait after the given number of failures.
+func (l *Ledger) backoff(failures int) time.Duration {
 	wait := l.cfg.RetryAfter
-	for ; failed > 1 && wait < l.cfg.RetryAtMost; failed-- {
+	for ; failures > 1 && wait < l.cfg.RetryAtMost; failures-- {
 		wait *= 2
 	}
 	return min(wait, l.cfg.RetryAtMost)

@@ -14,41 +14,42 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fleet is many workers that run whatever they get at a given speed.
+// fleet is a ledger with many workers that all finish partitions at one rate. It measures
+// how much the ledger assigns and what that costs, at sizes beyond the simulator's.
 type fleet struct {
 	ledger  *Ledger
 	trees   map[string]jobs.Tree
-	speed   float64 // partitions per second and slot
+	rate    float64 // partitions per second and slot
 	now     time.Duration
 	workers []*fleetWorker
 	index   map[string]*fleetWorker
 	lastRef Ref
 	actions map[string]int
-	todo    []Event
+	answers []Event // to the ledger's actions, not delivered yet
 	ended   int
 	nudged  []string
 	epoch   uint64
 }
 
 type fleetWorker struct {
-	id    string
-	slots int
-	knows []wire.JobKind
-	seq   uint64
-	told  time.Duration
-	spans []wire.HeldSpan
-	spare map[wire.SpanID]float64 // what part of the next partition is done
-	items map[string]uint64
+	id         string
+	slots      int
+	knows      []wire.JobKind
+	seq        uint64
+	reportedAt time.Duration
+	spans      []wire.HeldSpan
+	begun      map[wire.SpanID]float64 // fraction of the next partition that is done
+	items      map[string]uint64       // number of the last item, by job
 }
 
-func newFleet(tb testing.TB, workers, slots int, speed float64) *fleet {
+func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
 	l, err := New(Config{Epoch: 1, Self: "w0000"}, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fleet{ledger: l, epoch: 1, speed: speed, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
+	f := &fleet{ledger: l, epoch: 1, rate: rate, trees: map[string]jobs.Tree{}, index: map[string]*fleetWorker{}, actions: map[string]int{}}
 	for i := range workers {
-		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, spare: map[wire.SpanID]float64{}, items: map[string]uint64{}}
+		w := &fleetWorker{id: fmt.Sprintf("w%04d", i), slots: slots, knows: []wire.JobKind{{Name: "k", Version: "1"}}, begun: map[wire.SpanID]float64{}, items: map[string]uint64{}}
 		f.workers = append(f.workers, w)
 		f.index[w.id] = w
 	}
@@ -67,10 +68,10 @@ func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	f.step(JobAdded{Spec: spec, Partitions: partitions})
 }
 
-// ahead is how much work each slot of a worker has.
+// ahead returns how much work each slot of a worker has.
 func (f *fleet) ahead(w *fleetWorker) (d time.Duration) {
-	for _, h := range f.ledger.worker(w.id).held {
-		_, left := f.ledger.remaining(h)
+	for _, a := range f.ledger.worker(w.id).assignments {
+		_, left := f.ledger.remaining(a)
 		d += left
 	}
 	return d / time.Duration(w.slots)
@@ -105,27 +106,27 @@ func (f *fleet) step(e Event) {
 		case Merge:
 			f.actions["merge"]++
 			f.lastRef++
-			f.todo = append(f.todo, Merged{a.Job, a.Node, f.lastRef})
+			f.answers = append(f.answers, Merged{a.Job, a.Node, f.lastRef})
 		case Checkpoint:
 			f.actions["checkpoint"]++
-			f.todo = append(f.todo, Checkpointed{a.Job})
+			f.answers = append(f.answers, Checkpointed{a.Job})
 		case EndJob:
 			f.ended++
-			f.todo = append(f.todo, JobEnded{a.Job})
+			f.answers = append(f.answers, JobEnded{a.Job})
 		}
 	}
 }
 
-// drain performs what the ledger has asked for.
+// drain delivers the answers to the ledger's actions.
 func (f *fleet) drain() {
-	for len(f.todo) > 0 {
-		e := f.todo[0]
-		f.todo = f.todo[1:]
+	for len(f.answers) > 0 {
+		e := f.answers[0]
+		f.answers = f.answers[1:]
 		f.step(e)
 	}
 }
 
-// report lets a worker run until now and report.
+// report makes a worker run until now and report.
 func (f *fleet) report(w *fleetWorker) {
 	w.seq++
 	r := wire.Report{Epoch: f.epoch, Worker: w.id, Sequence: w.seq}
@@ -134,9 +135,9 @@ func (f *fleet) report(w *fleetWorker) {
 	}
 	budget := make([]float64, w.slots)
 	for i := range budget {
-		budget[i] = f.speed * (f.now - w.told).Seconds()
+		budget[i] = f.rate * (f.now - w.reportedAt).Seconds()
 	}
-	w.told = f.now
+	w.reportedAt = f.now
 	done := map[string][]wire.Item{}
 	var refs []Ref
 	var order []string
@@ -145,8 +146,8 @@ func (f *fleet) report(w *fleetWorker) {
 		s := &w.spans[i]
 		s.Running = false
 		for ; slot < len(budget); slot++ {
-			budget[slot] += w.spare[s.ID]
-			delete(w.spare, s.ID)
+			budget[slot] += w.begun[s.ID]
+			delete(w.begun, s.ID)
 			k := min(uint64(budget[slot]+1e-9), s.Span.Len())
 			if k > 0 {
 				budget[slot] -= float64(k)
@@ -162,7 +163,7 @@ func (f *fleet) report(w *fleetWorker) {
 				break
 			}
 			s.Running = true
-			w.spare[s.ID] = budget[slot]
+			w.begun[s.ID] = budget[slot]
 			slot++
 			break
 		}
@@ -180,9 +181,9 @@ func (f *fleet) report(w *fleetWorker) {
 	f.step(Reported{r, refs})
 }
 
-// round has each worker report once, evenly spread over the interval.
+// round makes each worker report once, evenly spread over the report interval.
 func (f *fleet) round() {
-	every := f.ledger.interval()
+	every := f.ledger.reportInterval()
 	start := f.now
 	for i, w := range f.workers {
 		f.now = start + every*time.Duration(i+1)/time.Duration(len(f.workers))
@@ -194,18 +195,19 @@ func (f *fleet) round() {
 	}
 }
 
-// next is when a worker reports again: after the interval, or once one of its
-// spans is done, but not at once.
+// next returns when a worker reports again: after the report interval, or when a span is
+// done, but not within 20 ms.
 func (f *fleet) next(w *fleetWorker) time.Duration {
-	at := f.ledger.worker(w.id).every
+	at := f.ledger.worker(w.id).reportInterval
 	for i, s := range w.spans[:min(w.slots, len(w.spans))] {
-		left := (float64(w.spans[i].Span.Len()) - w.spare[s.ID]) / f.speed
+		left := (float64(w.spans[i].Span.Len()) - w.begun[s.ID]) / f.rate
 		at = min(at, duration(left)+time.Microsecond)
 	}
 	return f.now + max(at, 20*time.Millisecond)
 }
 
-// run lets all workers report when it is time, until every job has ended.
+// run makes all workers report when they are due, until every job has ended. It returns
+// false if the limit is reached first.
 func (f *fleet) run(limit time.Duration) bool {
 	due := make([]time.Duration, len(f.workers))
 	for i := range due {
@@ -238,8 +240,8 @@ func (f *fleet) run(limit time.Duration) bool {
 	return true
 }
 
-// BenchmarkReports is the cost of a report of one of 1,000 workers with 8 slots
-// each, merges and checkpoints included, in a job of 10^9 partitions.
+// BenchmarkReports measures a report of one of 1,000 workers with 8 slots each, with its
+// merges and checkpoints, in a job of 10^9 partitions.
 func BenchmarkReports(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -258,11 +260,11 @@ func BenchmarkReports(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
-	b.ReportMetric(float64(f.ledger.byID["job"].held.len()), "spans")
+	b.ReportMetric(float64(f.ledger.jobsByID["job"].assignments.len()), "assignments")
 	runtime.KeepAlive(f)
 }
 
-// BenchmarkManyJobs is the cost of a report where 300 jobs share 100 workers.
+// BenchmarkManyJobs measures a report while 300 jobs share 100 workers.
 func BenchmarkManyJobs(b *testing.B) {
 	f := newFleet(b, 100, 8, 100)
 	for i := range 300 {
@@ -278,13 +280,13 @@ func BenchmarkManyJobs(b *testing.B) {
 	}
 }
 
-// TestLongJobEnds runs a job of 10^9 partitions that do next to nothing: neither
-// may it be chopped into millions of spans, nor one slot be left with a long tail.
-func TestLongJobEnds(t *testing.T) {
+// TestFewAssignmentsAndShortTail runs jobs from beginning to end. The number of assignments
+// stays small even for 10^9 partitions, and no slot runs long after the others are done.
+func TestFewAssignmentsAndShortTail(t *testing.T) {
 	for _, c := range []struct {
 		workers, slots int
 		partitions     uint64
-		speed          float64
+		rate           float64
 		assigned       int           // at most
 		over           time.Duration // longer than ideal, at most
 	}{
@@ -294,14 +296,14 @@ func TestLongJobEnds(t *testing.T) {
 		{3, 2, 600, 10, 150, 500 * time.Millisecond},
 		{2, 8, 12, 0.5, 12, 500 * time.Millisecond},
 		{1, wire.MaxSlots, 50_000, 10, 10_000, 1500 * time.Millisecond},
-		{1000, 8, 1_000_000_000, 20e6, 20_000, time.Second}, // half of the interval of reports
+		{1000, 8, 1_000_000_000, 20e6, 20_000, time.Second}, // half of the report interval
 	} {
-		f := newFleet(t, c.workers, c.slots, c.speed)
+		f := newFleet(t, c.workers, c.slots, c.rate)
 		f.add("job", c.partitions)
 		if !f.run(time.Minute) {
-			t.Fatalf("%+v: the job does not end:\n%s", c, briefBooks(f.ledger))
+			t.Fatalf("%+v: the job does not end:\n%s", c, formatState(f.ledger))
 		}
-		ideal := time.Duration(math.Ceil(float64(c.partitions)/float64(c.workers*c.slots)) / c.speed * float64(time.Second))
+		ideal := time.Duration(math.Ceil(float64(c.partitions)/float64(c.workers*c.slots)) / c.rate * float64(time.Second))
 		t.Logf("%d workers, %d partitions: took %v, ideal %v, %v", c.workers, c.partitions, f.now, ideal, f.actions)
 		if f.now > ideal+c.over || f.actions["assigned"] > c.assigned {
 			t.Errorf("%+v: took %v, ideal is %v; %v", c, f.now, ideal, f.actions)
@@ -309,9 +311,9 @@ func TestLongJobEnds(t *testing.T) {
 	}
 }
 
-// TestLittleThatIsUrgent gives little work of a high priority, and much of a low one.
-// Until the first ends its share of each slot is small, and all have the other ahead.
-func TestLittleThatIsUrgent(t *testing.T) {
+// TestSmallUrgentJob has a small job of high priority and a big one of low priority. The
+// small job is too little for the horizon of each slot, so slots get the big one as well.
+func TestSmallUrgentJob(t *testing.T) {
 	f := newFleet(t, 300, 8, 100)
 	f.addSpec(store.Spec{ID: "high", Priority: 1}, 300*8*100*10)
 	f.add("low", 300*8*100*3600)
@@ -325,9 +327,9 @@ func TestLittleThatIsUrgent(t *testing.T) {
 	}
 }
 
-// TestShareOfThoseWhoCan has two workers who know a job, and others who do not. Those
-// make no difference.
-func TestShareOfThoseWhoCan(t *testing.T) {
+// TestFairShareOfWorkersThatKnowTheJob has two workers that know a job. Workers that do not
+// know it make no difference.
+func TestFairShareOfWorkersThatKnowTheJob(t *testing.T) {
 	var alone time.Duration
 	for _, others := range []int{0, 50} {
 		f := newFleet(t, 2+others, 1, 100)
@@ -335,7 +337,7 @@ func TestShareOfThoseWhoCan(t *testing.T) {
 			w.knows = append(w.knows, wire.JobKind{Name: "rare", Version: "1"})
 		}
 		f.addSpec(store.Spec{ID: "job", Job: "rare"}, 2*100*60)
-		for f.ledger.byID["job"].waiting() > 2*100*10 {
+		for f.ledger.jobsByID["job"].queue.size() > 2*100*10 {
 			f.round()
 			if d := f.ahead(f.workers[0]); f.now > 5*time.Second && d < 2*time.Second {
 				t.Fatalf("with %d others, after %v: %v ahead", others, f.now, d)
@@ -352,8 +354,8 @@ func TestShareOfThoseWhoCan(t *testing.T) {
 	}
 }
 
-// BenchmarkTakeover is what a new leader's ledger takes to hear 1,000 workers that
-// hold 16 spans each, and then to learn that half of them are dead.
+// BenchmarkTakeover measures a new leader's ledger: 1,000 workers report 16 spans each, and
+// then half of them die.
 func BenchmarkTakeover(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 1000, 8, 100)
@@ -373,8 +375,8 @@ func BenchmarkTakeover(b *testing.B) {
 			f.epoch = 2
 			f.report(w)
 		}
-		if held := f.ledger.byID["job"].held.len(); held != 16_000 {
-			b.Fatalf("%d spans were adopted", held)
+		if n := f.ledger.jobsByID["job"].assignments.len(); n != 16_000 {
+			b.Fatalf("%d spans were adopted", n)
 		}
 		for _, w := range f.workers[:500] {
 			f.step(WorkerDied{w.id})
@@ -382,46 +384,45 @@ func BenchmarkTakeover(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is the cost of a report of an idle worker at a job's end, while
-// 1,000 others hold 16,000 spans and more that are too short to be cut.
+// BenchmarkIdle measures a report of an idle worker at a job's end, while 1,000 others have
+// 16,000 assignments and more that are too short to be cut.
 func BenchmarkIdle(b *testing.B) {
 	f := newFleet(b, 1000, 8, 100)
 	f.add("job", 1_000_000_000)
 	for range 5 {
 		f.round()
 	}
-	j := f.ledger.byID["job"]
-	j.fresh = spanSet{}
-	for h := range j.held.all() {
-		h.part.pace, j.pace = pace{1e9, 1}, pace{1e9, 1}
+	j := f.ledger.jobsByID["job"]
+	j.queue.fresh = spanSet{}
+	for a := range j.assignments.all() {
+		a.share.rate, j.rate = rate{1e9, 1}, rate{1e9, 1}
 	}
 	idle := &fleetWorker{id: "w9999", slots: 8, knows: f.workers[0].knows}
 	f.index[idle.id] = idle
-	f.speed = 0
+	f.rate = 0
 	b.ResetTimer()
 	for range b.N {
 		f.report(idle)
 	}
-	if f.actions["cut"] > 0 || j.held.len() < 16_000 {
-		b.Fatalf("%d spans are held, %v", j.held.len(), f.actions)
+	if f.actions["cut"] > 0 || j.assignments.len() < 16_000 {
+		b.Fatalf("%d assignments, %v", j.assignments.len(), f.actions)
 	}
 }
 
-// BenchmarkRetries is the cost of a report where 9,000 partitions wait to be tried
-// again.
+// BenchmarkRetries measures a report while 9,000 failed partitions are queued.
 func BenchmarkRetries(b *testing.B) {
 	f := newFleet(b, 100, 8, 100)
 	f.add("job", 1_000_000_000)
 	for range 3 {
 		f.round()
 	}
-	j := f.ledger.byID["job"]
+	j := f.ledger.jobsByID["job"]
 	for p := range uint64(9000) {
 		p = 900_000_000 + p*1000
-		j.fresh.remove(single(p))
-		a := j.attempts.get(p)
-		a.Failed, a.due = 1, 1000*time.Hour
-		j.attempts.setWaiting(a, true)
+		j.queue.fresh.remove(single(p))
+		x := j.queue.failed.get(p)
+		x.Failed, x.due = 1, 1000*time.Hour
+		j.queue.failed.setQueued(x, true)
 	}
 	b.ResetTimer()
 	for n := 0; n < b.N; n += len(f.workers) {

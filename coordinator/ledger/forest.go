@@ -4,33 +4,32 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// forest holds a job's finished nodes, maximal and without overlap. It is a
-// partial copy of the aggregation tree that exists only above finished nodes, so
-// its size follows theirs, and each operation walks one path from the root.
+// forest has a job's maximal finished nodes. It is the part of the aggregation tree that
+// lies at and above finished nodes: its size grows with their number, and each operation
+// walks one path from the root.
 type forest struct {
-	tree   jobs.Tree
-	root   *place
-	places int // how many there are below the root
+	tree      jobs.Tree
+	root      *treeNode
+	treeNodes int // below the root
 }
 
-// place is a node of the tree on the way to a finished one, or a finished one,
-// which has no children.
-type place struct {
-	child    [2]*place
-	done     uint64 // partitions finished at or below
+// treeNode is a finished node, which has no children here, or a node above one.
+type treeNode struct {
+	child    [2]*treeNode
+	done     uint64 // finished partitions at or below it
 	finished bool
-	merging  bool // the merge of the two children has been asked for
+	merging  bool // the merge of its two children was requested
 	ref      Ref
 }
 
-func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &place{}} }
+func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
 
-// done is the number of finished partitions.
+// done returns the number of finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
-// path lists the places from the root to n as far as they exist.
-func (f *forest) path(n jobs.Node) []*place {
-	path := make([]*place, 0, 64)
+// path lists the tree nodes from the root towards n, as far as they exist.
+func (f *forest) path(n jobs.Node) []*treeNode {
+	path := make([]*treeNode, 0, 64)
 	at := f.root
 	for level := f.tree.Root().Level; ; level-- {
 		path = append(path, at)
@@ -43,10 +42,9 @@ func (f *forest) path(n jobs.Node) []*place {
 	}
 }
 
-// insert adds a finished node. It returns the refs that are needed no more:
-// that of the node itself if it is covered already, or those of the finished
-// nodes that it covers.
-func (f *forest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
+// insert adds a finished node and returns the refs to drop: its own if a finished node
+// covers it already, or those of the finished nodes that it covers.
+func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	n = f.tree.Lift(n)
 	path := f.path(n)
 	last := path[len(path)-1]
@@ -55,24 +53,24 @@ func (f *forest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	}
 	rootLevel := int(f.tree.Root().Level)
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
-		next := &place{}
+		next := &treeNode{}
 		path[depth-1].child[n.Index>>(rootLevel-depth-int(n.Level))&1] = next
-		f.places++
+		f.treeNodes++
 		path = append(path, next)
 	}
 	at := path[len(path)-1]
 	gained := f.tree.Span(n).Len() - at.done
-	forget = f.clear(at, nil)
-	*at = place{finished: true, ref: ref, done: at.done}
+	drop = f.clear(at, nil)
+	*at = treeNode{finished: true, ref: ref, done: at.done}
 	for _, p := range path {
 		p.done += gained
 	}
-	return forget, true
+	return drop, true
 }
 
-// clear removes all places below p, and appends the refs of the finished ones, in
+// clear removes all tree nodes below p and appends the refs of the finished ones, in
 // order.
-func (f *forest) clear(p *place, refs []Ref) []Ref {
+func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
 			continue
@@ -82,12 +80,13 @@ func (f *forest) clear(p *place, refs []Ref) []Ref {
 		}
 		refs = f.clear(child, refs)
 		p.child[i] = nil
-		f.places--
+		f.treeNodes--
 	}
 	return refs
 }
 
-// siblings returns the merge that a newly finished node makes possible, once.
+// siblings returns the merge that a newly finished node makes possible: its parent, and
+// the refs of the parent's children. Each merge is returned once.
 func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -103,19 +102,19 @@ func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bo
 	return f.tree.Lift(n.Parent()), l.ref, r.ref, true
 }
 
-// replace makes a node finished whose children both are, without a merge.
+// replace makes a node finished whose children are finished, without a merge.
 func (f *forest) replace(n jobs.Node, ref Ref) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	f.clear(at, nil)
-	*at = place{finished: true, ref: ref, done: at.done}
+	*at = treeNode{finished: true, ref: ref, done: at.done}
 }
 
-// nodes lists the finished nodes in order of their partitions.
-func (f *forest) nodes() []FinishedNode {
+// finishedNodes lists the finished nodes in the order of their partitions.
+func (f *forest) finishedNodes() []FinishedNode {
 	var list []FinishedNode
-	var walk func(n jobs.Node, p *place)
-	walk = func(n jobs.Node, p *place) {
+	var walk func(n jobs.Node, p *treeNode)
+	walk = func(n jobs.Node, p *treeNode) {
 		switch {
 		case p == nil:
 		case p.finished:
@@ -129,7 +128,7 @@ func (f *forest) nodes() []FinishedNode {
 	return list
 }
 
-// missing lists the parts of the span that are not finished, in order.
+// missing lists the unfinished parts of a span, in order.
 func (f *forest) missing(s jobs.Span) []jobs.Span {
 	var list []jobs.Span
 	f.eachMissing(s, func(gap jobs.Span) bool {
@@ -143,18 +142,19 @@ func (f *forest) missing(s jobs.Span) []jobs.Span {
 	return list
 }
 
-// anyMissing reports whether some partition of the span is not finished.
+// anyMissing reports whether a span has an unfinished partition.
 func (f *forest) anyMissing(s jobs.Span) bool {
 	return !f.eachMissing(s, func(jobs.Span) bool { return false })
 }
 
-// eachMissing visits the parts of the span that are not finished, in order and in
-// pieces, as long as visit wants more. It reports whether visit wanted all.
+// eachMissing calls visit with the unfinished parts of a span, in order, until visit
+// returns false. Neighbouring parts may come in pieces. It reports whether every call
+// returned true.
 func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }
 
-func (f *forest) walkMissing(n jobs.Node, p *place, s jobs.Span, visit func(jobs.Span) bool) bool {
+func (f *forest) walkMissing(n jobs.Node, p *treeNode, s jobs.Span, visit func(jobs.Span) bool) bool {
 	covered := f.tree.Span(n)
 	part := jobs.Span{Lo: max(covered.Lo, s.Lo), Hi: min(covered.Hi, s.Hi)}
 	switch {

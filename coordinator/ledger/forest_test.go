@@ -10,16 +10,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// naiveForest is a forest as plain sets: which partitions are finished, and which
-// nodes are there.
+// naiveForest is a forest as plain sets of finished partitions and of maximal finished
+// nodes.
 type naiveForest struct {
 	tree  jobs.Tree
 	done  map[uint64]bool
 	nodes map[jobs.Node]Ref
 }
 
-// insert does what forest.insert does, by looking at everything.
-func (f *naiveForest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
+// insert does what forest.insert does, by comparing with every node.
+func (f *naiveForest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	span := f.tree.Span(n)
 	for m := range f.nodes {
 		if f.tree.Span(m).Contains(span) {
@@ -28,7 +28,7 @@ func (f *naiveForest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	}
 	for m, r := range f.nodes {
 		if span.Contains(f.tree.Span(m)) {
-			forget = append(forget, r)
+			drop = append(drop, r)
 			delete(f.nodes, m)
 		}
 	}
@@ -36,12 +36,12 @@ func (f *naiveForest) insert(n jobs.Node, ref Ref) (forget []Ref, added bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		f.done[p] = true
 	}
-	slices.Sort(forget)
-	return forget, true
+	slices.Sort(drop)
+	return drop, true
 }
 
-// countBelow counts the places below one.
-func countBelow(p *place) (n int) {
+// countBelow counts the tree nodes below one.
+func countBelow(p *treeNode) (n int) {
 	for _, child := range p.child {
 		if child != nil {
 			n += 1 + countBelow(child)
@@ -53,7 +53,7 @@ func countBelow(p *place) (n int) {
 // check compares a forest with the naive one.
 func (f *naiveForest) check(t rapid.TB, got *forest) {
 	t.Helper()
-	nodes := got.nodes()
+	nodes := got.finishedNodes()
 	lo := uint64(0)
 	for _, n := range nodes {
 		span := f.tree.Span(n.Node)
@@ -65,8 +65,8 @@ func (f *naiveForest) check(t rapid.TB, got *forest) {
 			t.Fatalf("forest has %v with ref %d, want %v", n.Node, n.Ref, f.nodes)
 		}
 	}
-	if n := countBelow(got.root); n != got.places {
-		t.Fatalf("forest counts %d places, and has %d", got.places, n)
+	if n := countBelow(got.root); n != got.treeNodes {
+		t.Fatalf("forest counts %d tree nodes, and has %d", got.treeNodes, n)
 	}
 	if len(nodes) != len(f.nodes) || got.done() != uint64(len(f.done)) {
 		t.Fatalf("forest has %v and %d partitions, want %v and %d", nodes, got.done(), f.nodes, len(f.done))
@@ -89,8 +89,8 @@ func (f *naiveForest) checkMissing(t rapid.TB, got *forest, span jobs.Span) {
 	}
 }
 
-// checkForest inserts the covers of spans one after the other, merging siblings
-// as told, and compares.
+// checkForest inserts the covers of spans one after the other and compares the forest with
+// the naive one. MergeNow decides whether a requested merge is done next.
 func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) {
 	tree, err := jobs.NewTree(n)
 	if err != nil {
@@ -104,14 +104,14 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 		left, right Ref
 	}
 	var merges []merge
-	asked := map[jobs.Node]bool{}
+	requested := map[jobs.Node]bool{}
 	insert := func(node jobs.Node) {
 		ref++
-		forget, added := got.insert(node, ref)
-		slices.Sort(forget)
+		drop, added := got.insert(node, ref)
+		slices.Sort(drop)
 		want, wantAdded := naive.insert(node, ref)
-		if added != wantAdded || !slices.Equal(forget, want) {
-			t.Fatalf("insert(%v) = %v, %v, want %v, %v", node, forget, added, want, wantAdded)
+		if added != wantAdded || !slices.Equal(drop, want) {
+			t.Fatalf("insert(%v) = %v, %v, want %v, %v", node, drop, added, want, wantAdded)
 		}
 		if !added {
 			return
@@ -121,17 +121,17 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 			return
 		}
 		l, r := tree.Children(parent)
-		if naive.nodes[l] != left || naive.nodes[r] != right || asked[parent] {
+		if naive.nodes[l] != left || naive.nodes[r] != right || requested[parent] {
 			t.Fatalf("siblings of %v: %v of %d and %d, want %d and %d", node, parent, left, right, naive.nodes[l], naive.nodes[r])
 		}
-		asked[parent] = true
+		requested[parent] = true
 		merges = append(merges, merge{parent, left, right})
 	}
 	finishMerge := func() {
 		m := merges[0]
 		merges = merges[1:]
 		insert(m.node)
-		asked[m.node] = false
+		requested[m.node] = false
 	}
 	for _, span := range spans {
 		for _, node := range tree.Cover(span) {
@@ -150,7 +150,7 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 	}
 	naive.check(t, got)
 	if got.done() == n && !got.root.finished {
-		t.Fatalf("everything is finished and merged, the root is not: %v", got.nodes())
+		t.Fatalf("everything is finished and merged, the root is not: %v", got.finishedNodes())
 	}
 }
 
@@ -165,11 +165,10 @@ func TestForestProperties(t *testing.T) {
 	})
 }
 
-// TestForestFollowsFromWhatIsDone: whichever nodes are finished, in whatever order,
-// several times or one inside another, and whenever merges are done: the forest is
-// the same, and every partial in it came of the same merges. It is the cover of
-// what is finished.
-func TestForestFollowsFromWhatIsDone(t *testing.T) {
+// TestForestDependsOnFinishedPartitionsOnly finishes nodes in any order, repeatedly or one
+// inside another, and does merges at any time. The forest is always the cover of the
+// finished partitions, and each of its partials came from the same merges.
+func TestForestDependsOnFinishedPartitionsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, err := jobs.NewTree(rapid.Uint64Range(1, 100).Draw(t, "n"))
 		if err != nil {
@@ -184,22 +183,22 @@ func TestForestFollowsFromWhatIsDone(t *testing.T) {
 		for _, n := range finished {
 			done.add(tree.Span(n))
 			g.insert(t, n, traceOf(tree, n))
-			for len(g.asked) > 0 && rapid.Bool().Draw(t, "merge") {
-				g.merge(t, rapid.IntRange(0, len(g.asked)-1).Draw(t, "which"))
+			for len(g.merges) > 0 && rapid.Bool().Draw(t, "merge") {
+				g.merge(t, rapid.IntRange(0, len(g.merges)-1).Draw(t, "which"))
 			}
 		}
-		for len(g.asked) > 0 {
-			g.merge(t, rapid.IntRange(0, len(g.asked)-1).Draw(t, "which"))
+		for len(g.merges) > 0 {
+			g.merge(t, rapid.IntRange(0, len(g.merges)-1).Draw(t, "which"))
 		}
 		var want []jobs.Node
 		for _, span := range done.spans {
 			want = append(want, tree.Cover(span)...)
 		}
 		var got []jobs.Node
-		for _, n := range g.forest.nodes() {
+		for _, n := range g.forest.finishedNodes() {
 			got = append(got, n.Node)
 			if trace := g.partials[n.Ref]; trace != traceOf(tree, n.Node) {
-				t.Fatalf("node %v came of %s, want %s", n.Node, trace, traceOf(tree, n.Node))
+				t.Fatalf("node %v came from %s, want %s", n.Node, trace, traceOf(tree, n.Node))
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -208,7 +207,7 @@ func TestForestFollowsFromWhatIsDone(t *testing.T) {
 	})
 }
 
-// traceOf shows the merges that a node comes of, by the definition of the tree.
+// traceOf returns the merges that make a node, by the definition of the tree.
 func traceOf(tree jobs.Tree, n jobs.Node) string {
 	span := tree.Span(n)
 	if span.Len() == 1 {
@@ -218,12 +217,12 @@ func traceOf(tree jobs.Tree, n jobs.Node) string {
 	return "(" + traceOf(tree, left) + " " + traceOf(tree, right) + ")"
 }
 
-// merging is a forest, what its partials came of, and the merges it asks for.
+// merging is a forest with the traces of its partials and the merges that it requested.
 type merging struct {
 	tree     jobs.Tree
 	forest   *forest
-	partials []string // by Ref
-	asked    []Merge
+	partials []string // traces, by Ref
+	merges   []Merge
 }
 
 func (g *merging) insert(t *rapid.T, n jobs.Node, trace string) {
@@ -234,15 +233,15 @@ func (g *merging) insert(t *rapid.T, n jobs.Node, trace string) {
 	}
 	if parent, left, right, ok := g.forest.siblings(n); ok {
 		if l, r := g.tree.Children(parent); traceOf(g.tree, l) != g.partials[left] || traceOf(g.tree, r) != g.partials[right] {
-			t.Fatalf("node %v is to come of %s and %s", parent, g.partials[left], g.partials[right])
+			t.Fatalf("node %v is to come from %s and %s", parent, g.partials[left], g.partials[right])
 		}
-		g.asked = append(g.asked, Merge{Node: parent, Left: left, Right: right})
+		g.merges = append(g.merges, Merge{Node: parent, Left: left, Right: right})
 	}
 }
 
 func (g *merging) merge(t *rapid.T, i int) {
-	m := g.asked[i]
-	g.asked = slices.Delete(g.asked, i, i+1)
+	m := g.merges[i]
+	g.merges = slices.Delete(g.merges, i, i+1)
 	g.insert(t, m.Node, "("+g.partials[m.Left]+" "+g.partials[m.Right]+")")
 }
 
@@ -261,8 +260,8 @@ func FuzzForest(f *testing.F) {
 	})
 }
 
-// TestForestOfManyPartitions checks that the forest's size follows the finished
-// nodes, not the partitions.
+// TestForestOfManyPartitions checks that the forest's size does not depend on the number of
+// partitions.
 func TestForestOfManyPartitions(t *testing.T) {
 	tree, err := jobs.NewTree(jobs.MaxPartitions)
 	if err != nil {
@@ -282,7 +281,7 @@ func TestForestOfManyPartitions(t *testing.T) {
 	}
 }
 
-// TestForestSkips checks the climb over nodes that have no partial.
+// TestForestSkips replaces a node without merging, because one of its children was skipped.
 func TestForestSkips(t *testing.T) {
 	tree, _ := jobs.NewTree(3)
 	f := newForest(tree)
@@ -294,12 +293,12 @@ func TestForestSkips(t *testing.T) {
 	}
 	f.replace(parent, 7)
 	if _, _, _, again := f.siblings(jobs.Leaf(1)); again {
-		t.Error("a node that was replaced has siblings left to merge")
+		t.Error("a replaced node still has siblings to merge")
 	}
-	if got := f.nodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7}}) {
+	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7}}) {
 		t.Errorf("nodes are %v", got)
 	}
-	if n := countBelow(f.root); n != f.places {
-		t.Errorf("forest counts %d places, and has %d", f.places, n)
+	if n := countBelow(f.root); n != f.treeNodes {
+		t.Errorf("forest counts %d tree nodes, and has %d", f.treeNodes, n)
 	}
 }

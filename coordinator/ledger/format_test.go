@@ -9,91 +9,36 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// brief prints an event or an action in one line.
-func brief(x any) string {
-	switch x := x.(type) {
-	case Reported:
-		return "report " + briefReport(x.Report)
-	case Tick:
-		return "tick"
-	case WorkerDied:
-		return "died " + x.Worker
-	case JobAdded:
-		return fmt.Sprintf("added %s with %d partitions", x.Spec.ID, x.Partitions)
-	case JobCancelled:
-		return "cancelled " + x.Job
-	case JobEnded:
-		return "ended " + x.Job
-	case JobParked:
-		return "parked " + x.Job
-	case Merged:
-		return fmt.Sprintf("merged %s %v", x.Job, x.Node)
-	case MergeFailed:
-		return fmt.Sprintf("merge failed %s: %s", x.Job, x.Error)
-	case Checkpointed:
-		return "checkpointed " + x.Job
-	case Stopping:
-		return "stopping"
+// formatAction prints an action in one line.
+func formatAction(a Action) string {
+	switch x := a.(type) {
 	case Reply:
-		return "reply " + x.Worker + briefReceipt(x.Receipt)
+		return "reply " + x.Worker + formatReceipt(x.Receipt)
 	case Nudge:
 		return "nudge " + x.Worker
 	case Probe:
 		return "probe " + x.Worker
 	case LookUpJob:
-		return "inquire " + x.Job
+		return "look up " + x.Job
 	case Merge:
 		return fmt.Sprintf("merge %s %v", x.Job, x.Node)
 	case DropPartial:
-		return "forget"
+		return "drop partial"
 	case Checkpoint:
-		return "checkpoint " + x.Job + briefSnapshot(x.Snapshot)
+		return "checkpoint " + x.Job + formatSnapshot(x.Snapshot)
 	case EndJob:
-		text := fmt.Sprintf("end %s %s%s", x.Job, x.Outcome, briefSnapshot(x.Snapshot))
+		text := fmt.Sprintf("end %s %s%s", x.Job, x.Outcome, formatSnapshot(x.Snapshot))
 		if x.Error != "" {
 			text += " error=" + fmt.Sprintf("%q", x.Error)
 		}
 		return text
 	case Log:
-		return "note " + strings.TrimSpace(strings.TrimSpace(x.Job+" "+x.Worker)+": "+x.Text)
+		return strings.Join(strings.Fields("log "+x.Job+" "+x.Worker), " ") + ": " + x.Text
 	}
-	return fmt.Sprintf("%T", x)
+	return fmt.Sprintf("%T", a)
 }
 
-func briefReport(r wire.Report) string {
-	text := fmt.Sprintf("%s seq=%d", r.Worker, r.Sequence)
-	if r.Hello != nil {
-		text += fmt.Sprintf(" hello slots=%d", r.Hello.Slots)
-	}
-	if r.Draining {
-		text += " draining"
-	}
-	for _, j := range r.Jobs {
-		text += fmt.Sprintf(" %s#%d:", j.Job, j.First)
-		for i, item := range j.Items {
-			if i > 0 {
-				text += ","
-			}
-			if item.Partial != nil {
-				text += item.Partial.Node.String()
-			} else {
-				text += fmt.Sprintf("!%d", item.Failure.Partition)
-			}
-		}
-	}
-	for _, s := range r.Spans {
-		text += fmt.Sprintf(" %v=%s%v", s.ID, s.Job, s.Span)
-		if s.Running {
-			text += "*"
-		}
-	}
-	if r.More {
-		text += " more"
-	}
-	return text
-}
-
-func briefReceipt(r wire.Receipt) string {
+func formatReceipt(r wire.Receipt) string {
 	text := fmt.Sprintf(" seq=%d", r.Sequence)
 	if r.Refused != "" {
 		return text + " refused"
@@ -117,7 +62,7 @@ func briefReceipt(r wire.Receipt) string {
 	return text + fmt.Sprintf(" every=%v", r.Every)
 }
 
-func briefSnapshot(s Snapshot) string {
+func formatSnapshot(s Snapshot) string {
 	text := ""
 	list := func(name string, n int, print func(i int) string) {
 		if n == 0 {
@@ -148,49 +93,44 @@ func briefSnapshot(s Snapshot) string {
 	return text
 }
 
-// briefBooks prints where the unfinished partitions of all jobs are.
-func briefBooks(l *Ledger) string {
+// formatState prints where the unfinished partitions of all jobs are.
+func formatState(l *Ledger) string {
 	var b strings.Builder
 	for _, j := range l.jobs {
 		fmt.Fprintf(&b, "%s: %d of %d done", j.spec.ID, j.forest.done(), j.tree.Partitions())
-		if j.ending {
+		if j.ending() {
 			b.WriteString(", ending")
 		}
 		b.WriteString("\n")
-		for _, s := range j.fresh.spans {
+		for _, s := range j.queue.fresh.spans {
 			fmt.Fprintf(&b, "  fresh %v\n", s)
 		}
-		for _, a := range j.attempts.list {
-			fmt.Fprintf(&b, "  failed %d %s due %v waiting=%v avoid=%s\n", a.Partition, times(a.Failed), a.due, a.waiting, a.avoid)
+		for _, f := range j.queue.failed.list {
+			fmt.Fprintf(&b, "  failed %d %s due %v queued=%v avoid=%s\n", f.Partition, times(f.Failed), f.due, f.queued, f.avoidWorker)
 		}
-		for _, s := range j.suspects.list {
+		for _, s := range j.queue.suspects.list {
 			fmt.Fprintf(&b, "  suspect %v deaths=%d piece=%d\n", s.span, s.deaths, s.piece)
 		}
-		list := slices.Collect(j.held.all())
-		slices.SortFunc(list, func(a, b *held) int { return cmp.Compare(a.span.Lo, b.span.Lo) })
-		for _, h := range list {
-			fmt.Fprintf(&b, "  held %v %v by %s", h.id, h.span, h.worker.id)
-			if h.running {
-				b.WriteString(" running")
+		list := slices.Collect(j.assignments.all())
+		slices.SortFunc(list, func(a, b *assignment) int { return cmp.Compare(a.span.Lo, b.span.Lo) })
+		for _, a := range list {
+			state := []string{statePlanned: "planned", stateSent: "sent", stateConfirmed: "confirmed", stateRunning: "running"}[a.state]
+			fmt.Fprintf(&b, "  assigned %v %v to %s %s", a.id, a.span, a.worker.id, state)
+			if a.quarantined {
+				b.WriteString(" quarantined")
 			}
-			if !h.told {
-				b.WriteString(" untold")
+			if a.duplicate != nil {
+				b.WriteString(" duplicate")
 			}
-			if h.alone {
-				b.WriteString(" alone")
-			}
-			if h.twin != nil {
-				b.WriteString(" copied")
-			}
-			if h.deaths > 0 {
-				fmt.Fprintf(&b, " deaths=%d", h.deaths)
+			if a.deaths > 0 {
+				fmt.Fprintf(&b, " deaths=%d", a.deaths)
 			}
 			b.WriteString("\n")
 		}
 	}
 	for _, w := range l.workers {
-		if w.isolates {
-			fmt.Fprintf(&b, "%s is set aside\n", w.id)
+		if w.reserved {
+			fmt.Fprintf(&b, "%s is reserved\n", w.id)
 		}
 	}
 	return b.String()

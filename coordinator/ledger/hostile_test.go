@@ -15,28 +15,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// liars tell a ledger what is valid and not true: spans that nobody gave them, or
-// that others hold, results twice, numbers that are missing, all in any order and
-// mixed with all else that may happen.
+// liars are workers whose reports are valid and false: they list spans that they were not
+// assigned or that others hold, repeat items, and leave out numbers. The reports come in
+// any order, mixed with all other events.
 type liars struct {
 	*rapid.T
-	ledger  *Ledger
-	books   *model // which checks them
-	now     time.Duration
-	trees   map[string]jobs.Tree
-	told    map[string]uint64 // the last sequence number of each worker
-	refs    map[Ref]bool      // that the ledger has
-	lastRef Ref
-	todo    []Event // answers to what it has asked for
+	ledger    *Ledger
+	now       time.Duration
+	trees     map[string]jobs.Tree
+	sequences map[string]uint64 // of each worker's last report
+	refs      map[Ref]bool      // that the ledger has not dropped
+	lastRef   Ref
+	answers   []Event // to actions of the ledger, not delivered yet
 
-	taken, refused func()
+	taken, refused func() // called for a report that is valid, or invalid
 }
 
-func TestLies(t *testing.T) {
+// TestFalseReports checks the ledger's invariants while liars report.
+func TestFalseReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { lie(t, func() {}, func() {}) })
 }
 
-func FuzzLies(f *testing.F) {
+func FuzzFalseReports(f *testing.F) {
 	for seed := range uint64(8) {
 		random := rand.NewChaCha8([32]byte{byte(seed)})
 		data := make([]byte, 8<<10)
@@ -53,8 +53,8 @@ func lie(t *rapid.T, taken, refused func()) {
 		t.Fatal(err)
 	}
 	s := &liars{
-		T: t, ledger: l, books: &model{ledger: l},
-		trees: map[string]jobs.Tree{}, told: map[string]uint64{}, refs: map[Ref]bool{}, taken: taken, refused: refused,
+		T: t, ledger: l,
+		trees: map[string]jobs.Tree{}, sequences: map[string]uint64{}, refs: map[Ref]bool{}, taken: taken, refused: refused,
 	}
 	for _, id := range []string{"j0", "j1"} {
 		s.addJob(id)
@@ -62,10 +62,10 @@ func lie(t *rapid.T, taken, refused func()) {
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		s.anything()
 	}
-	for _, id := range []string{"j0", "j1"} { // every partial is let go of in the end
+	for _, id := range []string{"j0", "j1"} { // at the end every partial is dropped
 		s.step(JobCancelled{id})
 	}
-	for len(s.todo) > 0 {
+	for len(s.answers) > 0 {
 		s.answer(0)
 	}
 	if len(s.refs) > 0 || len(l.jobs) > 0 {
@@ -79,11 +79,13 @@ func (s *liars) addJob(id string) {
 		s.Fatal(err)
 	}
 	s.trees[id] = tree
-	e := JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 2, MaxSkipped: 2}, Partitions: tree.Partitions()}
-	s.step(e)
+	s.step(JobAdded{
+		Spec:       store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 2, MaxSkipped: 2},
+		Partitions: tree.Partitions(), LeaderDied: rapid.Bool().Draw(s.T, "leader died"),
+	})
 }
 
-// anything lets one thing happen.
+// anything makes one thing happen.
 func (s *liars) anything() {
 	worker := rapid.SampledFrom([]string{"w0", "w1", "w2", "w3"})
 	job := rapid.SampledFrom([]string{"j0", "j1", "jx"})
@@ -100,8 +102,8 @@ func (s *liars) anything() {
 		s.now += time.Duration(rapid.IntRange(0, 8000).Draw(s.T, "ms")) * time.Millisecond
 		s.step(Tick{})
 	case 5, 6, 7:
-		if len(s.todo) > 0 {
-			s.answer(rapid.IntRange(0, len(s.todo)-1).Draw(s.T, "answer"))
+		if len(s.answers) > 0 {
+			s.answer(rapid.IntRange(0, len(s.answers)-1).Draw(s.T, "answer"))
 		}
 	default:
 		s.report(worker.Draw(s.T, "worker"))
@@ -109,8 +111,8 @@ func (s *liars) anything() {
 }
 
 func (s *liars) answer(i int) {
-	e := s.todo[i]
-	s.todo = slices.Delete(s.todo, i, i+1)
+	e := s.answers[i]
+	s.answers = slices.Delete(s.answers, i, i+1)
 	if m, ok := e.(Merged); ok {
 		m.Ref = s.newRef()
 		e = m
@@ -124,11 +126,11 @@ func (s *liars) newRef() Ref {
 	return s.lastRef
 }
 
-// report makes a report, if it is one that a leader would take.
+// report draws a report, and steps it if it is valid.
 func (s *liars) report(worker string) {
-	said := s.told[worker] + rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "sequence")
-	r := wire.Report{Epoch: 3, Worker: worker, Sequence: said, Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"), Draining: rapid.IntRange(0, 9).Draw(s.T, "draining") == 0}
-	if said < 2 || rapid.IntRange(0, 9).Draw(s.T, "anew") == 0 {
+	sequence := s.sequences[worker] + rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "sequence")
+	r := wire.Report{Epoch: 3, Worker: worker, Sequence: sequence, Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"), Draining: rapid.IntRange(0, 9).Draw(s.T, "draining") == 0}
+	if sequence < 2 || rapid.IntRange(0, 9).Draw(s.T, "hello") == 0 {
 		r.Sequence = 1
 		r.Hello = &wire.Hello{Slots: rapid.IntRange(1, 3).Draw(s.T, "slots"), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 	}
@@ -147,7 +149,7 @@ func (s *liars) report(worker string) {
 		return
 	}
 	s.taken()
-	s.told[worker] = r.Sequence
+	s.sequences[worker] = r.Sequence
 	var refs []Ref
 	for _, j := range r.Jobs {
 		for _, item := range j.Items {
@@ -193,57 +195,141 @@ func (s *liars) span() wire.HeldSpan {
 	}
 }
 
-// step checks the books after a step, and that what the actions name is there.
+// step steps an event, and checks the actions and the invariants.
 func (s *liars) step(e Event) {
 	for _, a := range s.ledger.Step(s.now, e) {
 		switch a := a.(type) {
 		case Reply:
-			if err := a.Receipt.Validate(); err != nil {
-				s.Fatalf("receipt for %s: %v", a.Worker, err)
-			}
+			s.checkReceipt(a)
 		case DropPartial:
 			if !s.refs[a.Ref] {
-				s.Fatalf("partial %d is let go of twice", a.Ref)
+				s.Fatalf("partial %d is dropped twice", a.Ref)
 			}
 			delete(s.refs, a.Ref)
 		case Merge:
 			if !s.refs[a.Left] || !s.refs[a.Right] {
-				s.Fatalf("merge of %d and %d, which are gone", a.Left, a.Right)
+				s.Fatalf("a merge needs %d and %d, and one of them was dropped", a.Left, a.Right)
 			}
-			s.todo = append(s.todo, Merged{Job: a.Job, Node: a.Node})
+			s.answers = append(s.answers, Merged{Job: a.Job, Node: a.Node})
 		case Checkpoint:
 			s.checkSnapshot(a.Snapshot)
-			s.todo = append(s.todo, Checkpointed{a.Job})
+			s.answers = append(s.answers, Checkpointed{a.Job})
 		case EndJob:
 			s.checkSnapshot(a.Snapshot)
 			if a.Outcome == store.Completed && !s.refs[a.Root] {
-				s.Fatalf("the root is partial %d, which is gone", a.Root)
+				s.Fatalf("the root's partial %d was dropped", a.Root)
 			}
-			s.todo = append(s.todo, JobEnded{a.Job})
+			s.answers = append(s.answers, JobEnded{a.Job})
 		case LookUpJob:
-			s.todo = append(s.todo, JobEnded(a))
+			s.answers = append(s.answers, JobEnded(a))
 		}
 	}
-	slots := map[wire.JobKind]int{}
+	s.checkWorkers()
+	for _, j := range s.ledger.jobs {
+		s.checkPartitions(j)
+	}
+}
+
+// checkReceipt checks that the receipt is valid, and that its assignments were not sent
+// too early.
+func (s *liars) checkReceipt(a Reply) {
+	if err := a.Receipt.Validate(); err != nil {
+		s.Fatalf("receipt for %s: %v", a.Worker, err)
+	}
+	for _, sent := range a.Receipt.Assigned {
+		j := s.ledger.jobsByID[sent.Job]
+		if j == nil || j.assignments.find(sent.ID) == nil {
+			continue // the receipt of a repeated report
+		}
+		assigned := j.assignments.find(sent.ID)
+		if s.ledger.recovery.active {
+			s.Fatalf("span %v was sent before recovery ended", sent.ID)
+		}
+		if j.checkpoint.durable < assigned.waitsFor {
+			s.Fatalf("span %v was sent before checkpoint %d was durable", sent.ID, assigned.waitsFor)
+		}
+	}
+}
+
+func (s *liars) checkSnapshot(snapshot Snapshot) {
+	for _, n := range snapshot.Nodes {
+		if n.Ref != NoRef && !s.refs[n.Ref] {
+			s.Fatalf("a snapshot has node %v with partial %d, which was dropped", n.Node, n.Ref)
+		}
+	}
+}
+
+// checkWorkers checks what the ledger counts and indexes of its workers.
+func (s *liars) checkWorkers() {
+	slots, reserved := map[wire.JobKind]int{}, 0
 	for _, w := range s.ledger.workers {
 		for _, kind := range w.hello.Knows {
 			if !w.draining {
 				slots[kind] += w.slots
 			}
 		}
+		if w.reserved {
+			reserved++
+		}
+		for _, a := range w.assignments {
+			if a.job.assignments.find(a.id) != a || a.worker != w {
+				s.Fatalf("span %v is assigned to %s, and job %s does not have it so", a.id, w.id, a.job.spec.ID)
+			}
+		}
+		if w.pendingSteals < 0 {
+			s.Fatalf("%s has %d pending steals", w.id, w.pendingSteals)
+		}
 	}
-	if !maps.Equal(slots, s.ledger.slots) {
-		s.Fatalf("there are %v slots, the ledger counts %v", slots, s.ledger.slots)
-	}
-	for _, j := range s.ledger.jobs {
-		s.books.checkPartitions(j)
+	if !maps.Equal(slots, s.ledger.slotsByKind) || reserved != s.ledger.reserved {
+		s.Fatalf("there are %v slots and %d reserved workers, the ledger counts %v and %d", slots, reserved, s.ledger.slotsByKind, s.ledger.reserved)
 	}
 }
 
-func (s *liars) checkSnapshot(state Snapshot) {
-	for _, n := range state.Nodes {
-		if n.Ref != NoRef && !s.refs[n.Ref] {
-			s.Fatalf("a checkpoint has node %v with partial %d, which is gone", n.Node, n.Ref)
+// checkPartitions checks that every unfinished partition of a job is in exactly one place,
+// and that no finished one is queued.
+func (s *liars) checkPartitions(j *job) {
+	if j.ending() {
+		return
+	}
+	places := make([]int, j.tree.Partitions())
+	put := func(span jobs.Span) {
+		for p := span.Lo; p < span.Hi; p++ {
+			places[p]++
+		}
+	}
+	for _, span := range j.queue.fresh.spans {
+		put(span)
+	}
+	failed, suspects := 0, uint64(0)
+	for _, f := range j.queue.failed.list {
+		if f.queued {
+			put(single(f.Partition))
+			failed++
+		}
+	}
+	for _, x := range j.queue.suspects.list {
+		put(x.span)
+		suspects += x.span.Len()
+	}
+	if failed != j.queue.failed.queued || suspects != j.queue.suspects.size {
+		s.Fatalf("job %s has %d failed partitions queued and %d suspects, it counts %d and %d", j.spec.ID, failed, suspects, j.queue.failed.queued, j.queue.suspects.size)
+	}
+	queued := slices.Clone(places)
+	seen := map[*assignment]bool{}
+	for a := range j.assignments.all() {
+		if seen[a] = true; !seen[a.duplicate] {
+			put(a.span)
+		}
+		if a.duplicate != nil && (a.duplicate.duplicate != a || a.duplicate.span != a.span) {
+			s.Fatalf("span %v and its duplicate %v differ", a.span, a.duplicate.span)
+		}
+	}
+	for p := range j.tree.Partitions() {
+		switch finished := !j.forest.anyMissing(single(p)); {
+		case finished && queued[p] != 0:
+			s.Fatalf("job %s: partition %d is finished and queued", j.spec.ID, p)
+		case !finished && places[p] != 1:
+			s.Fatalf("job %s: partition %d is in %d places", j.spec.ID, p, places[p])
 		}
 	}
 }

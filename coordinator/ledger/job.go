@@ -4,52 +4,63 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is an active job's account. Every partition is finished, held by a worker,
-// or in exactly one of fresh, attempts (where it waits) and suspects.
+// job is the state of an active job. Each of its partitions is finished, assigned, or
+// queued in one of the queue's three parts.
 type job struct {
 	spec    store.Spec
 	opening wire.Opening
 	tree    jobs.Tree
-	forest  *forest
+	state   jobState
 
-	fresh    spanSet
-	attempts attempts
-	suspects suspects
-	held     assignments
-	skipped  []uint64 // sorted
+	forest      *forest        // finished nodes
+	assignments assignmentList // spans that workers hold
+	queue       queue          // everything else
+	skipped     []uint64       // partitions, sorted
 
-	contributors map[string]*contributor
-	executed     uint64
-	trouble      string
+	contributors map[string]*contributor // by worker ID
+	executed     uint64                  // partitions that workers reported as finished, repetitions included
+	lastError    string
 
-	wary   bool // may kill its leader: what the leader's own worker gets is checkpointed first
-	ending bool // its end is being made durable
-	over   bool // its end is durable
+	rate       rate // of a slot, over all workers
+	display    rateDisplay
+	checkpoint checkpointState
 
-	dirty  bool          // something changed since the last checkpoint was asked for
-	saved  time.Duration // when that was
-	asked  uint64        // how many checkpoints were asked for
-	acked  uint64        // how many of them are durable
-	wanted uint64        // the checkpoint that something waits for
-
-	pace     pace // of a slot, over all workers
-	rate     float64
-	measured time.Duration
-	counted  uint64
+	// writeAhead says that the job may have killed a leader: what is assigned to the
+	// leader's own worker is checkpointed before the worker learns of it.
+	writeAhead bool
 }
 
-// contributor is a worker that has part in a job. The numbers are those of its
-// items: the last taken, the last in the checkpoint under way, and the last in a
-// durable one.
-type contributor struct{ received, saving, durable uint64 }
+// jobState says how far a job is. It only grows.
+type jobState int
 
+const (
+	// jobActive is a job that is worked on.
+	jobActive jobState = iota
+	// jobEnding is a job whose end is being made durable. The ledger takes nothing more
+	// of it and assigns nothing; its workers do not know yet and go on.
+	jobEnding
+	// jobEnded is a job whose end is durable. The ledger has dropped it; it remains in the
+	// shares of workers until each has been told.
+	jobEnded
+)
+
+// ending reports whether the job's end has been decided.
+func (j *job) ending() bool { return j.state >= jobEnding }
+
+// contributor has the item numbers of a worker that holds or held some of a job.
+type contributor struct {
+	received      uint64 // the last item received
+	checkpointing uint64 // the last item in the checkpoint in flight
+	durable       uint64 // the last item in a durable checkpoint
+}
+
+// contributor returns the worker's entry, which it adds if there is none.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {
@@ -59,11 +70,11 @@ func (j *job) contributor(worker string) *contributor {
 	return c
 }
 
-// addJob takes in a job, from its manifest where it has been worked on.
+// addJob adds a job that is new, or resumes it from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
 	tree, err := jobs.NewTree(e.Partitions)
-	if err != nil || l.byID[e.Spec.ID] != nil {
-		l.note(e.Spec.ID, "", "Job refused: it is here already, or has %d partitions", e.Partitions)
+	if err != nil || l.jobsByID[e.Spec.ID] != nil {
+		l.log(e.Spec.ID, "", "Job refused: it is already active, or its number of partitions is %d", e.Partitions)
 		return
 	}
 	j := &job{
@@ -74,88 +85,89 @@ func (l *Ledger) addJob(e JobAdded) {
 		},
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, skipped: slices.Clone(e.Skipped),
-		saved: l.now - l.cfg.CheckpointEvery, measured: l.now,
-		wary: e.LeaderDied || slices.ContainsFunc(e.Suspects, func(s store.Suspect) bool { return s.Deaths > 0 }),
+		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
+		writeAhead: e.LeaderDied || slices.ContainsFunc(e.Suspects, func(s store.Suspect) bool { return s.Deaths > 0 }),
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Insert(l.jobs, i, j)
-	l.byID[j.spec.ID] = j
-	l.absent.arrived(j.spec.ID)
+	l.jobsByID[j.spec.ID] = j
+	l.unknownJobs.markKnown(j.spec.ID)
 	if len(e.Workers) > 0 {
-		l.heard = l.now
+		l.recovery.since = l.now
 	}
 	for _, c := range e.Workers {
 		j.contributors[c.Worker] = &contributor{c.Through, c.Through, c.Through}
-		if l.worker(c.Worker) == nil && l.expect(c.Worker) {
+		if l.worker(c.Worker) == nil && l.recovery.await(c.Worker) {
 			l.do(Probe{c.Worker})
 		}
 	}
 	for _, n := range e.Nodes {
-		forget, _ := j.forest.insert(n.Node, n.Ref)
-		l.forget(forget...)
+		drop, _ := j.forest.insert(n.Node, n.Ref)
+		l.dropPartials(drop...)
 	}
-	l.freed = true
+	l.queueGrew = true
 	for _, gap := range j.forest.missing(jobs.Span{Hi: e.Partitions}) {
-		j.fresh.add(gap)
+		j.queue.fresh.add(gap)
 	}
 	for _, a := range e.Attempts {
 		if j.forest.anyMissing(single(a.Partition)) {
-			j.attempts.get(a.Partition).Attempt = a
+			j.queue.failed.get(a.Partition).Attempt = a
 		}
 	}
 	l.resumeSuspects(j, e.Suspects, e.LeaderDied)
-	j.counted = j.forest.done()
+	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)
 	}
 }
 
-// compareJobs puts higher priorities first, then jobs submitted earlier.
+// compareJobs orders higher priorities first, then jobs that were submitted earlier.
 func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob forgets a job whose end is durable. Its workers are told, and those
-// that hold some of it at once, so that they stop.
+// removeJob drops a job whose end is durable. It nudges the workers that hold some of
+// it, so that they learn of the end at once and stop.
 func (l *Ledger) removeJob(j *job) {
-	j.ending, j.over = true, true
-	for _, h := range slices.Collect(j.held.backward()) {
-		l.release(h)
-		l.nudge(h.worker)
+	j.state = jobEnded
+	for _, a := range slices.Collect(j.assignments.backward()) {
+		l.release(a)
+		l.nudge(a.worker)
 	}
-	for _, n := range j.forest.nodes() {
-		l.forget(n.Ref)
+	for _, n := range j.forest.finishedNodes() {
+		l.dropPartials(n.Ref)
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Delete(l.jobs, i, i+1)
-	delete(l.byID, j.spec.ID)
+	delete(l.jobsByID, j.spec.ID)
 }
 
-// finish takes a finished node into account. One that a worker ran has all its
-// partitions; one that was merged lacks those skipped.
-func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, ran bool) {
-	forget, added := j.forest.insert(n, ref)
-	l.forget(forget...)
+// finish records a finished node. A node that a worker executed has all its partitions;
+// one that the leader merged lacks those that were skipped.
+func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
+	drop, added := j.forest.insert(n, ref)
+	l.dropPartials(drop...)
 	if !added {
 		return
 	}
 	span := j.tree.Span(n)
-	j.dirty = true
-	j.unplan(span)
-	j.attempts.remove(span)
-	if ran {
+	j.checkpoint.dirty = true
+	j.queue.remove(span)
+	j.queue.failed.remove(span)
+	if executed {
 		j.unskip(span)
 	}
 	l.mergeUp(j, n)
-	if j.forest.places > l.cfg.MaxTreeNodes {
-		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d places of the tree", l.cfg.MaxTreeNodes))
+	if j.forest.treeNodes > l.cfg.MaxTreeNodes {
+		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d nodes of the tree", l.cfg.MaxTreeNodes))
 	}
 }
 
-// mergeUp merges a finished node with its sibling. With a skipped sibling there
-// is nothing to compute, and the climb goes on.
+// mergeUp merges a finished node with its sibling, if that is finished too. If one of
+// them was skipped there is nothing to merge: the parent has the other's partial, and
+// mergeUp goes on from the parent.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
-	for !j.ending {
+	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)
 		if !ok {
 			break
@@ -164,7 +176,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 			l.do(Merge{j.spec.ID, parent, left, right})
 			return
 		}
-		j.forest.replace(parent, max(left, right)) // the one that is there, if any
+		j.forest.replace(parent, max(left, right)) // the one that is not NoRef, if any
 		n = parent
 	}
 	switch root := j.forest.root; {
@@ -178,15 +190,14 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 
 func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 
-func (l *Ledger) fail(j *job, why string) { l.end(j, store.Failed, why, NoRef) }
+func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
-// end asks for a job's end, whatever it is first. Until that is durable nothing
-// more of the job is taken or given.
-func (l *Ledger) end(j *job, as store.State, why string, root Ref) {
-	if j.ending {
+// end requests a job's end. The first outcome stands; later ones are ignored.
+func (l *Ledger) end(j *job, outcome store.State, reason string, root Ref) {
+	if j.ending() {
 		return
 	}
-	j.ending = true
-	l.do(EndJob{j.spec.ID, as, why, root, l.snapshot(j)})
-	j.fresh, j.attempts, j.suspects = spanSet{}, attempts{}, suspects{}
+	j.state = jobEnding
+	l.do(EndJob{j.spec.ID, outcome, reason, root, l.snapshot(j)})
+	j.queue = queue{}
 }

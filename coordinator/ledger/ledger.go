@@ -9,118 +9,119 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Ledger is the leader's state machine. It is used from one goroutine.
+// Ledger is the leader's state machine. One goroutine uses it.
 type Ledger struct {
 	cfg Config
 	now time.Duration
 
-	settling bool
-	heard    time.Duration // since when it listens: New, or the last job resumed since
-	roster   []string      // workers to hear from before settling ends, sorted
+	recovery recovery
 	stopping bool
 
-	jobs     []*job // higher priorities first, then older ones
-	byID     map[string]*job
-	workers  []*worker                // by ID
-	slots    map[wire.JobKind]int     // that may be given work of the kind
-	departed map[string]time.Duration // workers that are gone, and since when
-	absent   absent                   // jobs that are not here
-	isolated int                      // workers set aside to run isolated suspects
-	lastSpan uint64                   // number of the last assignment
-	freed    bool                     // in this step, partitions came to wait for a worker
+	jobs        []*job // higher priorities first, then older jobs
+	jobsByID    map[string]*job
+	unknownJobs unknownJobs
 
-	actions []Action
+	workers     []*worker // by ID
+	departed    map[string]time.Duration
+	slotsByKind map[wire.JobKind]int // slots of the workers that know the kind and do not drain
+	reserved    int                  // workers reserved for quarantined partitions
+
+	lastNumber uint64 // of the assignments
+	queueGrew  bool   // during this step, so idle workers may have to be nudged
+
+	actions []Action // of this step
 }
 
-// New makes the ledger of a leader that begins at the instant now. Instants are
-// readings of any clock that never goes back.
+// New makes the ledger of a leader whose term begins at now. All instants are readings
+// of one clock that never goes back.
 func New(cfg Config, now time.Duration) (*Ledger, error) {
+	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure ledger: %w", err)
 	}
 	return &Ledger{
-		cfg: cfg, now: now, heard: now, settling: true,
-		byID: map[string]*job{}, slots: map[wire.JobKind]int{}, departed: map[string]time.Duration{}, absent: newAbsent(),
+		cfg: cfg, now: now, recovery: recovery{active: true, since: now},
+		jobsByID: map[string]*job{}, unknownJobs: newUnknownJobs(),
+		departed: map[string]time.Duration{}, slotsByKind: map[wire.JobKind]int{},
 	}, nil
 }
 
-// Step takes one event and returns what is to be done about it, in that order.
+// Step takes one event and returns the actions that follow from it, in order.
 func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	l.now = max(l.now, now)
 	switch e := e.(type) {
 	case JobAdded:
 		l.addJob(e)
 	case JobCancelled:
-		if j := l.byID[e.Job]; j != nil {
+		if j := l.jobsByID[e.Job]; j != nil {
 			l.cancel(j)
 		}
 	case JobEnded:
-		if j := l.byID[e.Job]; j != nil {
+		if j := l.jobsByID[e.Job]; j != nil {
 			l.removeJob(j)
 		}
-		l.absent.end(e.Job)
+		l.unknownJobs.markEnded(e.Job)
 	case JobParked:
-		if l.byID[e.Job] == nil {
-			l.absent.park(e.Job)
+		if l.jobsByID[e.Job] == nil {
+			l.unknownJobs.markParked(e.Job)
 		}
 	case Reported:
-		l.report(e)
+		l.onReport(e)
 	case WorkerDied:
-		l.died(e.Worker)
+		l.onWorkerDied(e.Worker)
 	case Merged:
-		if j := l.byID[e.Job]; j == nil || j.ending {
-			l.forget(e.Ref)
+		if j := l.jobsByID[e.Job]; j == nil || j.ending() {
+			l.dropPartials(e.Ref)
 		} else {
 			l.finish(j, e.Node, e.Ref, false)
 		}
 	case MergeFailed:
-		if j := l.byID[e.Job]; j != nil {
+		if j := l.jobsByID[e.Job]; j != nil {
 			l.fail(j, e.Error)
 		}
 	case Checkpointed:
-		if j := l.byID[e.Job]; j != nil {
-			l.checkpointed(j)
+		if j := l.jobsByID[e.Job]; j != nil {
+			l.onCheckpointed(j)
 		}
 	case Stopping:
-		l.stop()
+		l.onStopping()
 	case Tick:
-		l.tick()
+		l.onTick()
 	}
-	if l.freed {
-		l.wake()
+	if l.queueGrew {
+		l.nudgeIdle()
 	}
-	l.checkpoint()
+	l.requestCheckpoints()
 	actions := l.actions
 	l.actions = nil
 	return actions
 }
 
-// tick looks at what comes due by time alone.
-func (l *Ledger) tick() {
-	l.listen()
-	l.settle()
+// onTick handles what is due by time alone.
+func (l *Ledger) onTick() {
+	l.checkLiveness()
+	l.checkRecovery()
 	for _, j := range l.jobs {
-		j.measure(l.now)
+		j.display.update(l.now, j.forest.done())
 	}
-	l.freed = true // retries may have come due
+	l.queueGrew = true // the backoff of a failed partition may be over
 }
 
-// stop has everything made durable once more, which also clears the leader's own
-// worker of suspicion.
-func (l *Ledger) stop() {
+// onStopping requests a last checkpoint of each job. It also clears the assignments of
+// the leader's own worker of suspicion: see snapshot.
+func (l *Ledger) onStopping() {
 	if l.stopping {
 		return
 	}
 	l.stopping = true
 	for _, j := range l.jobs {
-		l.mustSave(j)
+		j.checkpoint.request()
 	}
 }
 
 func (l *Ledger) do(a Action) { l.actions = append(l.actions, a) }
 
-// forget lets go of partials.
-func (l *Ledger) forget(refs ...Ref) {
+func (l *Ledger) dropPartials(refs ...Ref) {
 	for _, ref := range refs {
 		if ref != NoRef {
 			l.do(DropPartial{ref})
@@ -128,11 +129,11 @@ func (l *Ledger) forget(refs ...Ref) {
 	}
 }
 
-func (l *Ledger) note(job, worker, format string, args ...any) {
+func (l *Ledger) log(job, worker, format string, args ...any) {
 	l.do(Log{job, worker, fmt.Sprintf(format, args...)})
 }
 
-// worker returns the worker of that ID, or nil.
+// worker returns the worker with that ID, or nil.
 func (l *Ledger) worker(id string) *worker {
 	if i, found := l.findWorker(id); found {
 		return l.workers[i]
@@ -144,14 +145,14 @@ func (l *Ledger) findWorker(id string) (int, bool) {
 	return slices.BinarySearchFunc(l.workers, id, func(w *worker, id string) int { return cmp.Compare(w.id, id) })
 }
 
-// interval is how often workers shall report.
-func (l *Ledger) interval() time.Duration {
+// reportInterval is the time between two reports of a worker.
+func (l *Ledger) reportInterval() time.Duration {
 	if len(l.jobs) == 0 {
 		return l.cfg.IdleEvery
 	}
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon is how much work each slot is given ahead. Where so many workers report
-// that each seldom does, slots must not run dry in between.
-func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.interval()) }
+// horizon is how much work each slot is given ahead. It grows with the report interval,
+// so that slots do not run dry between two reports.
+func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

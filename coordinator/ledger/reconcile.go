@@ -7,129 +7,137 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// reconcile compares what a worker says it holds with what it was given. A span
-// that it holds no more was finished, given back or lost.
+// reconcile compares the spans that a worker reports with its assignments. An assignment
+// that the worker no longer holds was finished, given back or lost.
 func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
-	said := make(map[wire.SpanID]wire.HeldSpan, len(spans))
+	reported := make(map[wire.SpanID]wire.HeldSpan, len(spans))
 	for _, s := range spans {
-		said[s.ID] = s
+		reported[s.ID] = s
 	}
 	var work []progress
-	for _, h := range slices.Clone(w.held) {
-		if !h.told {
+	for _, a := range slices.Clone(w.assignments) {
+		if a.state == statePlanned {
 			continue
 		}
-		s, holds := said[h.id]
-		delete(said, h.id)
+		s, holds := reported[a.id]
+		delete(reported, a.id)
 		if !holds {
-			s.Span = jobs.Span{Lo: h.span.Hi, Hi: h.span.Hi}
+			s.Span = jobs.Span{Lo: a.span.Hi, Hi: a.span.Hi}
 		}
-		ran := h.running || s.Running
-		done := l.move(h, s.Span)
-		if ran || done > 0 {
-			work = append(work, progress{h, done})
-		}
-		if s.Running && !h.running {
-			h.moved = l.now
-		}
-		h.running, h.seen = s.Running, true
-		if h.cut != nil && h.cut.told {
-			h.endCut() // this is the answer to it
+		ran := a.state == stateRunning || s.Running
+		finished := l.advance(a, s.Span)
+		if ran || finished > 0 {
+			work = append(work, progress{a, finished})
 		}
 		switch {
-		case h.span.Empty():
-			l.release(h)
-		case h.job.ending: // the worker is told once the end is durable
-		case !h.moot && !h.job.forest.anyMissing(h.span):
-			h.moot = true
-			h.shorten(0, nil)
+		case !s.Running:
+			a.state = stateConfirmed
+		case a.state != stateRunning:
+			a.state = stateRunning
+			a.progressAt = l.now
+		}
+		if a.cut != nil && a.cut.sent {
+			a.removeCut() // this report answers it
+		}
+		switch {
+		case a.span.Empty():
+			l.release(a)
+		case a.job.ending(): // the worker is told once the end is durable
+		case !a.obsolete && !a.job.forest.anyMissing(a.span):
+			a.obsolete = true
+			a.cutAt(0, nil)
 		}
 	}
-	l.learn(w, work)
-	w.foreign = 0
-	for _, s := range spans { // in the order in which the worker will run them
-		if _, unknown := said[s.ID]; unknown {
+	l.updateRates(w, work)
+	w.unknownSpans = 0
+	for _, s := range spans { // in the order in which the worker runs them
+		if _, unmatched := reported[s.ID]; unmatched {
 			l.adopt(w, s)
 		}
 	}
 }
 
-// move brings an assignment to where the worker says it is, and returns how many
-// partitions that finished. What the worker passed or gave back without finishing
-// it is planned anew.
-func (l *Ledger) move(h *held, said jobs.Span) (finished uint64) {
-	was := h.span
-	h.span.Lo = max(was.Lo, min(said.Lo, was.Hi))
-	h.span.Hi = max(h.span.Lo, min(said.Hi, was.Hi))
-	if h.span.Hi < was.Hi {
-		l.giveBack(h, jobs.Span{Lo: h.span.Hi, Hi: was.Hi})
+// advance moves an assignment to the span that the worker reports, and returns how many
+// partitions that finished. Partitions that the worker passed without finishing them or
+// gave back are queued.
+func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
+	was := a.span
+	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))
+	a.span.Hi = max(a.span.Lo, min(reported.Hi, was.Hi))
+	if a.span.Hi < was.Hi {
+		l.giveBack(a, jobs.Span{Lo: a.span.Hi, Hi: was.Hi})
 	}
-	if h.span.Lo == was.Lo {
+	if a.span.Lo == was.Lo {
 		return 0
 	}
-	h.moved = l.now
-	passed := jobs.Span{Lo: was.Lo, Hi: h.span.Lo}
+	a.progressAt = l.now
+	passed := jobs.Span{Lo: was.Lo, Hi: a.span.Lo}
 	finished = passed.Len()
-	for _, gap := range h.job.forest.missing(passed) {
+	for _, gap := range a.job.forest.missing(passed) {
 		finished -= gap.Len()
 	}
-	l.giveBack(h, passed)
+	l.giveBack(a, passed)
 	return finished
 }
 
-// progress is how many partitions of an assignment a slot has finished.
+// progress is how many partitions of an assignment a report finished.
 type progress struct {
-	held *held
-	done uint64
+	assignment *assignment
+	finished   uint64
 }
 
-// learn takes a worker's progress since it last spoke into its paces. Where it
-// ran more spans than it has slots, one after the other, each counts for a part
-// of the time. The time of a partition under way counts once it is finished: what
-// hangs must not make hanging seem normal.
-func (l *Ledger) learn(w *worker, work []progress) {
-	elapsed := (l.now - w.told).Seconds()
-	w.told = l.now
+// updateRates adds a worker's progress since its last report to the rates of its share
+// and of the job. If more assignments ran than the worker has slots, they ran one after
+// the other, and each counts for a part of the time. The time of a partition that runs
+// counts once the partition is finished; otherwise one that hangs would lower the rate.
+func (l *Ledger) updateRates(w *worker, work []progress) {
+	elapsed := (l.now - w.spansReportedAt).Seconds()
+	w.spansReportedAt = l.now
 	if len(work) == 0 || elapsed <= 0 {
 		return
 	}
-	busy := elapsed * float64(min(len(work), w.slots)) / float64(len(work))
+	slotSeconds := elapsed * float64(min(len(work), w.slots)) / float64(len(work))
 	for _, p := range work {
-		h := p.held
-		h.busy += busy
-		if p.done > 0 {
-			h.pace.add(float64(p.done), h.busy)
-			h.job.pace.add(float64(p.done), h.busy)
-			h.busy = 0
+		a := p.assignment
+		a.slotSeconds += slotSeconds
+		if p.finished > 0 {
+			a.share.rate.add(float64(p.finished), a.slotSeconds)
+			a.job.rate.add(float64(p.finished), a.slotSeconds)
+			a.slotSeconds = 0
 		}
 	}
 }
 
-// adopt lets a worker keep a span that this leader did not give it, as far as
-// nobody else has it: an earlier leader did, or the worker was thought dead.
+// adopt turns a span that this ledger did not assign into an assignment, as far as it is
+// still queued. An earlier leader assigned it, or this one did before it took the worker
+// for dead.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
-	j := l.byID[s.Job]
+	j := l.jobsByID[s.Job]
 	if j == nil {
-		w.foreign++
-		l.spokenOf(w, s.Job, 0)
+		w.unknownSpans++
+		l.onUnknownJob(w, s.Job, 0)
 		return
 	}
-	p := w.part(j)
-	p.opened = true
-	if j.ending {
-		return // it will be told once the end is durable
+	share := w.share(j)
+	share.opened = true
+	if j.ending() {
+		return // the worker is told once the end is durable
 	}
-	mine := j.claimable(s.Span)
-	if j.held.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastSpan {
-		mine.Hi = mine.Lo // no leader has given it that
+	claim := j.claimable(s.Span)
+	if j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {
+		claim.Hi = claim.Lo // no leader assigned that ID to this worker
 	}
-	if mine.Hi < s.Span.Hi {
-		// Its present partition may be under way. That one comes twice.
-		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: mine.Hi})
+	if claim.Hi < s.Span.Hi {
+		// The worker finishes the partition that runs, so that one may come twice.
+		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: claim.Hi})
 	}
-	if mine.Empty() {
+	if claim.Empty() {
 		return
 	}
-	deaths := j.unplan(mine)
-	l.hold(&held{part: p, id: s.ID, span: mine, running: s.Running, told: true, seen: true, moved: l.now, deaths: deaths})
+	deaths := j.queue.remove(claim)
+	state := stateConfirmed
+	if s.Running {
+		state = stateRunning
+	}
+	l.addAssignment(&assignment{id: s.ID, worker: w, job: j, share: share, span: claim, state: state, progressAt: l.now, deaths: deaths})
 }

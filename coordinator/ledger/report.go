@@ -7,76 +7,76 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// openingBytes is how many bytes of parameters and plans one receipt carries, a
-// single opening excepted. What does not fit is assigned with the next.
-const openingBytes = 256 << 10
+// maxOpeningBytes bounds the parameters and plans of the openings in one receipt, unless
+// it has only one opening. Assignments whose opening does not fit go into the next.
+const maxOpeningBytes = 256 << 10
 
-// report takes a worker's report and replies. A report that comes again gets the
-// same receipt again.
-func (l *Ledger) report(e Reported) {
+// onReport handles a worker's report and replies. A repeated report gets the same receipt.
+func (l *Ledger) onReport(e Reported) {
 	r := e.Report
 	w := l.worker(r.Worker)
-	goesOn := w != nil && r.Conversation == w.talk
+	sameConversation := w != nil && r.Conversation == w.conversation
 	switch {
-	case r.Epoch != l.cfg.Epoch:
-		l.forget(e.Refs...) // meant for another leader
+	case r.Epoch != l.cfg.Epoch: // it is for another leader
+		l.dropPartials(e.Refs...)
 		return
 	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
-		l.refuse(e, fmt.Sprintf("the leader has %d workers and takes no more", len(l.workers)))
+		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
-	case r.Hello != nil && !goesOn:
-		w = l.welcome(r) // where it is known, it was refused and has started over
-	case !goesOn || r.Sequence > w.sequence+1:
+	case r.Hello != nil && !sameConversation: // a new worker, or one that started over
+		w = l.register(r)
+	case !sameConversation || r.Sequence > w.sequence+1:
 		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
 		return
-	case r.Sequence == w.sequence: // the answer was lost
-		l.forget(e.Refs...)
+	case r.Sequence == w.sequence: // the receipt was lost
+		l.dropPartials(e.Refs...)
 		l.do(Reply{w.id, w.receipt})
 		return
-	case r.Sequence < w.sequence: // its answer arrived long ago
-		l.forget(e.Refs...)
+	case r.Sequence < w.sequence: // the worker has the receipt
+		l.dropPartials(e.Refs...)
 		return
 	}
 	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)
-	w.seen, w.nudged = l.now, false
+	w.reportedAt, w.nudged = l.now, false
 	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence}
 	refs := e.Refs
 	for _, jr := range r.Jobs {
-		refs = l.items(w, jr, refs)
+		refs = l.receiveItems(w, jr, refs)
 	}
-	if r.More {
-		l.expect(w.id)
+	if r.More { // the spans come with a later report
+		l.recovery.await(w.id)
 	} else {
 		l.reconcile(w, r.Spans)
-		l.strike(w.id)
-		l.settle()
-		l.fill(w)
+		l.recovery.checkOff(w.id)
+		l.checkRecovery()
+		l.dispatch(w)
 	}
-	l.tell(w)
+	l.completeReceipt(w)
 	l.do(Reply{w.id, w.receipt})
 }
 
-// refuse takes nothing of a report, and says why.
-func (l *Ledger) refuse(e Reported, why string) {
-	l.forget(e.Refs...)
-	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: why}})
+// refuse replies to a report that the ledger does not take, with the reason.
+func (l *Ledger) refuse(e Reported, reason string) {
+	l.dropPartials(e.Refs...)
+	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason}})
 }
 
-// items takes what a worker has produced of one job, and returns the refs that
-// follow.
-func (l *Ledger) items(w *worker, jr wire.JobReport, refs []Ref) []Ref {
-	j := l.byID[jr.Job]
-	var p *part
+// receiveItems takes the items that a worker reports of one job, and returns the refs of
+// the jobs that follow.
+func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
+	j := l.jobsByID[jr.Job]
+	var s *jobShare
 	var c *contributor
 	if j == nil {
-		l.spokenOf(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
+		l.onUnknownJob(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
 	} else {
-		p = w.part(j)
-		p.opened, p.mention = true, true
+		s = w.share(j)
+		s.opened, s.ackDue = true, true
 		c = j.contributor(w.id)
-		if !j.ending {
-			// A gap was dropped because some leader had said that the job was over.
+		if !j.ending() {
+			// If numbers are missing, the worker dropped those items: an earlier leader said
+			// that the job had ended.
 			c.received = max(c.received, jr.First-1)
 		}
 	}
@@ -86,77 +86,79 @@ func (l *Ledger) items(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 			ref, refs = refs[0], refs[1:]
 		}
 		number := jr.First + uint64(i)
-		if j == nil || j.ending || number <= c.received {
-			l.forget(ref)
+		if j == nil || j.ending() || number <= c.received {
+			l.dropPartials(ref)
 			continue
 		}
 		c.received = number
-		j.dirty = true
+		j.checkpoint.dirty = true
 		if item.Failure != nil {
-			l.failure(j, w, item.Failure)
+			l.onFailure(j, w, item.Failure)
 			continue
 		}
-		p.openFailed = 0
+		s.openFailures = 0
 		j.executed += j.tree.Span(item.Partial.Node).Len()
 		l.finish(j, item.Partial.Node, ref, true)
 	}
 	return refs
 }
 
-// tell completes a receipt with all that the worker has to know.
-func (l *Ledger) tell(w *worker) {
-	w.every = l.interval()
-	w.receipt.Every = w.every
-	for _, h := range w.held {
-		if h.cut != nil && h.told {
-			h.cut.told = true
-			w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: h.id, Hi: h.cut.at})
+// completeReceipt adds to a worker's receipt the report interval, cuts, assignments,
+// ended jobs, and the items that are received or durable.
+func (l *Ledger) completeReceipt(w *worker) {
+	w.reportInterval = l.reportInterval()
+	w.receipt.Every = w.reportInterval
+	for _, a := range w.assignments {
+		if a.cut != nil && a.state >= stateSent {
+			a.cut.sent = true
+			w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: a.id, Hi: a.cut.at})
 		}
 	}
-	l.tellAssigned(w)
-	l.tellParked(w)
-	w.parts = slices.DeleteFunc(w.parts, func(p *part) bool {
-		if p.job.over {
-			w.tellEnded(p.job.spec.ID)
+	l.sendAssignments(w)
+	l.sendEndedParkedJobs(w)
+	w.shares = slices.DeleteFunc(w.shares, func(s *jobShare) bool {
+		if s.job.state == jobEnded {
+			w.sendEnded(s.job.spec.ID)
 			return true
 		}
-		c := p.job.contributors[w.id]
-		if c != nil && (p.mention || p.received != c.received || p.durable != c.durable) {
-			p.mention, p.received, p.durable = false, c.received, c.durable
-			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: p.job.spec.ID, Received: c.received, Durable: c.durable})
+		c := s.job.contributors[w.id]
+		if c != nil && (s.ackDue || s.sentReceived != c.received || s.sentDurable != c.durable) {
+			s.ackDue, s.sentReceived, s.sentDurable = false, c.received, c.durable
+			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: s.job.spec.ID, Received: c.received, Durable: c.durable})
 		}
 		return false
 	})
 }
 
-// tellAssigned tells the worker of its new assignments, and of their jobs where
-// those are new to it.
-func (l *Ledger) tellAssigned(w *worker) {
-	room := openingBytes
-	for _, h := range slices.Clone(w.held) {
-		if h.told || l.stopping || !l.mayTell(h) {
+// sendAssignments adds a worker's new assignments to its receipt, and the openings of jobs
+// that the worker does not have.
+func (l *Ledger) sendAssignments(w *worker) {
+	room := maxOpeningBytes
+	for _, a := range slices.Clone(w.assignments) {
+		if a.state != statePlanned || l.stopping || !a.maySend() {
 			continue
 		}
-		if h.save > 0 && !h.job.forest.anyMissing(h.span) {
-			l.release(h) // while it waited, somebody else did it
+		if a.waitsFor > 0 && !a.job.forest.anyMissing(a.span) {
+			l.release(a) // other workers finished it while it waited for the checkpoint
 			continue
 		}
-		if !h.opened {
-			size := len(h.job.opening.Params) + len(h.job.opening.Data)
+		if !a.share.opened {
+			opening := a.job.opening
+			size := len(opening.Params) + len(opening.Data)
 			if size > room && len(w.receipt.Opens) > 0 {
 				continue
 			}
 			room -= size
-			h.opened = true
-			w.receipt.Opens = append(w.receipt.Opens, h.job.opening)
+			a.share.opened = true
+			w.receipt.Opens = append(w.receipt.Opens, opening)
 		}
-		h.told = true
-		w.receipt.Assigned = append(w.receipt.Assigned, wire.Assignment{ID: h.id, Job: h.job.spec.ID, Span: h.span})
+		a.state = stateSent
+		w.receipt.Assigned = append(w.receipt.Assigned, wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span})
 	}
 }
 
-// tellEnded says in the receipt that a job is over.
-func (w *worker) tellEnded(job string) {
+// sendEnded adds to the receipt that a job has ended.
+func (w *worker) sendEnded(job string) {
 	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
 		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true})
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestScripts runs the scripts in testdata, one per behaviour. With -rewrite it
-// writes what the ledger says into them. What a script may say:
+// TestScripts runs the scripts in testdata, one for each behaviour. With -rewrite it updates
+// their expected output. The commands are:
 //
-//	new [epoch=N] [self=W]          a ledger; all but its instant begins anew
+//	new [epoch=N] [self=W]          make a ledger; the time goes on
 //	add JOB partitions=N [priority=N] [attempts=N] [skip=N] [died]
-//	    node 2/0 | node 0/4 -       what the manifest has; - is a skipped one
-//	    worker W N | suspect LO-HI DEATHS | attempt P N | executed N
-//	report W [hello=SLOTS] [seq=N] [draining] [more]
-//	    JOB FIRST: 2/0 !5 !!6 open!  items: nodes, failures, permanent and open ones
-//	    1.3 JOB 0-10 *              a held span; * where it runs
-//	tick D [times=N]                time passes, and a tick comes at its end
+//	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
+//	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
+//	report W [hello=SLOTS] [seq=N] [conversation=N] [draining] [more]
+//	    JOB FIRST: 2/0 !5 !!6 open! items: a node, a failure, a permanent failure, a failed open
+//	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
+//	tick D [times=N]                let D pass, then step a tick
 //	died W, merged JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
-//	books, jobs, workers, saved     print what the ledger has
+//	state, jobs, workers, all-durable    print what the ledger has
 //
-// The sequence of a report is one more than the last, and 1 with a hello, and its
-// conversation is that of the last unless talk=N says another. Each action is a line
-// of output, but for DropPartial, of which the number is printed.
+// The sequence of a report is one more than the worker's last, or 1 with a hello. Its
+// conversation is that of the last report unless conversation=N is given. The output has a
+// line for each action, except that the dropped partials are counted.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}
@@ -39,24 +39,24 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	t        *testing.T
-	ledger   *Ledger
-	now      time.Duration
-	sequence map[string]uint64
-	talk     map[string]uint64
-	lastRef  Ref
-	merges   map[string][]Merge
+	t             *testing.T
+	ledger        *Ledger
+	now           time.Duration
+	sequences     map[string]uint64 // of each worker's last report
+	conversations map[string]uint64 // the same
+	lastRef       Ref
+	merges        map[string][]Merge // in flight, by job
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	s.t = t
-	arg := func(name string, otherwise uint64) uint64 {
+	arg := func(name string, absent uint64) uint64 {
 		for _, a := range d.CmdArgs {
 			if a.Key == name {
 				return s.number(a.Vals[0])
 			}
 		}
-		return otherwise
+		return absent
 	}
 	subject := ""
 	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
@@ -70,13 +70,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*s = script{t: t, ledger: l, now: s.now, sequence: map[string]uint64{}, talk: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
+		*s = script{t: t, ledger: l, now: s.now, sequences: map[string]uint64{}, conversations: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
 		return ""
 	case "add":
 		return s.step(s.jobAdded(d, subject, arg))
 	case "report":
 		r := wire.Report{
-			Epoch: s.ledger.cfg.Epoch, Worker: subject, Sequence: s.sequence[subject] + 1,
+			Epoch: s.ledger.cfg.Epoch, Worker: subject, Sequence: s.sequences[subject] + 1,
 			Draining: d.HasArg("draining"), More: d.HasArg("more"),
 		}
 		if slots := arg("hello", 0); slots > 0 {
@@ -84,9 +84,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			r.Hello = &wire.Hello{Slots: int(slots), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 		}
 		r.Sequence = arg("seq", r.Sequence)
-		r.Conversation = arg("talk", s.talk[subject])
-		s.talk[subject] = r.Conversation
-		s.sequence[subject] = r.Sequence
+		r.Conversation = arg("conversation", s.conversations[subject])
+		s.conversations[subject] = r.Conversation
+		s.sequences[subject] = r.Sequence
 		return s.step(s.reported(d, r))
 	case "tick":
 		out := ""
@@ -122,8 +122,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(JobCancelled{subject})
 	case "stop":
 		return s.step(Stopping{})
-	case "books":
-		return briefBooks(s.ledger)
+	case "state":
+		return formatState(s.ledger)
 	case "jobs":
 		var b strings.Builder
 		for _, p := range s.ledger.Jobs() {
@@ -136,29 +136,29 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&b, "%s slots=%d %s leader=%v\n", w.ID, w.Slots, w.State, w.Leader)
 		}
 		return b.String()
-	case "saved":
+	case "all-durable":
 		return fmt.Sprintln(s.ledger.AllDurable())
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
 }
 
-// step steps the ledger and prints its actions.
+// step steps an event and prints the actions.
 func (s *script) step(e Event) string {
 	var b strings.Builder
-	forgotten := 0
+	dropped := 0
 	for _, a := range s.ledger.Step(s.now, e) {
 		switch a := a.(type) {
 		case DropPartial:
-			forgotten++
+			dropped++
 			continue
 		case Merge:
 			s.merges[a.Job] = append(s.merges[a.Job], a)
 		}
-		fmt.Fprintln(&b, brief(a))
+		fmt.Fprintln(&b, formatAction(a))
 	}
-	if forgotten > 0 {
-		fmt.Fprintf(&b, "forget %d\n", forgotten)
+	if dropped > 0 {
+		fmt.Fprintf(&b, "dropped partials: %d\n", dropped)
 	}
 	return b.String()
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// spanSet is a set of partitions, kept as ordered spans that neither overlap nor
-// touch. The zero spanSet is empty.
+// spanSet is a set of partitions: spans in order that neither overlap nor touch. The zero
+// spanSet is empty.
 type spanSet struct {
 	spans []jobs.Span
-	size  uint64 // partitions in it
+	size  uint64 // partitions
 }
 
-// add puts the partitions of the span into the set.
+// add adds the partitions of a span.
 func (s *spanSet) add(span jobs.Span) {
 	if span.Empty() {
 		return
@@ -29,7 +29,7 @@ func (s *spanSet) add(span jobs.Span) {
 	s.replace(i, j, span)
 }
 
-// remove takes the partitions of the span out of the set.
+// remove removes the partitions of a span.
 func (s *spanSet) remove(span jobs.Span) {
 	if span.Empty() {
 		return
@@ -47,7 +47,7 @@ func (s *spanSet) remove(span jobs.Span) {
 	s.replace(i, j, rest...)
 }
 
-// prefix returns the longest beginning of the span that is in the set.
+// prefix returns the longest prefix of a span that is in the set.
 func (s *spanSet) prefix(span jobs.Span) jobs.Span {
 	i := s.search(span.Lo)
 	if i == len(s.spans) || s.spans[i].Lo > span.Lo {
@@ -62,7 +62,7 @@ func (s *spanSet) search(p uint64) int {
 	return i
 }
 
-// replace puts spans in the place of those from i up to j.
+// replace replaces the spans from i up to j.
 func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
 	for _, old := range s.spans[i:j] {
 		s.size -= old.Len()
@@ -73,7 +73,8 @@ func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
 	s.spans = slices.Replace(s.spans, i, j, spans...)
 }
 
-// endsAfter orders a span before p if it ends at or before it, for searches.
+// endsAfter is for binary searches: it orders a span before p if the span ends at or
+// before p, and after p otherwise.
 func endsAfter(span jobs.Span, p uint64) int {
 	if span.Hi <= p {
 		return -1
@@ -81,11 +82,11 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without returns what is left of a span, before and after another that
-// overlaps it. Either may be empty.
+// without returns the parts of a span before and after another one that overlaps it.
+// Either may be empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }
 
-// single is the span of one partition.
+// single returns the span of one partition.
 func single(partition uint64) jobs.Span { return jobs.Span{Lo: partition, Hi: partition + 1} }

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-const setSize = 40 // partitions that the sets under test are about
+const setSize = 40 // partitions
 
-// drawSpan draws a span within the first few partitions, empty at times.
+// drawSpan draws a span within the first setSize partitions. It may be empty.
 func drawSpan(t *rapid.T) jobs.Span {
 	lo := rapid.Uint64Range(0, setSize).Draw(t, "lo")
 	return jobs.Span{Lo: lo, Hi: min(setSize, lo+rapid.Uint64Range(0, 12).Draw(t, "len"))}
@@ -68,9 +68,9 @@ func TestSpanSetIsASet(t *testing.T) {
 	})
 }
 
-func TestSuspectsAreASet(t *testing.T) {
+func TestCrashSuspectsAreASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var list suspects
+		var list crashSuspects
 		naive := map[uint64]int{} // deaths
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
@@ -91,17 +91,17 @@ func TestSuspectsAreASet(t *testing.T) {
 					delete(naive, p)
 				}
 				if got := list.remove(span); got != most {
-					t.Fatalf("remove(%v) says %d deaths, want %d", span, got, most)
+					t.Fatalf("remove(%v) returns %d deaths, want %d", span, got, most)
 				}
 			},
 			"": func(t *rapid.T) {
-				isolated, n := 0, 0
+				quarantined, n := 0, 0
 				for i, s := range list.list {
 					if s.span.Empty() || s.piece == 0 || i > 0 && list.list[i-1].span.Hi > s.span.Lo {
 						t.Fatalf("%v is not in order", list.list)
 					}
-					if s.isolated() {
-						isolated++
+					if s.quarantined() {
+						quarantined++
 					}
 					for p := s.span.Lo; p < s.span.Hi; p++ {
 						if n++; naive[p] != s.deaths {
@@ -109,12 +109,12 @@ func TestSuspectsAreASet(t *testing.T) {
 						}
 					}
 				}
-				if n != len(naive) || list.size != uint64(n) || list.isolated != isolated {
-					t.Fatalf("%v has size %d and %d isolated, want %d and %d", list.list, list.size, list.isolated, n, isolated)
+				if n != len(naive) || list.size != uint64(n) || list.quarantined != quarantined {
+					t.Fatalf("%v has size %d and %d quarantined, want %d and %d", list.list, list.size, list.quarantined, n, quarantined)
 				}
 				for _, want := range []bool{true, false} {
 					i := list.first(want)
-					if has := want && isolated > 0 || !want && isolated < len(list.list); has != (i >= 0) || has && list.list[i].isolated() != want {
+					if has := want && quarantined > 0 || !want && quarantined < len(list.list); has != (i >= 0) || has && list.list[i].quarantined() != want {
 						t.Fatalf("first(%v) of %v is %d", want, list.list, i)
 					}
 				}

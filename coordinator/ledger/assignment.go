@@ -1,0 +1,148 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// assignment is a unit of work given to a worker: a span, or what is left of it.
+type assignment struct {
+	id     wire.SpanID
+	worker *worker
+	job    *job
+	share  *jobShare // the worker's share of the job
+
+	span  jobs.Span // Lo is the first partition that is not reported
+	state assignmentState
+
+	// For rates and stragglers.
+	progressAt  time.Duration // when it began to run, or when its Lo last moved
+	slotSeconds float64       // time that slots spent on it since its Lo last moved
+
+	// For crash suspects.
+	deaths      int    // workers that died while some of its partitions were assigned to them
+	quarantined bool   // it is one partition that runs alone on a reserved worker
+	waitsFor    uint64 // number of the checkpoint that must be durable before it is sent, or 0
+
+	// For the end of a job, where idle workers take over work.
+	duplicate *assignment // the same partition on another worker, or nil; one of the two is a speculative copy
+	cut       *cut        // an order to end it early, or nil
+	obsolete  bool        // all of it is finished by other workers, and it was cut for that
+}
+
+// assignmentState says what a worker knows of an assignment. An assignment begins as
+// planned; an adopted one begins as confirmed or running. It moves down this list, except
+// that a running one may become confirmed again if its slot stopped. It may be released
+// from every other state.
+type assignmentState int
+
+const (
+	// statePlanned: no receipt has had it. It waits for a checkpoint, or for room in a
+	// receipt. Its worker cannot have died of it.
+	statePlanned assignmentState = iota
+	// stateSent: a receipt had it, and no report has come since. The worker may have
+	// started it, so from here on it becomes a crash suspect if the worker dies.
+	stateSent
+	// stateConfirmed: a report listed it, not running. From here on it can be cut.
+	stateConfirmed
+	// stateRunning: a report listed it, running. A cut leaves what the worker has started.
+	stateRunning
+	// stateReleased: the ledger has dropped it.
+	stateReleased
+)
+
+// cut is an order to end an assignment early. The worker's next report says where it
+// ended: a worker that was further than the order finishes what it has started.
+type cut struct {
+	at    uint64  // the new end
+	thief *worker // the idle worker that needs the rest, or nil
+	sent  bool    // a receipt had it
+}
+
+// assign gives a worker a new assignment. The next receipt sends it.
+func (l *Ledger) assign(w *worker, j *job, a assignment) {
+	l.lastNumber++
+	a.id = wire.SpanID{Epoch: l.cfg.Epoch, Number: l.lastNumber}
+	a.worker, a.job, a.share = w, j, w.share(j)
+	a.progressAt = l.now
+	if j.writeAhead && w.id == l.cfg.Self {
+		a.waitsFor = j.checkpoint.request()
+	}
+	l.addAssignment(&a)
+	if a.duplicate != nil {
+		a.duplicate.duplicate = &a
+	}
+}
+
+func (l *Ledger) addAssignment(a *assignment) {
+	a.worker.assignments = append(a.worker.assignments, a)
+	a.job.assignments.add(a)
+	a.job.contributor(a.worker.id) // in the manifest, so that a new leader awaits the worker
+	a.job.checkpoint.dirty = true
+}
+
+// release drops an assignment. The caller queues its partitions.
+func (l *Ledger) release(a *assignment) {
+	a.removeCut()
+	if a.duplicate != nil {
+		a.duplicate.duplicate, a.duplicate = nil, nil
+	}
+	i := slices.Index(a.worker.assignments, a)
+	a.worker.assignments = slices.Delete(a.worker.assignments, i, i+1)
+	a.job.assignments.release(a)
+	a.job.checkpoint.dirty = true
+}
+
+// reclaim releases an assignment of a worker that is gone. Died says that the worker's
+// process died and may have died of this assignment.
+func (l *Ledger) reclaim(a *assignment, died bool) {
+	j, deaths, duplicate := a.job, a.deaths, a.duplicate
+	if died {
+		deaths = a.deathsAfterOne()
+	}
+	if duplicate != nil { // it goes on
+		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))
+	}
+	l.release(a)
+	switch {
+	case duplicate != nil || j.ending():
+	case a.quarantined && blamed(j, deaths) && j.forest.anyMissing(a.span):
+		l.giveUp(j, a.span.Lo, blame(a.span.Lo, deaths, a.worker.id))
+	default:
+		l.enqueue(j, a.span, deaths)
+	}
+}
+
+// giveBack queues partitions of an assignment that its worker no longer holds, unless a
+// duplicate has them.
+func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
+	if a.duplicate == nil {
+		l.enqueue(a.job, span, a.deaths)
+	}
+}
+
+// maySend reports whether the worker may learn of an assignment. One that might kill the
+// leader must be in a durable checkpoint first, so that the next leader knows of it.
+func (a *assignment) maySend() bool { return a.job.checkpoint.durable >= a.waitsFor }
+
+// cutAt orders a worker to end an assignment early. The rest is queued once the worker's
+// next report confirms it.
+func (a *assignment) cutAt(at uint64, thief *worker) {
+	if a.cut != nil {
+		return
+	}
+	a.cut = &cut{at: at, thief: thief}
+	if thief != nil {
+		thief.pendingSteals++
+	}
+}
+
+func (a *assignment) removeCut() {
+	if a.cut != nil && a.cut.thief != nil {
+		a.cut.thief.pendingSteals--
+	}
+	a.cut = nil
+}

@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+const (
+	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs
+	// again. The partition that kills is found after a logarithmic number of deaths.
+	splitSuspect = 8
+	// quarantineAfter is the number of deaths after which a single partition is
+	// quarantined: it runs alone, so that it has caused the next death. Further deaths
+	// count only then.
+	quarantineAfter = 2
+	// killsToBlame is how many workers a quarantined partition must kill before it is
+	// blamed, unless the job's limit of attempts is lower.
+	killsToBlame = 3
+)
+
+// crashSuspect is a queued span whose worker died.
+type crashSuspect struct {
+	span   jobs.Span
+	deaths int
+	piece  uint64 // how many of its partitions run together
+}
+
+// quarantined reports whether each partition of a crash suspect must run alone.
+func (s crashSuspect) quarantined() bool { return s.deaths >= quarantineAfter && s.piece == 1 }
+
+// crashSuspects are the crash suspects in a job's queue, in order and without overlap.
+// Unlike the spans of a spanSet, neighbours are not joined, since each has its own number
+// of deaths.
+type crashSuspects struct {
+	list        []crashSuspect
+	size        uint64 // partitions
+	quarantined int    // how many in the list are quarantined
+}
+
+func (s *crashSuspects) add(span jobs.Span, deaths int) {
+	i := s.search(span.Lo)
+	s.replace(i, i, crashSuspect{span, deaths, max(1, span.Len()/splitSuspect)})
+}
+
+// remove removes the partitions of a span, and returns the highest number of deaths among
+// them.
+func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
+	if span.Empty() {
+		return 0
+	}
+	i := s.search(span.Lo)
+	j := i
+	var rest []crashSuspect
+	for ; j < len(s.list) && s.list[j].span.Lo < span.Hi; j++ {
+		old := s.list[j]
+		deaths = max(deaths, old.deaths)
+		for _, part := range without(old.span, span) {
+			if !part.Empty() {
+				rest = append(rest, crashSuspect{part, old.deaths, old.piece})
+			}
+		}
+	}
+	s.replace(i, j, rest...)
+	return deaths
+}
+
+// prefix returns the prefix of a span that is in the first crash suspect there.
+func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
+	i := s.search(span.Lo)
+	if i == len(s.list) || s.list[i].span.Lo > span.Lo {
+		return jobs.Span{Lo: span.Lo, Hi: span.Lo}
+	}
+	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
+}
+
+// first returns the index of the first crash suspect that is quarantined, or that is not,
+// or -1.
+func (s *crashSuspects) first(quarantined bool) int {
+	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
+		return -1
+	}
+	return slices.IndexFunc(s.list, func(x crashSuspect) bool { return x.quarantined() == quarantined })
+}
+
+// search returns the index of the first crash suspect that ends after p.
+func (s *crashSuspects) search(p uint64) int {
+	i, _ := slices.BinarySearchFunc(s.list, p, func(x crashSuspect, p uint64) int { return endsAfter(x.span, p) })
+	return i
+}
+
+// replace replaces the crash suspects from i up to j.
+func (s *crashSuspects) replace(i, j int, with ...crashSuspect) {
+	for _, old := range s.list[i:j] {
+		s.size -= old.span.Len()
+		if old.quarantined() {
+			s.quarantined--
+		}
+	}
+	for _, x := range with {
+		s.size += x.span.Len()
+		if x.quarantined() {
+			s.quarantined++
+		}
+	}
+	s.list = slices.Replace(s.list, i, j, with...)
+}

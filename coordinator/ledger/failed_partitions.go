@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// failedPartition is a partition that has failed and is not finished. It is queued by
+// itself or assigned.
+type failedPartition struct {
+	store.Attempt
+	due         time.Duration // when its backoff is over
+	avoidWorker string        // the worker on which it failed last
+	queued      bool
+}
+
+// failedPartitions are the failed partitions of a job.
+type failedPartitions struct {
+	list    []failedPartition // by partition
+	queued  int               // how many of them are queued
+	nextDue time.Duration     // until then no queued one can be assigned
+}
+
+// get returns a partition's entry, which it adds if there is none. The pointer is valid
+// until the next call.
+func (p *failedPartitions) get(partition uint64) *failedPartition {
+	i := p.search(partition)
+	if i == len(p.list) || p.list[i].Partition != partition {
+		p.list = slices.Insert(p.list, i, failedPartition{Attempt: store.Attempt{Partition: partition}})
+	}
+	return &p.list[i]
+}
+
+// in returns the entries of the partitions in a span.
+func (p *failedPartitions) in(span jobs.Span) []failedPartition {
+	if len(p.list) == 0 || span.Empty() {
+		return nil
+	}
+	return p.list[p.search(span.Lo):p.search(span.Hi)]
+}
+
+// isQueued reports whether a partition has an entry and is queued.
+func (p *failedPartitions) isQueued(partition uint64) bool {
+	found := p.in(single(partition))
+	return len(found) == 1 && found[0].queued
+}
+
+func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
+	if f.queued == queued {
+		return
+	}
+	f.queued = queued
+	if queued {
+		p.queued++
+		p.nextDue = min(p.nextDue, f.due)
+	} else {
+		p.queued--
+	}
+}
+
+// remove removes the entries of the partitions in a span.
+func (p *failedPartitions) remove(span jobs.Span) {
+	found := p.in(span)
+	if len(found) == 0 {
+		return
+	}
+	for i := range found {
+		p.setQueued(&found[i], false)
+	}
+	i := p.search(span.Lo)
+	p.list = slices.Delete(p.list, i, i+len(found))
+}
+
+func (p *failedPartitions) search(partition uint64) int {
+	i, _ := slices.BinarySearchFunc(p.list, partition, func(f failedPartition, p uint64) int { return cmp.Compare(f.Partition, p) })
+	return i
+}

@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// jobShare is a worker's share of a job: what the worker knows of the job, and how it
+// does with it.
+type jobShare struct {
+	job *job
+
+	opened       bool   // the worker has the job's opening
+	ackDue       bool   // the next receipt must acknowledge items
+	sentReceived uint64 // contributor.received in the last receipt that had it
+	sentDurable  uint64 // contributor.durable in the last receipt that had it
+	rate         rate   // of one of the worker's slots
+	openFailures int    // in a row
+	benchedUntil time.Duration
+}
+
+// perSecond estimates how many partitions per second one of the worker's slots finishes,
+// or is 0 if there is no measurement. A worker without one gets the job's.
+func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
+
+// share returns a worker's share of a job, which it adds if there is none.
+func (w *worker) share(j *job) *jobShare {
+	i, found := w.findShare(j.spec.ID)
+	if !found {
+		w.shares = slices.Insert(w.shares, i, &jobShare{job: j})
+	} else if w.shares[i].job != j { // an earlier job with the same ID has ended
+		w.shares[i] = &jobShare{job: j}
+	}
+	return w.shares[i]
+}
+
+func (w *worker) findShare(job string) (int, bool) {
+	return slices.BinarySearchFunc(w.shares, job, func(s *jobShare, id string) int { return cmp.Compare(s.job.spec.ID, id) })
+}

@@ -1,0 +1,90 @@
+package ledger
+
+import "github.com/bellwether-compute/bellwether/jobs"
+
+// queue has the partitions of a job that are neither finished nor assigned, each in
+// exactly one of its three parts.
+type queue struct {
+	fresh    spanSet
+	failed   failedPartitions // also has failed partitions that are assigned: see failedPartition.queued
+	suspects crashSuspects
+}
+
+// size is the number of queued partitions.
+func (q *queue) size() uint64 {
+	return q.fresh.size + uint64(q.failed.queued) + q.suspects.size
+}
+
+// enqueue queues the partitions of a span that no worker holds any more, except
+// finished ones. Deaths is the number of workers that died on the span. A partition
+// whose backoff is not over failed just now, so it is no crash suspect whatever deaths
+// says: it is retried alone.
+func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
+	if j.ending() {
+		return
+	}
+	for _, gap := range j.forest.missing(span) {
+		l.queueGrew = true
+		lo := gap.Lo
+		failed := j.queue.failed.in(gap)
+		for i := range failed {
+			if f := &failed[i]; deaths == 0 || f.due > l.now {
+				j.queue.add(jobs.Span{Lo: lo, Hi: f.Partition}, deaths)
+				j.queue.failed.setQueued(f, true)
+				lo = f.Partition + 1
+			}
+		}
+		j.queue.add(jobs.Span{Lo: lo, Hi: gap.Hi}, deaths)
+	}
+}
+
+// add queues a span as crash suspects, or as fresh if no worker died on it.
+func (q *queue) add(span jobs.Span, deaths int) {
+	switch {
+	case span.Empty():
+	case deaths > 0:
+		q.suspects.add(span, deaths)
+	default:
+		q.fresh.add(span)
+	}
+}
+
+// remove removes the partitions of a span from the queue, and returns the highest
+// number of deaths among them.
+func (q *queue) remove(span jobs.Span) (deaths int) {
+	q.fresh.remove(span)
+	failed := q.failed.in(span)
+	for i := range failed {
+		q.failed.setQueued(&failed[i], false)
+	}
+	return q.suspects.remove(span)
+}
+
+// claimable returns the longest prefix of a span whose partitions are finished or
+// queued, without finished ones at its end. It stops at the first partition that is
+// neither, since one report may claim thousands of overlapping spans.
+func (j *job) claimable(span jobs.Span) jobs.Span {
+	end := span.Lo
+	j.forest.eachMissing(span, func(gap jobs.Span) bool {
+		hi := j.queue.prefixEnd(gap)
+		if hi > gap.Lo {
+			end = hi
+		}
+		return hi == gap.Hi
+	})
+	return jobs.Span{Lo: span.Lo, Hi: end}
+}
+
+// prefixEnd returns the end of the longest prefix of a span that is queued.
+func (q *queue) prefixEnd(span jobs.Span) uint64 {
+	for rest := span; ; {
+		at := max(q.fresh.prefix(rest).Hi, q.suspects.prefix(rest).Hi)
+		if at == rest.Lo && !rest.Empty() && q.failed.isQueued(at) {
+			at++
+		}
+		if at == rest.Lo {
+			return at
+		}
+		rest.Lo = at
+	}
+}

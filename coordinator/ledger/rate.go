@@ -1,0 +1,69 @@
+package ledger
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// A rate forgets older measurements once it rests on both rateWindow slot-seconds and
+	// rateCount partitions, so that it rests on several partitions even if each takes long.
+	rateWindow = 10.0
+	rateCount  = 8.0
+)
+
+// rate estimates how many partitions per second one slot finishes.
+type rate struct {
+	partitions  float64
+	slotSeconds float64
+}
+
+// add adds a measurement.
+func (r *rate) add(partitions, slotSeconds float64) {
+	r.partitions += partitions
+	r.slotSeconds += slotSeconds
+	for r.slotSeconds > rateWindow && r.partitions > rateCount {
+		r.partitions /= 2
+		r.slotSeconds /= 2
+	}
+}
+
+// perSecond returns the estimate in partitions per second, or 0 if there is none yet.
+func (r rate) perSecond() float64 {
+	if r.slotSeconds == 0 {
+		return 0
+	}
+	return r.partitions / r.slotSeconds
+}
+
+// rateDisplay is the rate that people see: how many partitions of a job are finished per
+// second, as a moving average over some seconds.
+type rateDisplay struct {
+	perSecond  float64
+	measuredAt time.Duration
+	done       uint64 // finished partitions at that moment
+}
+
+// update measures again if the last measurement is at least half a second old.
+func (d *rateDisplay) update(now time.Duration, done uint64) {
+	elapsed := (now - d.measuredAt).Seconds()
+	if elapsed < 0.5 {
+		return
+	}
+	current := float64(done-d.done) / elapsed
+	weight := min(1, elapsed/3)
+	if d.perSecond == 0 {
+		weight = 1
+	}
+	d.perSecond += weight * (current - d.perSecond)
+	d.measuredAt, d.done = now, done
+}
+
+// duration converts seconds to a Duration of at most a year.
+func duration(seconds float64) time.Duration {
+	const year = 365 * 24 * 3600
+	if math.IsNaN(seconds) {
+		return 0
+	}
+	return time.Duration(min(seconds, year) * float64(time.Second))
+}

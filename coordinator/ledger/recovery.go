@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// recovery is the first part of a term, in which a new leader listens and assigns
+// nothing: work that some worker holds must not be given to another one.
+type recovery struct {
+	active  bool
+	since   time.Duration // when the ledger was made, or when it last resumed a job that has workers
+	awaited []string      // workers that must report or be dead before recovery ends, sorted
+}
+
+// checkRecovery ends recovery once all awaited workers have reported what they hold or
+// are dead, or once Config.RecoveryTimeout is over.
+func (l *Ledger) checkRecovery() {
+	r := &l.recovery
+	waited := l.now - r.since
+	if !r.active || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {
+		return
+	}
+	if len(r.awaited) > 0 {
+		l.log("", "", "Workers did not answer the new leader in %v: %v", waited.Round(time.Millisecond), r.awaited)
+	}
+	for _, id := range r.awaited {
+		if l.worker(id) == nil {
+			l.departed[id] = l.now
+		}
+	}
+	r.active, r.awaited = false, nil
+	l.queueGrew = true
+}
+
+// await adds a worker to those that recovery waits for. It reports whether the worker
+// is new there.
+func (r *recovery) await(id string) (added bool) {
+	i, found := slices.BinarySearch(r.awaited, id)
+	if !r.active || found {
+		return false
+	}
+	r.awaited = slices.Insert(r.awaited, i, id)
+	return true
+}
+
+// checkOff removes a worker that has reported all that it holds, or is dead.
+func (r *recovery) checkOff(id string) {
+	if i, found := slices.BinarySearch(r.awaited, id); found {
+		r.awaited = slices.Delete(r.awaited, i, i+1)
+	}
+}
+
+// Recovered reports whether recovery is over and assigning has begun.
+func (l *Ledger) Recovered() bool { return !l.recovery.active }

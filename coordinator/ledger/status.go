@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// WorkerCount returns the number of workers.
+func (l *Ledger) WorkerCount() int { return len(l.workers) }
+
+// Workers describes the workers for display, by ID.
+func (l *Ledger) Workers() []wire.WorkerInfo {
+	list := make([]wire.WorkerInfo, 0, len(l.workers))
+	for _, w := range l.workers {
+		state := "idle"
+		switch {
+		case l.now-w.reportedAt > 3*w.reportInterval+time.Second:
+			state = "silent"
+		case w.draining:
+			state = "draining"
+		case len(w.assignments) > 0:
+			state = "busy"
+		}
+		list = append(list, wire.WorkerInfo{
+			ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
+			Leader: w.id == l.cfg.Self, State: state,
+		})
+	}
+	return list
+}
+
+// Knows reports whether the ledger has a worker and the worker knows the definition of a
+// kind of job.
+func (l *Ledger) Knows(worker string, kind wire.JobKind) bool {
+	w := l.worker(worker)
+	return w != nil && slices.Contains(w.hello.Knows, kind)
+}
+
+// Jobs describes the active jobs for display, in the order in which they are served.
+func (l *Ledger) Jobs() []wire.JobProgress {
+	list := make([]wire.JobProgress, 0, len(l.jobs))
+	for _, j := range l.jobs {
+		list = append(list, l.jobProgress(j))
+	}
+	return list
+}
+
+func (l *Ledger) jobProgress(j *job) wire.JobProgress {
+	p := wire.JobProgress{
+		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(), Executed: j.executed,
+		Skipped: slices.Clone(j.skipped[:min(len(j.skipped), wire.MaxSkipped)]), Rate: j.display.perSecond, Trouble: j.lastError,
+	}
+	holders := map[*worker]bool{}
+	for a := range j.assignments.all() {
+		holders[a.worker] = true
+	}
+	p.Workers = len(holders)
+	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knows(j) }) {
+		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
+	}
+	return p
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// speculateAfter is how long a worker must have run one partition, at least, before
+// another runs a speculative copy.
+const speculateAfter = 2 * time.Second
+
+// steal finds work for a worker with idle slots when the queues have none for it. It cuts
+// the longest assignments in half, for the worker to get the rest. If no more can be cut,
+// the worker runs speculative copies of stragglers.
+func (l *Ledger) steal(w *worker) {
+	idle := w.idleSlots() - w.pendingSteals
+	if idle <= 0 {
+		return
+	}
+	for _, a := range l.longest(w, idle) {
+		at := a.span.Lo
+		if a.state == stateRunning {
+			left, _ := l.remaining(a)
+			at = a.span.Hi - max(1, uint64(left/2))
+		}
+		a.cutAt(at, w)
+		if a.worker != w { // w gets the cut with its receipt
+			l.nudge(a.worker)
+		}
+		idle--
+	}
+	for ; idle > 0; idle-- {
+		a := l.straggler(w)
+		if a == nil {
+			return
+		}
+		l.log(a.job.spec.ID, w.id, "Partition %d is late on worker %s and runs here too", a.span.Lo, a.worker.id)
+		l.assign(w, a.job, assignment{span: a.span, deaths: a.deaths, duplicate: a})
+	}
+}
+
+// longest returns the assignments that will take longest and can be cut for a worker, at
+// most n. They are of the highest priority that has any.
+func (l *Ledger) longest(w *worker, n int) []*assignment {
+	type candidate struct {
+		assignment *assignment
+		left       time.Duration
+	}
+	var found []candidate
+	for _, j := range l.jobs {
+		if len(found) > 0 && j.spec.Priority < found[0].assignment.job.spec.Priority {
+			break
+		}
+		if !l.canRun(w, j) {
+			continue
+		}
+		for a := range j.assignments.backward() { // the later ones are probably not started
+			switch {
+			case a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
+				continue
+			case a.state == stateRunning && a.span.Len() < 2:
+				continue
+			case a.state == stateConfirmed && a.worker == w:
+				continue // w has a slot for it
+			}
+			_, left := l.remaining(a)
+			if left <= l.minWork() || len(found) == n && left <= found[n-1].left {
+				continue
+			}
+			c := candidate{a, left}
+			i, _ := slices.BinarySearchFunc(found, c, func(a, b candidate) int {
+				if a.left >= b.left {
+					return -1
+				}
+				return 1
+			})
+			found = slices.Insert(found, i, c)
+			found = found[:min(n, len(found))]
+		}
+	}
+	list := make([]*assignment, len(found))
+	for i, c := range found {
+		list[i] = c.assignment
+	}
+	return list
+}
+
+// straggler returns an assignment of one partition that takes far longer than others of
+// its job, for a worker to run a copy, or nil.
+func (l *Ledger) straggler(w *worker) *assignment {
+	for _, j := range l.jobs {
+		perSecond := j.rate.perSecond()
+		if perSecond == 0 || !l.canRun(w, j) {
+			continue
+		}
+		late := max(speculateAfter, 3*duration(1/perSecond))
+		for a := range j.assignments.all() {
+			switch {
+			case a.worker == w || a.state != stateRunning || a.span.Len() != 1 || a.duplicate != nil || a.deaths > 0:
+			case l.now-a.progressAt > late && j.forest.anyMissing(a.span):
+				return a
+			}
+		}
+	}
+	return nil
+}

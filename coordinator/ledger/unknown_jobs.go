@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// unknownJobs has what is known of jobs that reports name and the ledger does not have.
+// A worker that is told that a job ended drops its items and spans, so the ledger says
+// so only of jobs that did.
+type unknownJobs struct {
+	parked     map[string]bool
+	lookups    map[string]bool // jobs whose [LookUpJob] is in flight
+	ended      map[string]bool // the last maxEnded jobs that ended
+	endedOrder []string        // the same, oldest first
+}
+
+const (
+	maxLookups = 100  // a job beyond is looked up when a later report names it
+	maxEnded   = 4096 // a job beyond is looked up again
+)
+
+func newUnknownJobs() unknownJobs {
+	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
+}
+
+// markKnown removes a job that the ledger has now.
+func (u *unknownJobs) markKnown(job string) {
+	delete(u.parked, job)
+	delete(u.lookups, job)
+}
+
+// markParked records that a job is left to another leader.
+func (u *unknownJobs) markParked(job string) {
+	delete(u.lookups, job)
+	u.parked[job] = true
+}
+
+// markEnded records that a job ended.
+func (u *unknownJobs) markEnded(job string) {
+	u.markKnown(job)
+	if u.ended[job] {
+		return
+	}
+	u.ended[job] = true
+	u.endedOrder = append(u.endedOrder, job)
+	if len(u.endedOrder) > maxEnded {
+		delete(u.ended, u.endedOrder[0])
+		u.endedOrder = slices.Delete(u.endedOrder, 0, 1)
+	}
+}
+
+// onUnknownJob handles an unknown job that a worker reports. LastItem is the number of
+// the last item reported, or 0. Items of a parked job are acknowledged, so the worker
+// stops resending them to this leader. Items of a job that may still be added are not
+// acknowledged, so the worker resends them.
+func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
+	u := &l.unknownJobs
+	switch {
+	case u.ended[job]:
+		w.sendEnded(job)
+	case u.parked[job]:
+		if !slices.Contains(w.parkedJobs, job) {
+			w.parkedJobs = append(w.parkedJobs, job)
+		}
+		if lastItem > 0 {
+			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Received: lastItem})
+		}
+	case !u.lookups[job] && len(u.lookups) < maxLookups:
+		u.lookups[job] = true
+		l.do(LookUpJob{job})
+	}
+}
+
+// sendEndedParkedJobs tells a worker which of the parked jobs that it reported have
+// ended since.
+func (l *Ledger) sendEndedParkedJobs(w *worker) {
+	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
+		if !l.unknownJobs.ended[job] {
+			return false
+		}
+		w.sendEnded(job)
+		return true
+	})
+}
