@@ -62,7 +62,7 @@ func (m *Machine) onConfirmed(err error) {
 // stillWanted reports whether nothing was heard that speaks against the candidacy.
 func (m *Machine) stillWanted() bool {
 	c := &m.candidacy
-	return m.connection.up && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
+	return (m.connection.up || m.cfg.Exclusive) && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
 }
 
 // campaign tries to become the leader.

@@ -60,6 +60,17 @@ type Config struct {
 	// fails. Default 2 s.
 	Cooldown time.Duration
 
+	// Exclusive makes the lease a mutex. A follower then never claims the lease over
+	// the ID of a holder that seems dead, so a holder that is only cut off or suspended
+	// keeps the lease until it expires. While the holder seems dead, and while the
+	// follower is disconnected from its peers, it watches the record in storage, and
+	// claims the lease when it is free. Without peers, Exclusive is always set.
+	Exclusive bool
+	// WatchEvery is the mean time between two reads of a follower that watches the
+	// record. Each read waits 0.5 to 1.5 times as long, at random. Default 1/10 of
+	// Duration.
+	WatchEvery time.Duration
+
 	// Rand is the source of all random decisions and of lease IDs. It is used from one
 	// goroutine. No two processes have the same seed. Nil: [Run] seeds one randomly; a
 	// Machine requires one.
@@ -67,6 +78,8 @@ type Config struct {
 	// Logger gets one line per change. Its attributes should identify the process,
 	// because the lines do not. Nil: nothing is logged.
 	Logger *slog.Logger
+
+	peerless bool // Run was given no peers
 }
 
 const (
@@ -99,6 +112,7 @@ func (c Config) withDefaults() Config {
 	c.StableFor = cmp.Or(c.StableFor, 2*time.Second)
 	c.Jitter = cmp.Or(c.Jitter, 10*time.Millisecond)
 	c.Cooldown = cmp.Or(c.Cooldown, 2*time.Second)
+	c.WatchEvery = cmp.Or(c.WatchEvery, c.Duration/10)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -127,6 +141,7 @@ func (c Config) validate() error {
 		{"StableFor", c.StableFor},
 		{"Jitter", c.Jitter},
 		{"Cooldown", c.Cooldown},
+		{"WatchEvery", c.WatchEvery},
 	} {
 		check(d.value > 0, "%s %v: want more than 0", d.name, d.value)
 	}

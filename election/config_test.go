@@ -30,6 +30,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"StableFor":   func(c *Config) { c.StableFor = -time.Second },
 		"Jitter":      func(c *Config) { c.Jitter = 2 * time.Second },
 		"Cooldown":    func(c *Config) { c.Cooldown = -time.Second },
+		"WatchEvery":  func(c *Config) { c.WatchEvery = -time.Second },
 		"PingRate":    func(c *Config) { c.PingRate = math.NaN() },
 	} {
 		c := Config{ID: "worker-0"}

@@ -2,7 +2,8 @@
 //
 // A cluster has one lease. Its holder leads, under an epoch that grows by one with
 // each holder and never goes back. [Run] takes part for one process: it follows,
-// takes over, leads and hands over until it is told to stop.
+// takes over, leads and hands over until it is told to stop. [Hold] is the same as a
+// distributed mutex: it runs a function while the process holds the lease.
 //
 //	              beacon heard, or record says "held"
 //	┌───────────┐ ──────────────────────────────▶ ┌───────────┐
@@ -76,7 +77,7 @@
 //     trust its lease, even if a renewal is in flight.
 //   - Returned before released: the lease is released or handed over only after the
 //     leading function has returned.
-//   - Followers make no storage calls while a leader answers.
+//   - Followers make no storage calls while a leader answers pings.
 //
 // It does not promise that two processes never act as leaders at the same instant.
 // No lease can promise that: a process may be suspended after it has checked that
@@ -124,6 +125,13 @@
 //   - Expiry: the leader is silent and this follower never heard it, so the follower
 //     itself may be cut off. It claims only once the lease has expired. Otherwise two
 //     processes that cannot hear each other would depose each other for ever.
+//
+// With [Config.Exclusive] the lease is a mutex. Then only an offer, a release and the
+// lease's expiry let a follower claim: a holder that is cut off or suspended keeps
+// the lease until it expires, so the holder's own deadline comes first. A follower
+// whose leader seems dead, or that is disconnected from its peers, watches the record
+// in storage instead of pinging. Peers are optional: without them the election is
+// exclusive, and followers always watch the record.
 //
 // A message that is missing while the process is disconnected, or shortly after, is
 // no evidence ([Config.StableFor]). Time during which the process was suspended is

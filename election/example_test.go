@@ -7,17 +7,9 @@ import (
 
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/memlease"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// alone is the peers of a process that has none.
-type alone struct{}
-
-func (alone) Ping(context.Context, uint64) error              { return election.ErrNoResponders }
-func (alone) SendSuspicion(uint64)                            {}
-func (alone) Offer(context.Context, string, wire.Offer) error { return election.ErrNoResponders }
-func (alone) Events() <-chan election.Event                   { return nil }
-
+// A leading loop reports beats, and stops in order when its process is told to.
 func ExampleRun() {
 	storage := memlease.New(15 * time.Second)
 	ctx, stop := context.WithCancel(context.Background())
@@ -39,7 +31,7 @@ func ExampleRun() {
 			}
 		}
 	}
-	err := election.Run(ctx, storage.Open(nil), alone{}, election.Config{ID: "worker-1"}, lead)
+	err := election.Run(ctx, storage.Open(nil), nil, election.Config{ID: "worker-1"}, lead)
 	fmt.Println("error:", err, "held:", storage.Record().Held)
 	// Output:
 	// leading epoch 1, cause: first

@@ -14,19 +14,28 @@ func (m *Machine) follow() {
 		m.do(Done{})
 	case m.offer != nil:
 		m.acceptOffer()
-	case m.known:
+	case m.known && !m.watches():
 		m.wait(following, m.leader.nextPing)
 	default:
 		m.search = search{}
 		m.wait(searching, m.nextRead())
 	}
-	if !m.connection.up { // nothing can be asked before Reconnected
+	if !m.connection.up && !m.watches() { // nothing can be asked before Reconnected
 		m.wake = never
 	}
 }
 
+// watches reports whether the process waits for a free lease by reading the record,
+// because it cannot ping the leader or the leader seems dead.
+func (m *Machine) watches() bool {
+	return m.cfg.Exclusive && (!m.connection.up || m.known && m.leader.seemsDead)
+}
+
 // nextRead returns when to read the record if no beacon comes before.
 func (m *Machine) nextRead() time.Duration {
+	if m.known { // it watches
+		return m.now + m.cfg.WatchEvery/2 + m.random(m.cfg.WatchEvery)
+	}
 	wait := listenFor + m.random(listenFor)
 	if pause := backoff(max(m.streaks.refused-1, m.streaks.storage)); pause > 0 {
 		wait += pause/2 + m.random(pause)
@@ -46,7 +55,9 @@ func (m *Machine) deferRead() {
 
 // readRecord reads the record because no beacon came.
 func (m *Machine) readRecord() {
-	m.do(SendSuspicion{})
+	if !m.known && m.connection.up {
+		m.do(SendSuspicion{})
+	}
 	m.do(Read{m.ask(searching, m.cfg.CallTimeout)})
 }
 
@@ -62,19 +73,21 @@ func (m *Machine) onRecord(record Record, err error) {
 	m.streaks.storage = 0
 	found := leader{epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID, nextPing: m.now}
 	if record.Held {
-		m.adopt(found)
+		if !m.known || record.Epoch != m.leader.epoch {
+			m.adopt(found)
+		}
 		m.follow()
 		return
 	}
-	found.workers = m.leader.workers
-	m.leader = found
 	cause := Free
 	switch {
 	case record.Epoch == 0:
 		cause = First
-	case m.wasRefused(record.LeaseID):
+	case m.wasRefused(record.LeaseID), m.leader.seemsDead && record.LeaseID == m.leader.leaseID:
 		cause = Expired
 	}
+	found.workers = m.leader.workers
+	m.leader = found
 	m.campaign(candidacy{
 		cause: cause, epoch: record.Epoch, worker: record.Holder, leaseID: record.LeaseID,
 		lastSign: m.now, decided: m.now,
@@ -139,6 +152,14 @@ func (m *Machine) suspectLeader(cause Cause) {
 		lastSign: l.lastSign, decided: m.now,
 	}
 	switch {
+	case m.cfg.Exclusive && l.resigned:
+		c.cause, c.replaces = Free, ""
+	case m.cfg.Exclusive:
+		m.log.Info("Leader seems dead: waiting until its lease is free", "epoch", l.epoch, "leader", l.worker,
+			"cause", c.cause, "detect", c.decided-c.lastSign)
+		l.seemsDead = true
+		m.follow()
+		return
 	case cause == Expired:
 		c.replaces = ""
 	case m.wasRefused(l.leaseID):

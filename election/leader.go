@@ -18,6 +18,7 @@ type leader struct {
 	answered  bool          // it gave a sign of life
 	resigned  bool          // it said itself that it has stopped
 	suspected bool          // a process has sent a suspicion about it
+	seemsDead bool          // this process gave it up, and waits until the lease is free
 	pinged    time.Duration // when the last ping was sent
 	nextPing  time.Duration // when the next ping is due
 	silence   time.Duration // time spent waiting for answers to pings since lastSign
@@ -76,6 +77,9 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 		m.leader.nextPing = m.now + m.pingInterval()
 		effect = leaderChanged
 	}
+	if m.leader.seemsDead {
+		effect = recheck
+	}
 	m.leader.workers = b.Workers
 	m.signOfLife()
 	return effect
@@ -109,7 +113,7 @@ func (m *Machine) adopt(l leader) {
 func (m *Machine) signOfLife() {
 	m.leader.lastSign, m.leader.answered = m.now, true
 	m.leader.silence = 0
-	m.leader.suspected, m.leader.resigned = false, false
+	m.leader.suspected, m.leader.resigned, m.leader.seemsDead = false, false, false
 	m.streaks.refused, m.streaks.refusedBy, m.streaks.storage = 0, "", 0
 }
 

@@ -68,7 +68,7 @@ type streaks struct {
 type state int
 
 const (
-	searching    state = iota // waits for a beacon, then reads the record
+	searching    state = iota // waits for a beacon, then reads the record; watches it, see Machine.watches
 	following                 // waits, then pings the leader
 	confirming                // waits a random moment, then checks that the leader is dead
 	claiming                  // asks for the lease, or waits to ask again
@@ -89,7 +89,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure election: %w", err)
 	}
-	m := &Machine{cfg: cfg, log: cfg.Logger, connection: connection{up: true}}
+	m := &Machine{cfg: cfg, log: cfg.Logger, connection: connection{up: !cfg.peerless}}
 	m.follow()
 	return m, nil
 }

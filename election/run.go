@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Run takes part in elections until ctx is done: it follows the leader, takes over
@@ -13,11 +15,17 @@ import (
 // leads until it returns; then the lease is handed over or released. Run returns an
 // error only if cfg is invalid.
 //
+// If peers is nil, the processes use the lease alone: followers watch it in storage
+// and take over when it is released or has expired. See [Config.Exclusive].
+//
 // Run reads the peers' events all the time. When it returns, every goroutine that
 // it started has ended.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if peers == nil {
+		peers, cfg.peerless, cfg.Exclusive = noPeers{}, true, true
 	}
 	machine, err := NewMachine(cfg)
 	if err != nil {
@@ -112,3 +120,11 @@ func (s *shell) deposed() {
 	s.ended = nil
 	s.step(Deposed{context.Cause(s.leaseCtx)})
 }
+
+// noPeers takes the place of peers if there are none.
+type noPeers struct{}
+
+func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }
+func (noPeers) SendSuspicion(uint64)                            {}
+func (noPeers) Offer(context.Context, string, wire.Offer) error { return ErrNoResponders }
+func (noPeers) Events() <-chan Event                            { return nil }

@@ -20,7 +20,7 @@ import (
 // TestScripts runs the scripts in testdata, one for each thing that can fail. With
 // -rewrite it writes the machine's behaviour into them. The commands:
 //
-//	new [id=W]                          makes the machine of a worker, by default w1
+//	new [id=W] [exclusive] [no-peers]   makes the machine of a worker, by default w1
 //	wait [D]                            lets time pass, with a tick whenever one is due; without D, until the next tick
 //	sleep D                             lets time pass while the process is suspended
 //	answer [OUTCOME] [to=N] [after=D]   answers the last question, by default with ok,
@@ -131,7 +131,10 @@ func (s *script) newMachine() *Machine {
 			return a
 		},
 	}))
-	m, err := NewMachine(Config{ID: s.text("id", "w1"), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log})
+	m, err := NewMachine(Config{
+		ID: s.text("id", "w1"), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
+		Exclusive: s.d.HasArg("exclusive") || s.d.HasArg("no-peers"), peerless: s.d.HasArg("no-peers"),
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,23 +1,24 @@
-// Package natspeers lets the processes of a cluster talk over NATS about who
-// leads: it is election.Peers on a connection.
+// Package natspeers implements election.Peers on a NATS connection.
 //
 //	bellwether.CLUSTER.beacon              leader ──▶ all
 //	bellwether.CLUSTER.suspect             follower ──▶ all
 //	bellwether.CLUSTER.epoch.N.ping        follower ──▶ leader of epoch N, which answers
-//	bellwether.CLUSTER.worker.ID.offer     leader that stops ──▶ one worker, which answers
+//	bellwether.CLUSTER.worker.ID.offer     stopping leader ──▶ one worker, which answers
 //
-// This package receives beacons, suspicions and offers, and sends suspicions,
-// pings and offers. Beacons are sent and pings are answered where the leading
-// loop turns, so that one that stands still is noticed.
+// The package receives beacons, suspicions and offers, and sends suspicions, pings
+// and offers. The leading loop itself sends beacons and answers pings, so that a
+// loop that hangs is noticed. For a leader without such a loop, [Peers.Announce]
+// does both.
 //
 // # What can fail
 //
-//   - Garbage, messages of an unknown version, and messages that name no epoch or
-//     an impossible worker are logged and dropped.
-//   - The connection is lost: Disconnected is reported, and Reconnected when the
-//     client has reconnected and subscribed again. What was sent meanwhile is not
-//     heard.
-//   - The events are not read: the client buffers about a thousand messages, then
-//     drops more and reports a slow consumer to the connection's error handler.
-//     All of them are sent anew or are told by storage as well.
+//   - Messages that do not decode, have an unknown version, or contain no epoch or an
+//     invalid worker ID are logged and dropped.
+//   - The connection is lost: the event Disconnected is reported, and Reconnected when
+//     the client has reconnected and subscribed again. Messages sent in between are
+//     lost.
+//   - The receiver of the events is slow: the client buffers about a thousand
+//     messages, then drops further messages and reports a slow consumer to the
+//     connection's error handler. Every message is either sent again, or its content
+//     is in storage too.
 package natspeers

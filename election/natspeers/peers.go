@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Peers speaks for one worker. The connection stays the caller's: others may use
-// it, and its handlers are left alone.
+// Peers exchanges messages for one worker. The connection stays the caller's: other
+// code may use it, and Peers does not change its handlers.
 type Peers struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
@@ -23,35 +23,35 @@ type Peers struct {
 	log      *slog.Logger
 
 	subscriptions []*nats.Subscription
-	heard         chan *nats.Msg
+	messages      chan *nats.Msg
 	status        chan nats.Status
 	events        chan election.Event
 	closing       chan struct{}
 	close         sync.Once
 	receiving     sync.WaitGroup
-	linked        bool // owned by receive
+	connected     bool // owned by receive
 }
 
 var _ election.Peers = (*Peers)(nil)
 
-// New begins to listen. The worker's ID must be valid, see [wire.ValidWorker].
-// The Peers must be closed.
+// New starts to listen. The worker's ID must be valid, see [wire.ValidWorker]. The
+// caller must close the Peers.
 func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
-		return nil, fmt.Errorf("listen to peers: %q cannot name a worker", worker)
+		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
 	}
 	p := &Peers{
-		nc:       nc,
-		subjects: subjects,
-		worker:   worker,
-		log:      log,
-		heard:    make(chan *nats.Msg, 1024),
-		events:   make(chan election.Event, 16),
-		closing:  make(chan struct{}),
-		linked:   true,
+		nc:        nc,
+		subjects:  subjects,
+		worker:    worker,
+		log:       log,
+		messages:  make(chan *nats.Msg, 1024),
+		events:    make(chan election.Event, 16),
+		closing:   make(chan struct{}),
+		connected: true,
 	}
 	for _, subject := range []string{subjects.Beacon(), subjects.Suspect(), subjects.Offer(worker)} {
-		s, err := nc.ChanSubscribe(subject, p.heard)
+		s, err := nc.ChanSubscribe(subject, p.messages)
 		if err != nil {
 			p.unsubscribe()
 			return nil, fmt.Errorf("listen to peers on %s: %w", subject, err)
@@ -63,7 +63,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger)
 	return p, nil
 }
 
-// Close stops listening. What was heard and not read is dropped.
+// Close stops listening. Events that were not read are dropped.
 func (p *Peers) Close() {
 	p.close.Do(func() {
 		p.unsubscribe()
@@ -75,20 +75,20 @@ func (p *Peers) Close() {
 
 func (p *Peers) unsubscribe() {
 	for _, s := range p.subscriptions {
-		_ = s.Unsubscribe() // fails only where the connection is closed, and all is unsubscribed
+		_ = s.Unsubscribe() // fails only after the connection was closed, which unsubscribes
 	}
 }
 
-// Events is what is heard.
+// Events returns the received events.
 func (p *Peers) Events() <-chan election.Event { return p.events }
 
-// askAgain is how long a ping waits for its answer before it asks once more. A
-// request that was under way when the leader's process died is never answered,
-// while one sent after that fails at once.
-const askAgain = 80 * time.Millisecond
+// resendAfter is how long a ping waits for its answer before it sends another
+// request. A request that is in flight when the leader's process dies is never
+// answered, but a request sent after that fails at once.
+const resendAfter = 80 * time.Millisecond
 
-// Ping asks the leader of an epoch for a sign of life. The first answer counts,
-// whichever request it is to.
+// Ping asks the leader of an epoch for a sign of life. The first answer to any of
+// its requests counts.
 func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -104,7 +104,7 @@ func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
 		}
 	}
 	asking.Go(ask)
-	again := time.NewTicker(askAgain)
+	again := time.NewTicker(resendAfter)
 	defer again.Stop()
 	for {
 		select {
@@ -124,24 +124,21 @@ func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 		return fmt.Errorf("ping leader of epoch %d: %w", epoch, err)
 	}
 	if answer.Epoch != epoch {
-		return fmt.Errorf("ping leader of epoch %d: that of epoch %d answered", epoch, answer.Epoch)
+		return fmt.Errorf("ping leader of epoch %d: the leader of epoch %d answered", epoch, answer.Epoch)
 	}
 	return nil
 }
 
-// SendSuspicion tells the others that the leader of an epoch seems dead. It is lost if
-// the connection is.
+// SendSuspicion tells the other processes that the leader of an epoch seems dead.
+// The message is lost if the connection is.
 func (p *Peers) SendSuspicion(epoch uint64) {
-	err := p.nc.Publish(p.subjects.Suspect(), wire.Encode(wire.Suspect{Epoch: epoch, Worker: p.worker}))
-	if err != nil {
-		p.log.Warn("Could not tell the others of a suspicion", "epoch", epoch, "error", err)
-	}
+	p.publish(p.subjects.Suspect(), wire.Encode(wire.Suspect{Epoch: epoch, Worker: p.worker}))
 }
 
 // Offer hands the lease to a worker, and waits until it has the offer.
 func (p *Peers) Offer(ctx context.Context, worker string, offer wire.Offer) error {
 	if !wire.ValidWorker(worker) {
-		return fmt.Errorf("offer lease: %q cannot name a worker", worker)
+		return fmt.Errorf("offer lease: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
 	}
 	if _, err := p.request(ctx, p.subjects.Offer(worker), wire.Encode(offer)); err != nil {
 		return fmt.Errorf("offer lease to %s: %w", worker, err)

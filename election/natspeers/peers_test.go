@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -24,31 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func startServer(t *testing.T, port int) *server.Server {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { stop(srv) })
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
-	}
-	return srv
-}
-
-func stop(srv *server.Server) {
-	srv.Shutdown()
-	srv.WaitForShutdown()
-}
-
-func connect(t *testing.T, srv *server.Server) *nats.Conn {
-	t.Helper()
-	nc, err := nats.Connect(srv.ClientURL(), nats.ReconnectWait(20*time.Millisecond), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return natstest.StartOptions(t, server.Options{Port: port})
 }
 
 func subjects(t *testing.T) wire.Subjects {
@@ -60,31 +38,23 @@ func subjects(t *testing.T) wire.Subjects {
 	return s
 }
 
-// party is a worker with its own connection.
+// party is a worker with a connection of its own.
 type party struct {
 	*natspeers.Peers
 	nc  *nats.Conn
-	log *logBuffer
+	log *logtest.Log
 }
 
 func join(t *testing.T, srv *server.Server, worker string) party {
 	t.Helper()
-	nc, log := connect(t, srv), &logBuffer{}
-	peers, err := natspeers.New(nc, subjects(t), worker, slog.New(slog.NewTextHandler(log, nil)))
+	nc, log := natstest.Connect(t, srv.ClientURL()), &logtest.Log{}
+	peers, err := natspeers.New(nc, subjects(t), worker, log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(peers.Close)
-	flush(t, nc)
+	natstest.Flush(t, nc)
 	return party{peers, nc, log}
-}
-
-// flush waits until the server has taken all that was sent.
-func flush(t *testing.T, nc *nats.Conn) {
-	t.Helper()
-	if err := nc.FlushTimeout(10 * time.Second); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (p party) next(t *testing.T) election.Event {
@@ -93,7 +63,7 @@ func (p party) next(t *testing.T) election.Event {
 	case event := <-p.Events():
 		return event
 	case <-time.After(10 * time.Second):
-		t.Fatal("no event comes")
+		t.Fatal("no event within 10 s")
 		return nil
 	}
 }
@@ -113,7 +83,7 @@ func bounded(t *testing.T) context.Context {
 }
 
 func TestBeaconAndSuspicion(t *testing.T) {
-	srv := startServer(t, -1)
+	srv := startServer(t, 0)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
 	beacon := wire.Beacon{Epoch: 7, Worker: "worker-a", LeaseID: "x", Workers: 2, Next: time.Second}
 	if err := a.nc.Publish(subjects(t).Beacon(), wire.Encode(beacon)); err != nil {
@@ -129,10 +99,10 @@ func TestBeaconAndSuspicion(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	srv := startServer(t, -1)
+	srv := startServer(t, 0)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
 	if err := b.Ping(bounded(t), 7); !errors.Is(err, election.ErrNoResponders) {
-		t.Fatalf("nobody leads: got error %v, want ErrNoResponders", err)
+		t.Fatalf("without a leader: got error %v, want ErrNoResponders", err)
 	}
 
 	answer := wire.Encode(wire.Pong{Epoch: 7, Worker: "worker-a"})
@@ -150,16 +120,16 @@ func TestPing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flush(t, a.nc)
+	natstest.Flush(t, a.nc)
 	if err := b.Ping(bounded(t), 7); err != nil {
-		t.Fatalf("the leader answers: %v", err)
+		t.Fatalf("ping of a leader that answers: %v", err)
 	}
 	for _, wrong := range [][]byte{wire.Encode(wire.Pong{Epoch: 6, Worker: "worker-a"}), []byte("garbage"), {}} {
 		mu.Lock()
 		answer = wrong
 		mu.Unlock()
 		if err := b.Ping(bounded(t), 7); err == nil || errors.Is(err, election.ErrNoResponders) {
-			t.Errorf("the answer is %q: got error %v", wrong, err)
+			t.Errorf("answer %q: got error %v", wrong, err)
 		}
 	}
 	mu.Lock()
@@ -168,27 +138,27 @@ func TestPing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := b.Ping(ctx, 7); err == nil || errors.Is(err, election.ErrNoResponders) {
-		t.Errorf("the leader is silent: got error %v", err)
+		t.Errorf("silent leader: got error %v", err)
 	}
 	if err := subscription.Unsubscribe(); err != nil {
 		t.Fatal(err)
 	}
-	flush(t, a.nc)
+	natstest.Flush(t, a.nc)
 	if err := b.Ping(bounded(t), 7); !errors.Is(err, election.ErrNoResponders) {
-		t.Fatalf("the leader is gone: got error %v, want ErrNoResponders", err)
+		t.Fatalf("leader without subscription: got error %v, want ErrNoResponders", err)
 	}
 }
 
-// The leader's process dies while a ping is under way: that request is never
-// answered, and yet the death is certain long before the ping's time is over.
-func TestPingUnderWayWhenTheLeaderDies(t *testing.T) {
-	srv := startServer(t, -1)
+// TestLeaderDiesDuringPing closes the leader's connection while a ping is in flight.
+// The first request is never answered, but Ping returns long before its timeout.
+func TestLeaderDiesDuringPing(t *testing.T) {
+	srv := startServer(t, 0)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
-	got := make(chan struct{}, 16) // it asks again
+	got := make(chan struct{}, 16) // Ping sends more than one request
 	if _, err := a.nc.Subscribe(subjects(t).Ping(7), func(*nats.Msg) { got <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	flush(t, a.nc)
+	natstest.Flush(t, a.nc)
 	ctx := bounded(t)
 	pinged := make(chan error, 1)
 	go func() { pinged <- b.Ping(ctx, 7) }()
@@ -200,7 +170,7 @@ func TestPingUnderWayWhenTheLeaderDies(t *testing.T) {
 }
 
 func TestOffer(t *testing.T) {
-	srv := startServer(t, -1)
+	srv := startServer(t, 0)
 	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
 	offer := wire.Offer{Epoch: 7, LeaseID: "x"}
 	if err := a.Offer(bounded(t), "worker-b", offer); err != nil {
@@ -208,15 +178,15 @@ func TestOffer(t *testing.T) {
 	}
 	b.mustHear(t, election.OfferReceived{Offer: offer})
 	if err := a.Offer(bounded(t), "worker-c", offer); !errors.Is(err, election.ErrNoResponders) {
-		t.Errorf("offering to nobody: got error %v, want ErrNoResponders", err)
+		t.Errorf("offer to an unknown worker: got error %v, want ErrNoResponders", err)
 	}
 	if err := a.Offer(bounded(t), "worker.>", offer); err == nil {
-		t.Error("offering to an impossible worker: got no error")
+		t.Error("offer to an invalid worker ID: got no error")
 	}
 	b.Close()
-	flush(t, b.nc)
+	natstest.Flush(t, b.nc)
 	if err := a.Offer(bounded(t), "worker-b", offer); !errors.Is(err, election.ErrNoResponders) {
-		t.Errorf("offering to one that left: got error %v, want ErrNoResponders", err)
+		t.Errorf("offer to a worker that has closed its Peers: got error %v, want ErrNoResponders", err)
 	}
 	rejoined, err := natspeers.New(b.nc, subjects(t), "worker-b", slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -226,9 +196,9 @@ func TestOffer(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	srv := startServer(t, -1)
+	srv := startServer(t, 0)
 	a := join(t, srv, "worker-a")
-	nc, s := connect(t, srv), subjects(t)
+	nc, s := natstest.Connect(t, srv.ClientURL()), subjects(t)
 	next := wire.Encode(wire.Beacon{Epoch: 1, Worker: "worker-b", LeaseID: "x"})
 	unknown := append([]byte{99}, next[1:]...)
 	for _, c := range []struct {
@@ -240,21 +210,21 @@ func TestRefusals(t *testing.T) {
 		{"garbage beacon", s.Beacon(), []byte("\x01garbage"), "malformed"},
 		{"unknown version", s.Beacon(), unknown, "unknown version"},
 		{"beacon without epoch", s.Beacon(), wire.Encode(wire.Beacon{Worker: "worker-b", LeaseID: "x"}), "no epoch"},
-		{"beacon of nobody", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, LeaseID: "x", Worker: "a.b"}), "no worker"},
+		{"beacon without worker", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, LeaseID: "x", Worker: "a.b"}), "no valid worker ID"},
 		{"beacon without lease", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, Worker: "worker-b"}), "no lease ID"},
 		{"garbage suspicion", s.Suspect(), []byte{1, 0xff}, "malformed"},
-		{"suspicion of nobody", s.Suspect(), wire.Encode(wire.Suspect{Epoch: 1}), "no worker"},
+		{"suspicion without worker", s.Suspect(), wire.Encode(wire.Suspect{Epoch: 1}), "no valid worker ID"},
 		{"garbage offer", s.Offer("worker-a"), bytes.Repeat([]byte{1}, 100_000), "malformed"},
 		{"offer without epoch", s.Offer("worker-a"), wire.Encode(wire.Offer{LeaseID: "x"}), "no epoch"},
 		{"offer without lease", s.Offer("worker-a"), wire.Encode(wire.Offer{Epoch: 1}), "no lease ID"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a.log.reset()
+			a.log.Reset()
 			if err := nc.Publish(c.subject, c.data); err != nil {
 				t.Fatal(err)
 			}
-			// What comes after it is heard, and nothing before.
-			flush(t, nc)
+			// The next message is reported, and nothing before it.
+			natstest.Flush(t, nc)
 			if err := nc.Publish(s.Beacon(), next); err != nil {
 				t.Fatal(err)
 			}
@@ -268,27 +238,27 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestLink(t *testing.T) {
-	srv := startServer(t, -1)
+func TestConnectionLost(t *testing.T) {
+	srv := startServer(t, 0)
 	port := srv.Addr().(*net.TCPAddr).Port
 	a := join(t, srv, "worker-a")
-	stop(srv)
+	natstest.Stop(srv)
 	a.mustHear(t, election.Disconnected{})
 	again := startServer(t, port)
 	a.mustHear(t, election.Reconnected{})
 
-	// It is subscribed again.
+	// The subscriptions work again.
 	b := join(t, again, "worker-b")
-	flush(t, a.nc)
+	natstest.Flush(t, a.nc)
 	b.SendSuspicion(3)
 	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 3, Worker: "worker-b"}})
 	a.nc.Close()
 	a.mustHear(t, election.Disconnected{})
 }
 
-func TestCloseWhileNobodyReads(t *testing.T) {
-	srv := startServer(t, -1)
-	nc := connect(t, srv)
+func TestCloseWithUnreadEvents(t *testing.T) {
+	srv := startServer(t, 0)
+	nc := natstest.Connect(t, srv.ClientURL())
 	peers, err := natspeers.New(nc, subjects(t), "worker-a", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -296,36 +266,39 @@ func TestCloseWhileNobodyReads(t *testing.T) {
 	for range 100 {
 		peers.SendSuspicion(1)
 	}
-	flush(t, nc)
-	peers.Close() // and does not hang, or leak
+	natstest.Flush(t, nc)
+	peers.Close() // must neither hang nor leak
 }
 
-func TestNewRefusesImpossibleWorker(t *testing.T) {
-	if _, err := natspeers.New(connect(t, startServer(t, -1)), subjects(t), "a.b", slog.New(slog.DiscardHandler)); err == nil {
+func TestNewRefusesInvalidWorker(t *testing.T) {
+	if _, err := natspeers.New(natstest.Connect(t, startServer(t, 0).ClientURL()), subjects(t), "a.b", slog.New(slog.DiscardHandler)); err == nil {
 		t.Fatal("got no error")
 	}
 }
 
-// logBuffer is a log that several goroutines may write.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logBuffer) reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b.Reset()
+// TestAnnounce has a leader that answers pings and sends beacons until its term ends.
+func TestAnnounce(t *testing.T) {
+	srv := startServer(t, 0)
+	a, b := join(t, srv, "worker-a"), join(t, srv, "worker-b")
+	ctx, cancel := context.WithCancel(t.Context())
+	announced := make(chan error, 1)
+	term := election.NewTerm(election.Term{Record: election.Record{Epoch: 7, LeaseID: "x"}}, election.TermControl{})
+	go func() { announced <- a.Announce(ctx, term) }()
+	beacon := election.BeaconHeard{Beacon: wire.Beacon{Epoch: 7, Worker: "worker-a", LeaseID: "x", Next: time.Second}}
+	b.mustHear(t, beacon)
+	b.mustHear(t, beacon)
+	if err := b.Ping(bounded(t), 7); err != nil {
+		t.Errorf("ping: %v", err)
+	}
+	cancel()
+	if err := <-announced; err != nil {
+		t.Error(err)
+	}
+	if err := b.Ping(bounded(t), 7); !errors.Is(err, election.ErrNoResponders) {
+		t.Errorf("ping after the term: got %v, want ErrNoResponders", err)
+	}
+	a.nc.Close()
+	if err := a.Announce(t.Context(), term); err == nil {
+		t.Error("announced on a closed connection")
+	}
 }

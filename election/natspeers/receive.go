@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// receive turns what the connection hears, and what becomes of it, into events.
+// receive turns messages and changes of the connection into events.
 func (p *Peers) receive() {
-	p.noteLink(p.nc.IsConnected())
+	p.noteConnection(p.nc.IsConnected())
 	for {
 		select {
-		case msg := <-p.heard:
-			p.hear(msg)
+		case msg := <-p.messages:
+			p.onMessage(msg)
 		case status := <-p.status:
-			p.noteLink(status == nats.CONNECTED)
-			if len(p.status) == 0 { // some may have been dropped, if this came late
-				p.noteLink(p.nc.IsConnected())
+			p.noteConnection(status == nats.CONNECTED)
+			if len(p.status) == 0 { // further changes may have been dropped if this one was read late
+				p.noteConnection(p.nc.IsConnected())
 			}
 		case <-p.closing:
 			return
@@ -27,24 +27,24 @@ func (p *Peers) receive() {
 	}
 }
 
-// noteLink reports the connection's state where it changed.
-func (p *Peers) noteLink(linked bool) {
-	if linked == p.linked {
+// noteConnection reports the connection's state if it has changed.
+func (p *Peers) noteConnection(connected bool) {
+	if connected == p.connected {
 		return
 	}
-	p.linked = linked
-	if linked {
+	p.connected = connected
+	if connected {
 		p.report(election.Reconnected{})
 	} else {
 		p.report(election.Disconnected{})
 	}
 }
 
-// hear reports a message, and answers it where an answer is asked for.
-func (p *Peers) hear(msg *nats.Msg) {
-	event, answer, err := p.understand(msg)
+// onMessage reports a message, and answers it if its sender expects that.
+func (p *Peers) onMessage(msg *nats.Msg) {
+	event, answer, err := p.decode(msg)
 	if err != nil {
-		p.log.Warn("Refused a message", "subject", msg.Subject, "bytes", len(msg.Data), "error", err)
+		p.log.Warn("Message refused", "subject", msg.Subject, "bytes", len(msg.Data), "error", err)
 		return
 	}
 	if !p.report(event) || answer == nil || msg.Reply == "" {
@@ -56,14 +56,14 @@ func (p *Peers) hear(msg *nats.Msg) {
 }
 
 var (
-	errNoEpoch   = errors.New("it names no epoch")
-	errNoWorker  = errors.New("it names no worker")
-	errNoLeaseID = errors.New("it names no lease ID")
+	errNoEpoch   = errors.New("no epoch")
+	errNoWorker  = errors.New("no valid worker ID")
+	errNoLeaseID = errors.New("no lease ID")
 )
 
-// understand checks a message and makes an event of it. The answer is what its
-// sender waits for.
-func (p *Peers) understand(msg *nats.Msg) (event election.Event, answer []byte, err error) {
+// decode returns a valid message as an event, and the answer for which its sender
+// waits.
+func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err error) {
 	switch msg.Subject {
 	case p.subjects.Beacon():
 		beacon, err := wire.Decode[wire.Beacon](msg.Data)
@@ -89,7 +89,7 @@ func (p *Peers) understand(msg *nats.Msg) (event election.Event, answer []byte, 
 		}
 		return election.SuspicionHeard{Suspect: suspect}, nil, nil
 
-	default: // there is one subscription more, for offers
+	default: // the third subscription is for offers
 		offer, err := wire.Decode[wire.Offer](msg.Data)
 		switch {
 		case err != nil:
@@ -103,7 +103,7 @@ func (p *Peers) understand(msg *nats.Msg) (event election.Event, answer []byte, 
 	}
 }
 
-// report hands an event over, unless this ends first.
+// report delivers an event. It returns false if the Peers are closed.
 func (p *Peers) report(event election.Event) bool {
 	select {
 	case p.events <- event:
