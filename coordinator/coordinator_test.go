@@ -298,7 +298,7 @@ func TestSenselessMessagesAreRefused(t *testing.T) {
 	w.reportUntilHeld()
 	garbage := [][]byte{nil, []byte("garbage"), {99, 1, 2, 3}, {1, 0xff}, make([]byte, 1<<20)}
 	for _, subject := range []string{
-		c.subjects.Report(1), c.subjects.Ping(1), c.subjects.Beacon(), c.subjects.Suspect(),
+		c.subjects.Report(1), c.subjects.Ping(1), c.subjects.Beacon(), c.subjects.Suspicion(),
 		c.subjects.Ask(wire.AskLeader), c.subjects.Ask(wire.AskWorkers), c.subjects.Ask(wire.AskJobs), c.subjects.Ask(wire.AskCancel),
 	} {
 		for _, data := range garbage {

@@ -282,7 +282,7 @@ func (m *process) Events() <-chan election.Event {
 }
 
 func (m *process) SendSuspicion(epoch uint64) {
-	m.broadcast(election.SuspicionHeard{Suspect: wire.Suspect{Epoch: epoch, Worker: m.id}})
+	m.broadcast(election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: epoch, Worker: m.id}})
 }
 
 func (m *process) Ping(ctx context.Context, epoch uint64) error {

@@ -14,7 +14,7 @@ type BeaconHeard struct{ wire.Beacon }
 
 // SuspicionHeard says that a leader seems dead, if a follower sent it, or that it
 // has stopped, if the leader itself sent it.
-type SuspicionHeard struct{ wire.Suspect }
+type SuspicionHeard struct{ wire.Suspicion }
 
 // OfferReceived says that a leader that stops hands the lease to this worker.
 type OfferReceived struct{ wire.Offer }

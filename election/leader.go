@@ -39,7 +39,7 @@ func (m *Machine) observe(event Event) effect {
 	case BeaconHeard:
 		return m.observeBeacon(ev.Beacon)
 	case SuspicionHeard:
-		return m.observeSuspicion(ev.Suspect)
+		return m.observeSuspicion(ev.Suspicion)
 	case OfferReceived:
 		if ev.Epoch < m.leader.epoch {
 			return noEffect
@@ -85,7 +85,7 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	return effect
 }
 
-func (m *Machine) observeSuspicion(s wire.Suspect) effect {
+func (m *Machine) observeSuspicion(s wire.Suspicion) effect {
 	switch {
 	case s.Worker == m.cfg.ID:
 		return noEffect

@@ -94,7 +94,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			Workers: int(s.number(s.text("workers", "4"))),
 		}})
 	case "suspicion":
-		s.step(SuspicionHeard{wire.Suspect{Worker: s.word(0), Epoch: s.number(s.word(1))}})
+		s.step(SuspicionHeard{wire.Suspicion{Worker: s.word(0), Epoch: s.number(s.word(1))}})
 	case "offer":
 		s.step(OfferReceived{wire.Offer{Epoch: s.number(s.word(0)), LeaseID: s.leaseID()}})
 	case "disconnected":

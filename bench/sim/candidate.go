@@ -96,7 +96,7 @@ func (c *candidate) perform(a election.Action) {
 		c.call(a.Question, func() error { return st.release(a.Held) }, nil)
 	case election.SendSuspicion:
 		s.network.all(p, func(to *process) {
-			to.candidate.step(election.SuspicionHeard{Suspect: wire.Suspect{Epoch: a.Epoch, Worker: p.name}})
+			to.candidate.step(election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: a.Epoch, Worker: p.name}})
 		})
 	case election.Lead:
 		s.hit("takeover: " + string(a.Cause))

@@ -74,7 +74,7 @@ func everySubject(f *testFlock, s wire.Subjects, leader leaderAnswer) []string {
 	}
 	f.do(&members, "workers")
 	list := []string{
-		s.Beacon(), s.Suspect(),
+		s.Beacon(), s.Suspicion(),
 		s.Report(leader.Epoch), s.Report(leader.Epoch - 1), s.Report(leader.Epoch + 1),
 		s.Ping(leader.Epoch), s.Ping(leader.Epoch + 1),
 		s.Ask(wire.AskLeader), s.Ask(wire.AskWorkers), s.Ask(wire.AskJobs), s.Ask(wire.AskCancel),

@@ -63,12 +63,12 @@ type Log struct {
 
 // Snapshot is the part of a manifest that the ledger provides.
 type Snapshot struct {
-	Nodes    []FinishedNode // in the order of their partitions
-	Workers  []store.Contributor
-	Executed uint64
-	Skipped  []uint64
-	Attempts []store.Attempt
-	Suspects []store.Suspect
+	Nodes         []FinishedNode // in the order of their partitions
+	Workers       []store.Contributor
+	Executed      uint64
+	Skipped       []uint64
+	Attempts      []store.Attempt
+	CrashSuspects []store.CrashSuspect
 }
 
 func (Reply) action()       {}

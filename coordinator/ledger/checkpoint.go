@@ -87,7 +87,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	}
 	addSuspect := func(span jobs.Span, deaths, deathsWithLeader int) {
 		if deaths > 0 || deathsWithLeader > 0 {
-			s.Suspects = append(s.Suspects, store.Suspect{Span: span, Deaths: deaths, Led: deathsWithLeader})
+			s.CrashSuspects = append(s.CrashSuspects, store.CrashSuspect{Span: span, Deaths: deaths, Led: deathsWithLeader})
 		}
 	}
 	for _, x := range j.queue.suspects.list {
@@ -102,7 +102,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 			addSuspect(a.span, a.deaths, 0)
 		}
 	}
-	slices.SortFunc(s.Suspects, func(a, b store.Suspect) int {
+	slices.SortFunc(s.CrashSuspects, func(a, b store.CrashSuspect) int {
 		return cmp.Or(cmp.Compare(a.Span.Lo, b.Span.Lo), cmp.Compare(a.Deaths, b.Deaths), cmp.Compare(a.Led, b.Led))
 	})
 	return s

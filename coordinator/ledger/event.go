@@ -26,13 +26,13 @@ type JobAdded struct {
 	InStore    bool   // the plan's data is too large for a message
 
 	// The state in the manifest, if the job is resumed.
-	Nodes      []FinishedNode
-	Workers    []store.Contributor
-	Executed   uint64
-	Skipped    []uint64
-	Attempts   []store.Attempt
-	Suspects   []store.Suspect
-	LeaderDied bool // the last leader died while it led the job, and the job may be the cause
+	Nodes         []FinishedNode
+	Workers       []store.Contributor
+	Executed      uint64
+	Skipped       []uint64
+	Attempts      []store.Attempt
+	CrashSuspects []store.CrashSuspect
+	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
 }
 
 // FinishedNode is a finished node and its partial.

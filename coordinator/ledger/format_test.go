@@ -83,8 +83,8 @@ func formatSnapshot(s Snapshot) string {
 	}
 	list("skipped", len(s.Skipped), func(i int) string { return fmt.Sprint(s.Skipped[i]) })
 	list("attempts", len(s.Attempts), func(i int) string { return fmt.Sprintf("%d:%d", s.Attempts[i].Partition, s.Attempts[i].Failed) })
-	list("suspects", len(s.Suspects), func(i int) string {
-		x := s.Suspects[i]
+	list("suspects", len(s.CrashSuspects), func(i int) string {
+		x := s.CrashSuspects[i]
 		if x.Led > 0 {
 			return fmt.Sprintf("%v:%d/%d", x.Span, x.Deaths, x.Led)
 		}

@@ -15,7 +15,7 @@ func TestImports(t *testing.T) {
 		"maps":                           {"Keys", "Values"},
 		"time":                           {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs":       {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
-		importtest.Module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "Suspect", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
+		importtest.Module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "CrashSuspect", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":  nil,
 	}})
 }

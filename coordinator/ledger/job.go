@@ -86,7 +86,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, skipped: slices.Clone(e.Skipped),
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
-		writeAhead: e.LeaderDied || slices.ContainsFunc(e.Suspects, func(s store.Suspect) bool { return s.Deaths > 0 }),
+		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, func(s store.CrashSuspect) bool { return s.Deaths > 0 }),
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Insert(l.jobs, i, j)
@@ -114,7 +114,7 @@ func (l *Ledger) addJob(e JobAdded) {
 			j.queue.failed.get(a.Partition).Attempt = a
 		}
 	}
-	l.resumeSuspects(j, e.Suspects, e.LeaderDied)
+	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)

@@ -30,7 +30,7 @@ func blame(partition uint64, deaths int, lastWorker string) string {
 
 // resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
 // assignments of its own worker are among them.
-func (l *Ledger) resumeSuspects(j *job, list []store.Suspect, leaderDied bool) {
+func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
 			deaths := s.Deaths

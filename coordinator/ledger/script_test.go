@@ -187,7 +187,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		case "suspect":
 			deaths, led, _ := strings.Cut(f[2]+"/0", "/")
 			led, _, _ = strings.Cut(led, "/")
-			e.Suspects = append(e.Suspects, store.Suspect{Span: s.span(f[1]), Deaths: int(s.number(deaths)), Led: int(s.number(led))})
+			e.CrashSuspects = append(e.CrashSuspects, store.CrashSuspect{Span: s.span(f[1]), Deaths: int(s.number(deaths)), Led: int(s.number(led))})
 		case "attempt":
 			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.number(f[1]), Failed: int(s.number(f[2]))})
 		case "executed":

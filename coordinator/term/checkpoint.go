@@ -70,7 +70,7 @@ func storedNodes(nodes []ledger.FinishedNode, list []placed) []store.StoredNode 
 }
 
 func describe(m *store.Manifest, s ledger.Snapshot) {
-	m.Workers, m.Executed, m.Skipped, m.Attempts, m.Suspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.Suspects
+	m.Workers, m.Executed, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.CrashSuspects
 }
 
 // write replaces the job's manifest by the next one, which change makes out of the

@@ -22,7 +22,7 @@ func (t *Term) end(e ledger.EndJob) {
 		t.write(j, func(m *store.Manifest) {
 			describe(m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = as, fault, digest, t.env.Now().UTC()
-			m.Nodes, m.Suspects = nil, nil
+			m.Nodes, m.CrashSuspects = nil, nil
 		}, func() { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {

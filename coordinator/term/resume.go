@@ -264,7 +264,7 @@ func (t *Term) takeOn(ready readied) {
 	j.blobs = len(m.Epochs) > 1 // an earlier leader may have written some that no manifest names
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: ready.plan.Partitions, Data: ready.plan.Data,
-		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, Suspects: m.Suspects,
+		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
 		LeaderDied: t.leadership.Cause.Crashed() && len(m.Epochs) > 1,
 	}
 	if len(e.Data) > inReceipt {

@@ -47,7 +47,7 @@ func testSubmitterIsNoWorker(t *testing.T, edits ...string) {
 	}
 	flush(t, listener)
 	forged := []string{
-		s.Report(1), s.Ping(1), s.Beacon(), s.Suspect(), s.Nudge("wolf"), s.Probe("wolf"), s.Offer("wolf"), s.Ask(wire.AskStepDown),
+		s.Report(1), s.Ping(1), s.Beacon(), s.Suspicion(), s.Nudge("wolf"), s.Probe("wolf"), s.Offer("wolf"), s.Ask(wire.AskStepDown),
 		"bellwether.default.store.large.name.0.result.x",
 		"_INBOX.receipt", // where the leader's receipts go, and its answers to pings
 	}

@@ -50,7 +50,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger)
 		closing:   make(chan struct{}),
 		connected: true,
 	}
-	for _, subject := range []string{subjects.Beacon(), subjects.Suspect(), subjects.Offer(worker)} {
+	for _, subject := range []string{subjects.Beacon(), subjects.Suspicion(), subjects.Offer(worker)} {
 		s, err := nc.ChanSubscribe(subject, p.messages)
 		if err != nil {
 			p.unsubscribe()
@@ -132,7 +132,7 @@ func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 // SendSuspicion tells the other processes that the leader of an epoch seems dead.
 // The message is lost if the connection is.
 func (p *Peers) SendSuspicion(epoch uint64) {
-	p.publish(p.subjects.Suspect(), wire.Encode(wire.Suspect{Epoch: epoch, Worker: p.worker}))
+	p.publish(p.subjects.Suspicion(), wire.Encode(wire.Suspicion{Epoch: epoch, Worker: p.worker}))
 }
 
 // Offer hands the lease to a worker, and waits until it has the offer.

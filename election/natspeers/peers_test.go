@@ -93,9 +93,9 @@ func TestBeaconAndSuspicion(t *testing.T) {
 	b.mustHear(t, election.BeaconHeard{Beacon: beacon})
 
 	b.SendSuspicion(7)
-	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 7, Worker: "worker-b"}})
+	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 7, Worker: "worker-b"}})
 	b.SendSuspicion(0)
-	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 0, Worker: "worker-b"}})
+	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 0, Worker: "worker-b"}})
 }
 
 func TestPing(t *testing.T) {
@@ -212,8 +212,8 @@ func TestRefusals(t *testing.T) {
 		{"beacon without epoch", s.Beacon(), wire.Encode(wire.Beacon{Worker: "worker-b", LeaseID: "x"}), "no epoch"},
 		{"beacon without worker", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, LeaseID: "x", Worker: "a.b"}), "no valid worker ID"},
 		{"beacon without lease", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, Worker: "worker-b"}), "no lease ID"},
-		{"garbage suspicion", s.Suspect(), []byte{1, 0xff}, "malformed"},
-		{"suspicion without worker", s.Suspect(), wire.Encode(wire.Suspect{Epoch: 1}), "no valid worker ID"},
+		{"garbage suspicion", s.Suspicion(), []byte{1, 0xff}, "malformed"},
+		{"suspicion without worker", s.Suspicion(), wire.Encode(wire.Suspicion{Epoch: 1}), "no valid worker ID"},
 		{"garbage offer", s.Offer("worker-a"), bytes.Repeat([]byte{1}, 100_000), "malformed"},
 		{"offer without epoch", s.Offer("worker-a"), wire.Encode(wire.Offer{LeaseID: "x"}), "no epoch"},
 		{"offer without lease", s.Offer("worker-a"), wire.Encode(wire.Offer{Epoch: 1}), "no lease ID"},
@@ -251,7 +251,7 @@ func TestConnectionLost(t *testing.T) {
 	b := join(t, again, "worker-b")
 	natstest.Flush(t, a.nc)
 	b.SendSuspicion(3)
-	a.mustHear(t, election.SuspicionHeard{Suspect: wire.Suspect{Epoch: 3, Worker: "worker-b"}})
+	a.mustHear(t, election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: 3, Worker: "worker-b"}})
 	a.nc.Close()
 	a.mustHear(t, election.Disconnected{})
 }

@@ -79,15 +79,15 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		}
 		return election.BeaconHeard{Beacon: beacon}, nil, nil
 
-	case p.subjects.Suspect():
-		suspect, err := wire.Decode[wire.Suspect](msg.Data)
+	case p.subjects.Suspicion():
+		suspect, err := wire.Decode[wire.Suspicion](msg.Data)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case !wire.ValidWorker(suspect.Worker):
 			return nil, nil, errNoWorker
 		}
-		return election.SuspicionHeard{Suspect: suspect}, nil, nil
+		return election.SuspicionHeard{Suspicion: suspect}, nil, nil
 
 	default: // the third subscription is for offers
 		offer, err := wire.Decode[wire.Offer](msg.Data)

@@ -43,21 +43,21 @@ const MaxSkipped = 1_000_000
 // and the plan. It is replaced by compare-and-swap alone, so that each leader's
 // writes follow one another and an old leader's fail.
 type Manifest struct {
-	Epoch      uint64        `cbor:"1,keyasint"` // of the leader that wrote it
-	Sequence   uint64        `cbor:"2,keyasint"` // grows by one with each write
-	State      State         `cbor:"3,keyasint"`
-	Error      string        `cbor:"4,keyasint,omitempty"`  // why the job failed
-	Partitions uint64        `cbor:"5,keyasint,omitempty"`  // 0 until planned
-	Nodes      []StoredNode  `cbor:"6,keyasint,omitempty"`  // finished and maximal, in order of their partitions
-	Workers    []Contributor `cbor:"7,keyasint,omitempty"`  // sorted by worker
-	Executed   uint64        `cbor:"8,keyasint,omitempty"`  // partition executions reported, duplicates included
-	Skipped    []uint64      `cbor:"9,keyasint,omitempty"`  // partitions given up, sorted
-	Attempts   []Attempt     `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
-	Suspects   []Suspect     `cbor:"11,keyasint,omitempty"` // spans that workers died on, sorted
-	Epochs     []uint64      `cbor:"12,keyasint,omitempty"` // that led the job, ascending
-	Started    time.Time     `cbor:"13,keyasint"`
-	Finished   time.Time     `cbor:"14,keyasint"`
-	SHA256     string        `cbor:"15,keyasint,omitempty"` // of the result, in hexadecimal
+	Epoch         uint64         `cbor:"1,keyasint"` // of the leader that wrote it
+	Sequence      uint64         `cbor:"2,keyasint"` // grows by one with each write
+	State         State          `cbor:"3,keyasint"`
+	Error         string         `cbor:"4,keyasint,omitempty"`  // why the job failed
+	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // 0 until planned
+	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished and maximal, in order of their partitions
+	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker
+	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // partition executions reported, duplicates included
+	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions given up, sorted
+	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
+	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans that workers died on, sorted
+	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // that led the job, ascending
+	Started       time.Time      `cbor:"13,keyasint"`
+	Finished      time.Time      `cbor:"14,keyasint"`
+	SHA256        string         `cbor:"15,keyasint,omitempty"` // of the result, in hexadecimal
 }
 
 // StoredNode is a finished node and its partial: the bytes, where they are
@@ -84,10 +84,10 @@ type Attempt struct {
 	Error     string `cbor:"3,keyasint"` // the last one
 }
 
-// Suspect is a span whose workers died while they ran it, or one that the
+// CrashSuspect is a span whose workers died while they ran it, or one that the
 // leader's own process ran when it wrote the manifest: only the next leader can
 // know whether it died of that.
-type Suspect struct {
+type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
 	Led    int       `cbor:"3,keyasint,omitempty"` // the deaths in place of Deaths, if that leader died

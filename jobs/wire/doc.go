@@ -13,7 +13,7 @@
 //	           Ask(what):     ◀──── JobQuery, Cancel   command line
 //	                          Jobs, Workers, … ──────▶
 //
-//	follower   Suspect(): Suspect ───────────────────▶ the other followers
+//	follower   Suspicion(): Suspicion ───────────────▶ the other followers
 //
 // # Worker and leader
 //

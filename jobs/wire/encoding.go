@@ -27,7 +27,7 @@ var (
 
 // Message is any message of this package.
 type Message interface {
-	Report | Receipt | Beacon | Suspect | Ping | Pong | Nudge | Probe | ProbeAnswer | Offer |
+	Report | Receipt | Beacon | Suspicion | Ping | Pong | Nudge | Probe | ProbeAnswer | Offer |
 		LeaderInfo | Workers | JobQuery | Jobs | Cancel | Done
 }
 

@@ -66,7 +66,7 @@ var (
 		kindOf(fullReport),
 		kindOf(fullReceipt),
 		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second}),
-		kindOf(Suspect{Epoch: 7, Worker: "w"}),
+		kindOf(Suspicion{Epoch: 7, Worker: "w"}),
 		kindOf(Ping{Epoch: 7}),
 		kindOf(Pong{Epoch: 7, Worker: "w"}),
 		kindOf(Nudge{Epoch: 7}),

@@ -142,9 +142,9 @@ type Beacon struct {
 	Next    time.Duration `cbor:"5,keyasint"` // when the next beacon is due
 }
 
-// Suspect says that the leader of an epoch seems dead. Whoever hears it looks
+// Suspicion says that the leader of an epoch seems dead. Whoever hears it looks
 // for itself.
-type Suspect struct {
+type Suspicion struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
 	Worker string `cbor:"2,keyasint"` // who says so
 }

@@ -35,8 +35,8 @@ func (s Subjects) epoch(epoch uint64) string {
 // Beacon is where a leader tells everyone that it leads.
 func (s Subjects) Beacon() string { return s.prefix + "beacon" }
 
-// Suspect is where a follower tells the others that the leader seems dead.
-func (s Subjects) Suspect() string { return s.prefix + "suspect" }
+// Suspicion is where a follower tells the others that the leader seems dead.
+func (s Subjects) Suspicion() string { return s.prefix + "suspicion" }
 
 // Nudge is where the leader asks one worker to report now.
 func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + worker + ".nudge" }

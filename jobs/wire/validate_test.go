@@ -160,7 +160,7 @@ func TestSubjects(t *testing.T) {
 		s.Report(12):     "bellwether.blue-1.epoch.12.report",
 		s.Ping(12):       "bellwether.blue-1.epoch.12.ping",
 		s.Beacon():       "bellwether.blue-1.beacon",
-		s.Suspect():      "bellwether.blue-1.suspect",
+		s.Suspicion():    "bellwether.blue-1.suspicion",
 		s.Nudge("w"):     "bellwether.blue-1.worker.w.nudge",
 		s.Probe("w"):     "bellwether.blue-1.worker.w.probe",
 		s.Offer("w"):     "bellwether.blue-1.worker.w.offer",
