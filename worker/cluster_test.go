@@ -8,13 +8,14 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -28,26 +29,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type testCluster struct {
 	t       *testing.T
 	cfg     cluster.Config
+	dir     string // of the NATS server
+	server  *natsserver.Server
 	job     jobs.Job
+	runs    atomic.Int64  // partitions executed
 	release chan struct{} // closed when the last partition of a job may end
 	store   *store.Store
 }
 
 func newCluster(t *testing.T) *testCluster {
 	t.Helper()
-	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: server.URL()}}, release: make(chan struct{})}
-	c.job = jobs.MustNew(squares(c.release))
-	nc, err := nats.Connect(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	storage, err := c.cfg.OpenStorage(t.Context(), nc)
+	c := &testCluster{t: t, dir: t.TempDir(), release: make(chan struct{})}
+	c.job = jobs.MustNew(c.squares())
+	c.startNATS(0)
+	t.Cleanup(func() { c.server.Shutdown() })
+	c.cfg.NATS.URL = c.server.URL()
+	storage, err := c.cfg.OpenStorage(t.Context(), natstest.Connect(t, c.server.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,16 +53,25 @@ func newCluster(t *testing.T) *testCluster {
 	return c
 }
 
-// squares returns a job that sums the squares of its partitions' numbers. Its last
-// partition waits until release is closed.
-func squares(release <-chan struct{}) jobs.Definition[squaresParams, uint64, uint64] {
+// startNATS starts the NATS server, with the data that it had before if it ran before.
+func (c *testCluster) startNATS(port int) {
+	c.t.Helper()
+	var err error
+	if c.server, err = natsserver.Start(natsserver.Config{Dir: c.dir, Port: port}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// squares returns a job that sums the squares of its partitions' numbers. If it is told
+// to hold, its last partition waits until release is closed.
+func (c *testCluster) squares() jobs.Definition[squaresParams, uint64, uint64] {
 	return jobs.Definition[squaresParams, uint64, uint64]{
 		Name: "squares", Version: "1", Defaults: squaresParams{Partitions: 1},
 		Plan: func(_ context.Context, p squaresParams) (jobs.Plan, error) {
 			return jobs.Plan{Partitions: p.Partitions}, nil
 		},
 		Open: func(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
-			return squaresMapper{p, release}, nil
+			return squaresMapper{p, c}, nil
 		},
 		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
 		Finish: func(_ context.Context, _ squaresParams, root uint64) (uint64, error) { return root, nil },
@@ -75,44 +81,30 @@ func squares(release <-chan struct{}) jobs.Definition[squaresParams, uint64, uin
 type squaresParams struct {
 	Partitions uint64        `json:"partitions" min:"1"`
 	Sleep      time.Duration `json:"sleep"` // of each partition
+	Hold       bool          `json:"hold"`
 }
 
 type squaresMapper struct {
 	squaresParams
-	release <-chan struct{}
+	cluster *testCluster
 }
 
 func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error) {
-	done := time.After(m.Sleep)
-	for _, wait := range []func() error{
-		func() error {
-			select {
-			case <-done:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-		func() error {
-			if partition+1 < m.Partitions {
-				return nil
-			}
-			select {
-			case <-m.release:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		},
-	} {
-		if err := wait(); err != nil {
-			return 0, err
+	m.cluster.runs.Add(1)
+	select {
+	case <-time.After(m.Sleep):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if m.Hold && partition+1 == m.Partitions {
+		select {
+		case <-m.cluster.release:
+		case <-ctx.Done():
+			return 0, ctx.Err()
 		}
 	}
 	return partition * partition, nil
 }
-
-func (squaresMapper) Close() error { return nil }
 
 // testWorker is a worker that runs.
 type testWorker struct {
@@ -229,17 +221,25 @@ func (c *testCluster) checkpoint(id, what string, ok func(store.Manifest) bool) 
 	return m
 }
 
-// finish releases the last partition, waits until the job has ended, and compares its
-// result with that of the same job in one process.
+// finish releases the last partition and awaits the job.
 func (c *testCluster) finish(id string, params ...string) store.Manifest {
 	c.t.Helper()
 	close(c.release)
+	return c.await(id, params...)
+}
+
+// await waits until the job has ended, and compares its result with that of the same job
+// in one process.
+func (c *testCluster) await(id string, params ...string) store.Manifest {
+	c.t.Helper()
 	m := c.checkpoint(id, "the job has ended", func(m store.Manifest) bool { return m.State.Final() })
-	p, err := c.job.Params(nil, params...)
+	p, err := c.job.Params(nil, append(params, "sleep=0s", "hold=false")...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	want, err := jobs.Local{Slots: 1000, Attempts: 1}.Run(c.t.Context(), c.job, p)
+	executed := c.runs.Load()
+	defer c.runs.Store(executed)
+	want, err := jobs.Local{Slots: 1, Attempts: 1}.Run(c.t.Context(), c.job, p)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestEviction(t *testing.T) {
 	evicted.awaitReady()
 	evicted.logged(`msg="(Watching for evictions)" .*machine=vmss_1`)
 	const partitions = 400
-	params := []string{"partitions=400", "sleep=10ms"}
+	params := []string{"partitions=400", "sleep=10ms", "hold=true"}
 	id := c.submit(params...)
 	c.start(nil).awaitReady()
 	service.announce(

@@ -32,7 +32,7 @@ func TestMetrics(t *testing.T) {
 	c := newCluster(t)
 	leader := c.start(nil)
 	leader.awaitReady()
-	id := c.submit("partitions=40", "sleep=5ms")
+	id := c.submit("partitions=40", "sleep=5ms", "hold=true")
 	until(t, "the leader's figures show the running job", func() bool {
 		families := scrape(t, leader.address())
 		jobs := families["bellwether_jobs"]

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/worker"
@@ -66,7 +65,8 @@ func TestWaitsForNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://" + listener.Addr().String()}}, job: jobs.MustNew(squares(nil))}
+	c := &testCluster{t: t, dir: t.TempDir(), cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://" + listener.Addr().String()}}}
+	c.job = jobs.MustNew(c.squares())
 	_ = listener.Close()
 	w := c.start(func(cfg *worker.Config) { cfg.ID = "w-1" })
 	address := w.address()
@@ -78,11 +78,8 @@ func TestWaitsForNATS(t *testing.T) {
 	}
 	w.logged(`msg="(Cannot reach NATS), retrying" self=w-1`)
 
-	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), Port: port})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	c.startNATS(port)
+	defer c.server.Shutdown()
 	if h := w.awaitReady(); !h.Leads || h.Worker.Epoch != 1 || h.Worker.ID != "w-1" || h.Worker.Slots != 1 {
 		t.Errorf("readyz of the only worker: got %+v, want w-1 to lead epoch 1 with 1 slot", h)
 	}
@@ -99,7 +96,8 @@ func TestWaitsForNATS(t *testing.T) {
 // TestStopsWhileItWaits ends ctx of a worker that has reached neither NATS nor storage.
 func TestStopsWhileItWaits(t *testing.T) {
 	t.Parallel()
-	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}, job: jobs.MustNew(squares(nil))}
+	c := &testCluster{t: t, cfg: cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}}
+	c.job = jobs.MustNew(c.squares())
 	w := c.start(nil)
 	w.logged("(Cannot open storage, retrying)")
 	w.end()
@@ -111,7 +109,7 @@ func TestHandover(t *testing.T) {
 	c := newCluster(t)
 	leader := c.start(nil)
 	leader.awaitReady()
-	params := []string{"partitions=400", "sleep=5ms"}
+	params := []string{"partitions=400", "sleep=5ms", "hold=true"}
 	id := c.submit(params...)
 	c.start(nil).awaitReady()
 	until(t, "the leader runs a partition", func() bool {
@@ -119,8 +117,8 @@ func TestHandover(t *testing.T) {
 		return h.Worker.Busy == 1
 	})
 	leader.end()
-	if m := c.finish(id, params...); m.Executed != 400 {
-		t.Errorf("executed %d partitions of 400", m.Executed)
+	if m := c.finish(id, params...); m.Executed != 400 || c.runs.Load() != 400 {
+		t.Errorf("executed %d partitions of 400, ran %d", m.Executed, c.runs.Load())
 	}
 	if got, want := c.causes(), []string{"first", "handover"}; !slices.Equal(got, want) {
 		t.Errorf("terms began by %v, want %v", got, want)
