@@ -18,6 +18,7 @@ import (
 // TestDevReplacesADeadWorker kills a worker process of dev, and then dev itself:
 // its workers go with it.
 func TestDevReplacesADeadWorker(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}

@@ -16,6 +16,7 @@ import (
 // TestGarbageOnEverySubject speaks nonsense to everyone while a job runs. All of
 // it is refused, and nothing is lost.
 func TestGarbageOnEverySubject(t *testing.T) {
+	t.Parallel()
 	f := newTestFlock(t, onJetStream, workers)
 	nc, err := nats.Connect(f.url)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 // TestScaling changes a fleet's size during one job as an autoscaler would, down to
 // nobody in between: nothing is computed twice, and the bytes are the same.
 func TestScaling(t *testing.T) {
+	t.Parallel()
 	const all = 1000
 	params := []string{"n=10000", "width=10", "sleep=20ms"} // 20 s of one slot
 	f := newTestFlock(t, onJetStream, 1)

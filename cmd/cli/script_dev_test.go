@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bufio"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ func startDev(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	flags := []string{"dev", "--port", "0", "--data", ts.MkAbs("data"), "-o", "json", "--log-level", "warn", "--workers"}
 	cmd := exec.Command(program, append(flags, args...)...)
-	cmd.Env = []string{"HOME=" + ts.Getenv("WORK"), "PATH=" + ts.Getenv("PATH"), "BELLWETHER_CLUSTER=" + ts.Getenv("BELLWETHER_CLUSTER")}
+	cmd.Env = []string{"HOME=" + ts.Getenv("WORK"), "PATH=" + ts.Getenv("PATH"), "BELLWETHER_CLUSTER=" + ts.Getenv("BELLWETHER_CLUSTER"), "GORACE=" + os.Getenv("GORACE")}
 	var log strings.Builder
 	cmd.Stderr = &log
 	stdout, err := cmd.StdoutPipe()

@@ -16,6 +16,7 @@ import (
 // TestScripts runs the scripts. No environment variable of
 // the caller reaches them.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -29,6 +30,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DEMO_LIMIT", demoLimit)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return offerAzurite(t, env)
 		},
 	})
