@@ -17,7 +17,7 @@ import (
 // benchGround is what a benchmark measures on, on this machine: a NATS server,
 // storage, and processes of this program.
 type benchGround struct {
-	*ground
+	*localServers
 	dir     string
 	traces  string // a folder for workers that leave some
 	cluster *clusterConn
@@ -55,11 +55,11 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if err := os.Mkdir(traces, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for traces: %w", err)
 	}
-	base, err := a.startGround(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, log)
+	base, err := a.startLocal(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, log)
 	if err != nil {
 		return nil, err
 	}
-	g = &benchGround{ground: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
+	g = &benchGround{localServers: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
 	if b.log.level == "error" {
 		g.output = io.Discard // processes that are killed complain
 	}
@@ -116,20 +116,20 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 	if _, err := leader.Start(); err != nil {
 		return nil, err
 	}
-	return func() { leader.Stop(farewell, nil) }, nil
+	return func() { leader.Stop(stopTimeout, nil) }, nil
 }
 
 // close ends all of it and leaves nothing behind.
 func (g *benchGround) close() {
 	if g.workers != nil {
-		hurry := make(chan struct{})
-		close(hurry) // what they work on is of no more use
-		g.workers.Stop(farewell, hurry)
+		kill := make(chan struct{})
+		close(kill) // what they work on is of no more use
+		g.workers.Stop(stopTimeout, kill)
 	}
 	if g.cluster != nil {
 		g.cluster.close()
 	}
-	g.ground.close(g.log)
+	g.localServers.close(g.log)
 	_ = os.RemoveAll(g.dir) // what is left in the end is in a temporary folder
 }
 

@@ -135,12 +135,12 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 		return err
 	}
 	cfg = cluster.Config{Name: cluster.DefaultName, Storage: cfg.Storage}
-	base, err := a.startGround(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, logger)
+	base, err := a.startLocal(ctx, cfg, dir, 0, cfg.Storage == cluster.Azure, logger)
 	if err != nil {
 		return err
 	}
 	defer base.close(logger)
-	workers, err := a.newFlock(base, shareOut(demoWorkers), log, false)
+	workers, err := a.newWorkers(base, slotsEach(demoWorkers), log, false)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 	defer allGone(nil)
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	defer workers.Stop(farewell, ctx.Done())
+	defer workers.Stop(stopTimeout, ctx.Done())
 	for range demoWorkers {
 		if _, err := workers.Start(); err != nil {
 			return err

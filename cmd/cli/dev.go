@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// defaultPort is where NATS servers listen.
+// defaultPort is the port that NATS servers use by default.
 const defaultPort = 4222
 
 type devFlags struct {
@@ -33,16 +33,16 @@ func (a *app) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a cluster on this machine: a NATS server and worker processes",
-		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs to disk
-what it acknowledges, and worker processes of this same program. A worker process
-that dies is replaced, at first at once and ever later if it keeps dying. The
-server listens on 127.0.0.1 alone. With --storage azure, things are kept in the
-storage account that the environment or --azure-url names, and where nothing does,
-in Azurite, which stands in for one and needs Node.js.
+		Long: `Run a cluster on this machine: a NATS server with JetStream, which syncs every
+write to disk before it acknowledges it, and worker processes of this program. A
+worker process that dies is restarted, after a pause that grows if it keeps dying.
+The server listens on 127.0.0.1 only. With --storage azure, the cluster keeps its
+state in the storage account that the environment or --azure-url names, or, if
+neither names one, in Azurite, an emulator that needs Node.js.
 
-Ctrl-C stops everything. What was submitted is kept under --data and goes on when
-the cluster is started again. A second Ctrl-C does not wait for running
-partitions; they are computed again then.`,
+Ctrl-C stops everything. Submitted jobs are kept under --data and continue when the
+cluster is started again. A second Ctrl-C does not wait for running partitions; they
+are computed again later.`,
 		Example: "  " + a.name + " dev --workers 4",
 		Args:    takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,20 +56,20 @@ partitions; they are computed again then.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().IntVar(&flags.workers, "workers", 2, "how many worker processes to run; 0: the NATS server alone")
-	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0: the machine's cores shared out, at least 1 each")
-	cmd.Flags().StringVar(&flags.data, "data", "", "where to keep things (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
-	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0: one that is free")
+	cmd.Flags().IntVar(&flags.workers, "workers", 2, "number of worker processes; 0 runs only the NATS server")
+	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0 divides the machine's cores among the workers, at least 1 each")
+	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
+	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
 	flags.log.register(cmd)
 	completeFolders(cmd, "data")
 	return cmd
 }
 
-// defaultData is the folder of dev's data below a folder for state.
+// defaultData returns the default folder for dev's data below a folder for state.
 func defaultData(state string) string { return filepath.Join(state, "bellwether", "dev") }
 
-// dataDir is where dev keeps things: what was given, or a folder for state in
-// the user's home.
+// dataDir returns the folder for dev's data: the given one, or one below the user's
+// folder for state.
 func dataDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -84,9 +84,9 @@ func dataDir(given string) (string, error) {
 	return defaultData(filepath.Join(home, ".local", "state")), nil
 }
 
-// farewell is how long worker processes get to drain. It is longer than they
-// allow themselves.
-const farewell = 30 * time.Second
+// stopTimeout is how long worker processes may take to stop. It is longer than their own
+// drain timeout.
+const stopTimeout = 30 * time.Second
 
 func (a *app) dev(ctx context.Context, flags devFlags) error {
 	cfg, err := a.target.config()
@@ -101,60 +101,61 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	base, err := a.startGround(ctx, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
+	servers, err := a.startLocal(ctx, cfg, data, flags.port, cfg.Storage == cluster.Azure && !cfg.Azure.Configured(), log)
 	if err != nil {
 		return err
 	}
-	defer base.close(log)
-	if err := base.check(ctx, a.timeout); err != nil {
+	defer servers.close(log)
+	if err := servers.check(ctx, a.timeout); err != nil {
 		return a.explain(err)
 	}
 
 	signals, ignore := stopSignals()
 	defer ignore()
 
-	slots := cmp.Or(flags.slots, shareOut(flags.workers))
-	workers, err := a.newFlock(base, slots, flags.log, true)
+	slots := cmp.Or(flags.slots, slotsEach(flags.workers))
+	workers, err := a.newWorkers(servers, slots, flags.log, true)
 	if err != nil {
 		return err
 	}
-	hurry := make(chan struct{})
-	defer workers.Stop(farewell, hurry)
+	kill := make(chan struct{})
+	defer workers.Stop(stopTimeout, kill)
 	for range flags.workers {
 		if _, err := workers.Start(); err != nil {
 			return err
 		}
 	}
-	if err := a.greet(base, data, flags.workers, slots); err != nil {
+	if err := a.greet(servers, data, flags.workers, slots); err != nil {
 		return err
 	}
 
 	select {
 	case <-ctx.Done():
-	case <-base.broken():
+	case <-servers.failed():
 		return errAzuriteEnded
 	case <-signals:
-		a.note("stopping; once more to stop without waiting for running partitions")
+		a.note("stopping; press Ctrl-C again to stop without waiting for running partitions")
 	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		workers.Stop(farewell, hurry)
+		workers.Stop(stopTimeout, kill)
 	}()
 	select {
 	case <-stopped:
 	case <-signals:
-		close(hurry)
+		close(kill)
 		<-stopped
 	}
 	return nil
 }
 
-// shareOut is how many slots each of so many workers gets of the machine's cores.
-func shareOut(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
+// slotsEach returns the slots per worker if the workers share the machine's cores.
+func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
-// newFlock is a flock of this program's worker processes, not yet started.
-func (a *app) newFlock(base *ground, slots int, log logFlags, restart bool) (*procs.Supervisor, error) {
+// newWorkers returns a supervisor for worker processes of this program. None has started
+// yet.
+func (a *app) newWorkers(servers *localServers, slots int, log logFlags, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -166,26 +167,26 @@ func (a *app) newFlock(base *ground, slots int, log logFlags, restart bool) (*pr
 	return procs.New(procs.Config{
 		Program: program,
 		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
-		Env:     base.env(),
+		Env:     servers.env(),
 		Output:  a.Err,
 		Restart: restart,
 		Logger:  logger,
 	}), nil
 }
 
-// greet says how to use the cluster.
-func (a *app) greet(base *ground, data string, workers, slots int) error {
+// greet shows how to use the cluster.
+func (a *app) greet(servers *localServers, data string, workers, slots int) error {
 	answer := struct {
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
 		Storage string `json:"storage"`
-		Azurite string `json:"azurite,omitempty"` // its connection string; the key in it is public
+		Azurite string `json:"azurite,omitempty"` // its connection string, with a key that is public
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
-	}{NATS: base.nats.URL(), Cluster: base.cfg.Name, Storage: string(base.cfg.Storage), Data: data, Workers: workers, Slots: slots}
-	if base.azurite != nil {
-		answer.Azurite = base.azurite.ConnectionString()
+	}{NATS: servers.nats.URL(), Cluster: servers.cfg.Name, Storage: string(servers.cfg.Storage), Data: data, Workers: workers, Slots: slots}
+	if servers.azurite != nil {
+		answer.Azurite = servers.azurite.ConnectionString()
 	}
 	return a.show(answer, func(w io.Writer) {
 		row(w, "nats", answer.NATS)
@@ -207,7 +208,7 @@ func (a *app) greet(base *ground, data string, workers, slots int) error {
 	})
 }
 
-// exampleJob is a job that the program knows.
+// exampleJob returns the name of a job that the program knows.
 func (a *app) exampleJob() string {
 	if _, err := a.job(demoJob); err == nil || len(a.jobs) == 0 {
 		return demoJob

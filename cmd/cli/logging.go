@@ -7,31 +7,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// logFlags is what a process that goes on for long logs.
+// logFlags say what a long-running process logs.
 type logFlags struct{ level, format string }
 
-// Forms of log lines.
+// Formats of log lines.
 const (
-	logAuto = "auto" // text for people, JSON for whatever else reads
+	logAuto = "auto" // text on a terminal, otherwise JSON
 	logText = "text"
 	logJSON = "json"
 )
 
 func (f *logFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.level, "log-level", "info", "what to log: debug, info, warn or error")
-	cmd.Flags().StringVar(&f.format, "log-format", logAuto, "what lines look like: text, json, or auto: text on a terminal and JSON elsewhere")
+	cmd.Flags().StringVar(&f.level, "log-level", "info", "lowest level to log: debug, info, warn or error")
+	cmd.Flags().StringVar(&f.format, "log-format", logAuto, "format of log lines: text, json, or auto (text on a terminal, otherwise JSON)")
 	completeWords(cmd, "log-level", "debug", "info", "warn", "error")
 	completeWords(cmd, "log-format", logAuto, logText, logJSON)
 }
 
-// args passes the flags on to a process of this program, whose lines go where
-// those of this one do.
+// args returns the flags for a child process that logs to the same place.
 func (f *logFlags) args() []string {
 	return []string{"--log-level", f.level, "--log-format", f.format}
 }
 
-// durationsWithUnit writes durations as text has them: in JSON they would be
-// numbers that do not say of what.
+// durationsWithUnit formats durations as in text, such as "1.5s". In JSON they would be
+// numbers without a unit.
 func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.String())
@@ -39,8 +38,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger logs to standard error. Where that decides about the form, args passes
-// on what it is.
+// logger returns a logger to standard error. It replaces the format auto by the actual
+// one, so that child processes get that from args.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

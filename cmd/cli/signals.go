@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// insistence is how long after a signal the next one is taken as a second wish.
-// timeout(1) and some supervisors signal a process and then its group, so that one
-// wish arrives twice.
-const insistence = 250 * time.Millisecond
+// duplicateWindow is the time after a signal within which further signals count as
+// duplicates. timeout(1) and some supervisors signal a process and then its group, so
+// that one request arrives twice.
+const duplicateWindow = 250 * time.Millisecond
 
-// interruptible is ctx until the first SIGINT or SIGTERM. A second one ends the
-// process, as it would without this.
+// interruptible returns a context that ends with ctx, or at the first SIGINT or SIGTERM.
+// A second signal, unless it is a duplicate, ends the process.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(insistence, stop) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(duplicateWindow, stop) })
 	return ctx, stop
 }
 
-// stopSignals are the wishes of others, by SIGINT or SIGTERM, that this process ends:
-// at most two at a time. Call stop when they are of no more interest.
-func stopSignals() (wishes <-chan os.Signal, stop func()) {
+// stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. It
+// holds up to two signals; more are dropped. stop ends it.
+func stopSignals() (received <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
-	return withoutEchoes(ctx, signals), func() {
+	return dropDuplicates(ctx, signals), func() {
 		signal.Stop(signals)
 		cancel()
 	}
 }
 
-// withoutEchoes passes the first signals on until ctx is done, but for those that come
-// on the heels of another.
-func withoutEchoes(ctx context.Context, signals <-chan os.Signal) <-chan os.Signal {
-	wishes := make(chan os.Signal, 2)
+// dropDuplicates forwards signals until ctx ends, except those that come within
+// duplicateWindow of the last one forwarded.
+func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Signal {
+	received := make(chan os.Signal, 2)
 	go func() {
 		var last time.Time
 		for {
 			select {
 			case s := <-signals:
-				if now := time.Now(); now.Sub(last) >= insistence {
+				if now := time.Now(); now.Sub(last) >= duplicateWindow {
 					last = now
 					select {
-					case wishes <- s:
-					default: // two wait already
+					case received <- s:
+					default: // two are waiting
 					}
 				}
 			case <-ctx.Done():
@@ -54,5 +54,5 @@ func withoutEchoes(ctx context.Context, signals <-chan os.Signal) <-chan os.Sign
 			}
 		}
 	}()
-	return wishes
+	return received
 }

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// TestEchoIsNoSecondWish: what signals a process and its group at once, as timeout(1)
-// does, asks it to stop, not to stop without waiting.
-func TestEchoIsNoSecondWish(t *testing.T) {
+// TestDuplicateSignals expects signals that follow closely, as those that timeout(1)
+// sends to a process and its group, to count as one.
+func TestDuplicateSignals(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		after time.Duration // of each signal but the first
+		after time.Duration // between the signals
 		want  int
 	}{
 		{"at once", 0, 1},
-		{"on the heels", insistence - 1, 1},
-		{"a second wish", insistence, 2},
-		{"more than anybody heeds", time.Hour, 2},
+		{"just within the window", duplicateWindow - 1, 1},
+		{"after the window", duplicateWindow, 2},
+		{"three signals that are no duplicates", time.Hour, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				signals := make(chan os.Signal)
-				wishes := withoutEchoes(ctx, signals)
+				received := dropDuplicates(ctx, signals)
 				signals <- syscall.SIGTERM
 				time.Sleep(test.after)
 				signals <- syscall.SIGTERM
@@ -35,8 +35,8 @@ func TestEchoIsNoSecondWish(t *testing.T) {
 					signals <- syscall.SIGTERM
 				}
 				synctest.Wait()
-				if len(wishes) != test.want {
-					t.Errorf("%d wishes heard, want %d", len(wishes), test.want)
+				if len(received) != test.want {
+					t.Errorf("received %d signals, want %d", len(received), test.want)
 				}
 				cancel()
 				synctest.Wait()

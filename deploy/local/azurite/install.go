@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 )
 
-// ErrNoNode: this machine cannot run Azurite.
-var ErrNoNode = errors.New("there is no Node.js with npm on the PATH: Azurite, which stands in for Azure Storage here, " +
+// ErrNoNode marks the error of a machine that has no Node.js to run Azurite with.
+var ErrNoNode = errors.New("Node.js with npm is not on the PATH: Azurite, the emulator of Azure Storage, " +
 	"needs version 20 or later: install it (https://nodejs.org, or your system's packages nodejs and npm)")
 
 const entry = "serve.js"
@@ -25,8 +25,9 @@ var sources embed.FS
 
 var sourceNames = []string{"package.json", "package-lock.json", entry}
 
-// install returns the directory in which Azurite is installed. The directory's
-// name is a digest of what was to be installed, and it is there only when whole.
+// install returns the directory in which Azurite is installed, and installs it if needed.
+// The directory's name contains a digest of the source files. It is created by a rename,
+// so it exists only when the installation is complete.
 func install(ctx context.Context, log *slog.Logger) (string, error) {
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -35,7 +36,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// No home. Other users of the machine have directories of their own here.
+		// There is no home directory. Other users get other directories here.
 		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	cache = filepath.Join(cache, "bellwether")
@@ -58,12 +59,12 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	if isDir(dir) {
 		return dir, nil
 	}
-	log.Info("Installing Azurite, once", "dir", dir)
+	log.Info("Installing Azurite", "dir", dir)
 	building, err := os.MkdirTemp(cache, "installing-")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(building) }() // gone already if all went well
+	defer func() { _ = os.RemoveAll(building) }() // already renamed if all went well
 	if err := build(ctx, building); err != nil {
 		return "", err
 	}
@@ -80,7 +81,7 @@ func digest() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, _ = fmt.Fprintf(hash, "%s %d\n", name, len(data)) // a hash takes everything
+		_, _ = fmt.Fprintf(hash, "%s %d\n", name, len(data)) // a hash never fails to write
 		_, _ = hash.Write(data)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil

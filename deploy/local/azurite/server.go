@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The account that every Azurite has. The key is public.
+// The account of every Azurite, and its key, which is public.
 const (
 	AccountName = "devstoreaccount1"
 	AccountKey  = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -29,35 +29,36 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// Config says how to run the server. The zero Config keeps everything in memory
-// and listens on free ports.
+// Config says how to run the server. With the zero Config, it keeps its data in memory and
+// listens on free ports.
 type Config struct {
-	// Dir is where data is kept. Empty: in memory, gone when the server stops.
+	// Dir is the data directory. If it is empty, data is kept in memory and lost when the
+	// server stops.
 	Dir string
-	// BlobPort, QueuePort and TablePort are on 127.0.0.1; 0 is any that is free.
-	// (Bellwether has no use for tables; Azurite always serves them.)
+	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 is any free port. Azurite
+	// always serves tables, which Bellwether does not use.
 	BlobPort, QueuePort, TablePort int
-	// CertFile and KeyFile, if given, make it serve HTTPS and take bearer tokens,
-	// whose claims it checks and whose signature it does not.
+	// CertFile and KeyFile, if given, make it serve HTTPS and accept bearer tokens. It
+	// checks the claims of a token but not the signature.
 	CertFile, KeyFile string
-	// Logger says when Azurite is being installed; nil for silence.
+	// Logger reports that Azurite is being installed. Nil discards the log.
 	Logger *slog.Logger
 }
 
-// Server is an Azurite that runs.
+// Server is a running Azurite.
 type Server struct {
 	cmd     *exec.Cmd
 	stdin   io.Closer
-	address map[string]string // of the services, by name
+	address map[string]string // URL by service: Blob, Queue, Table
 
 	done   chan struct{} // closed when the process has ended
-	err    error         // why it ended; set before done is closed
+	err    error         // of the process; set before done is closed
 	stop   sync.Once
 	output tail
 }
 
-// Start installs Azurite if need be and runs it until Stop, or until this process
-// ends. The context bounds the start alone.
+// Start installs Azurite if needed and runs it until Stop is called or this process ends.
+// The context bounds only the start.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -74,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
-	// Not bound to ctx: it runs on after the start.
+	// ctx must not end the process, which outlives the start.
 	cmd := exec.Command("node", append([]string{filepath.Join(dir, entry)}, arguments(cfg)...)...)
 	cmd.Dir = os.TempDir()
 	stdin, err := cmd.StdinPipe()
@@ -103,17 +104,17 @@ func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
 	case <-ready:
 		return s, nil
 	case <-s.done:
-		return nil, fmt.Errorf("it ended: %w\n%s", s.err, s.output.String())
+		return nil, fmt.Errorf("the process ended: %w\n%s", s.err, s.output.String())
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timeout.C:
-		err = fmt.Errorf("it did not say that it listens within %v", startTimeout)
+		err = fmt.Errorf("not ready within %v", startTimeout)
 	}
 	return nil, errors.Join(err, s.Stop())
 }
 
 func arguments(cfg Config) []string {
-	const keepAlive = "600" // seconds: a test's idle connections are not closed under it
+	const keepAlive = "600" // seconds, so that idle connections of tests stay open
 	args := []string{"--silent", "--skipApiVersionCheck", "--disableTelemetry"}
 	for _, service := range []struct {
 		name string
@@ -135,8 +136,8 @@ func arguments(cfg Config) []string {
 	return args
 }
 
-// watch reads what the process prints until it ends, and closes ready when all
-// its services listen.
+// watch reads the output of the process until the process ends, and closes ready when all
+// services listen.
 func (s *Server) watch(stdout io.Reader, ready chan<- struct{}) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
@@ -151,20 +152,20 @@ func (s *Server) watch(stdout io.Reader, ready chan<- struct{}) {
 			close(ready)
 		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // after a line too long to scan
+	_, _ = io.Copy(io.Discard, stdout) // continues after a line that is too long to scan
 }
 
-// BlobURL is the account's blob endpoint.
+// BlobURL returns the account's blob endpoint.
 func (s *Server) BlobURL() string { return s.address["Blob"] + "/" + AccountName }
 
-// QueueURL is the account's queue endpoint.
+// QueueURL returns the account's queue endpoint.
 func (s *Server) QueueURL() string { return s.address["Queue"] + "/" + AccountName }
 
-// ConnectionString signs in to both.
+// ConnectionString returns the connection string for both endpoints.
 func (s *Server) ConnectionString() string { return ConnectionString(s.BlobURL(), s.QueueURL()) }
 
-// ConnectionString signs in with the account's key at other endpoints, those of a
-// proxy for instance.
+// ConnectionString returns the connection string for other endpoints of the account, such
+// as those of a proxy.
 func ConnectionString(blobURL, queueURL string) string {
 	protocol := "http"
 	if u, err := url.Parse(blobURL); err == nil && u.Scheme != "" {
@@ -174,15 +175,15 @@ func ConnectionString(blobURL, queueURL string) string {
 		protocol, AccountName, AccountKey, blobURL, queueURL)
 }
 
-// PID is the ID of its process.
+// PID returns the process ID.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Done is closed when the process has ended, by Stop or by itself.
+// Done returns a channel that is closed when the process has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop ends the process and waits for that. It may be called again.
+// Stop stops the process and waits until it has ended. It may be called more than once.
 func (s *Server) Stop() error {
-	s.stop.Do(func() { _ = s.stdin.Close() }) // fails only if the process is gone
+	s.stop.Do(func() { _ = s.stdin.Close() }) // fails only if the process has ended
 	select {
 	case <-s.done:
 		return nil
@@ -195,7 +196,7 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the last tailSize bytes that are written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

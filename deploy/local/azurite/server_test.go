@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// needNode skips a test where there is no Node.js, but for CI, where it must be.
+// needNode skips a test if Node.js is not installed, except in CI.
 func needNode(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil && os.Getenv("CI") == "" {
@@ -26,7 +26,7 @@ func needNode(t *testing.T) {
 	}
 }
 
-// answers reports whether something serves HTTP there.
+// answers reports whether a server answers HTTP at the URL.
 func answers(t *testing.T, rawURL string) bool {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
@@ -38,10 +38,10 @@ func answers(t *testing.T, rawURL string) bool {
 	return resp.Header.Get("Server") != ""
 }
 
-func TestStartAtOnceAndStop(t *testing.T) {
+func TestStartTwoAndStop(t *testing.T) {
 	needNode(t)
 	var wait sync.WaitGroup
-	for range 2 { // where nothing is installed yet, one of them installs
+	for range 2 { // if Azurite is not installed yet, one of them installs it
 		wait.Go(func() {
 			server, err := Start(t.Context(), Config{Dir: t.TempDir()})
 			if err != nil {
@@ -66,7 +66,7 @@ func TestStartAtOnceAndStop(t *testing.T) {
 	wait.Wait()
 }
 
-func TestTakenPortIsAnError(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	needNode(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestTakenPortIsAnError(t *testing.T) {
 	server, err := Start(t.Context(), Config{BlobPort: listener.Addr().(*net.TCPAddr).Port})
 	if err == nil {
 		_ = server.Stop()
-		t.Fatal("it started on a port that is taken")
+		t.Fatal("it started on a port that is in use")
 	}
 	if !strings.Contains(err.Error(), "EADDRINUSE") {
 		t.Errorf("the error does not say why: %v", err)

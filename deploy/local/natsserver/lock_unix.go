@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile opens and locks a file until it is closed or the process ends.
+// lockFile opens and locks a file. The lock lasts until the file is closed or the process
+// ends.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

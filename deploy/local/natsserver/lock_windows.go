@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// lockFile opens a file that no other process can open until it is closed or the
+// lockFile opens a file that no other process can open until the file is closed or this
 // process ends.
 func lockFile(name string) (*os.File, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {
 		return nil, &os.PathError{Op: "lock", Path: name, Err: err}
 	}
-	const nobodyElse = 0
-	h, err := syscall.CreateFile(path, syscall.GENERIC_READ|syscall.GENERIC_WRITE, nobodyElse, nil,
+	const notShared = 0
+	h, err := syscall.CreateFile(path, syscall.GENERIC_READ|syscall.GENERIC_WRITE, notShared, nil,
 		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if err == nil {
 		return os.NewFile(uintptr(h), name), nil

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// logger passes the server's log on. What the server calls fatal it logs and goes
-// on from, so the first such error is kept for Start.
+// logger forwards the server's log. The server continues after a fatal error that it
+// logs, so logger keeps the first one for Start.
 type logger struct {
 	log *slog.Logger
 
@@ -20,7 +20,7 @@ func (l *logger) Noticef(format string, v ...any) { l.log.Debug("NATS: " + fmt.S
 func (l *logger) Warnf(format string, v ...any) { l.log.Warn("NATS: " + fmt.Sprintf(format, v...)) }
 
 func (l *logger) Errorf(format string, v ...any) { l.log.Error("NATS: " + fmt.Sprintf(format, v...)) }
-func (l *logger) Debugf(string, ...any)          {} // never asked for
+func (l *logger) Debugf(string, ...any)          {} // not enabled
 func (l *logger) Tracef(string, ...any)          {}
 
 func (l *logger) Fatalf(format string, v ...any) {

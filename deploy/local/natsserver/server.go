@@ -11,33 +11,33 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrInUse: another server uses the data directory.
-var ErrInUse = errors.New("another server is using it")
+// ErrInUse marks the error of a data directory that another server uses.
+var ErrInUse = errors.New("in use by another server")
 
 // Config says how to run a server.
 type Config struct {
-	// Dir is where the data is kept; it is created if missing. One server at a time
-	// can use it.
+	// Dir is the data directory. It is created if missing. Only one server at a time can
+	// use it.
 	Dir string
 
-	// Port is the TCP port on 127.0.0.1; 0 or -1 for any that is free.
+	// Port is the TCP port on 127.0.0.1. 0 or -1 is any free port.
 	Port int
 
-	// Logger takes the server's log; nil for silence. What the server calls notices
-	// is logged at the debug level.
+	// Logger receives the server's log, with the server's notices at the debug level. Nil
+	// discards it.
 	Logger *slog.Logger
 }
 
 const (
-	// pingInterval finds clients that are gone without a word: a client that leaves
-	// maxPings unanswered is disconnected.
+	// The server pings each client every pingInterval, and disconnects a client that
+	// leaves maxPings unanswered.
 	pingInterval = 5 * time.Second
 	maxPings     = 2
-	// startWithin bounds the start; recovering a large store takes a while.
-	startWithin = 30 * time.Second
+	// startTimeout allows for the recovery of a large store.
+	startTimeout = 30 * time.Second
 )
 
-// Server is a NATS server that runs.
+// Server is a running NATS server.
 type Server struct {
 	nats *server.Server
 	lock *os.File
@@ -54,10 +54,10 @@ func Start(cfg Config) (*Server, error) {
 
 func start(cfg Config) (*Server, error) {
 	if cfg.Dir == "" {
-		return nil, errors.New("it needs a data directory")
+		return nil, errors.New("Dir is empty: want a data directory")
 	}
 	if cfg.Port < -1 || cfg.Port > 65535 {
-		return nil, fmt.Errorf("port %d: want 0 to 65535", cfg.Port)
+		return nil, fmt.Errorf("Port %d: want 0 to 65535", cfg.Port)
 	}
 	if cfg.Port == 0 {
 		cfg.Port = server.RANDOM_PORT
@@ -100,21 +100,21 @@ func (s *Server) run(cfg Config) (err error) {
 	if err := log.fatal(); err != nil {
 		return err
 	}
-	if !s.nats.ReadyForConnections(startWithin) {
-		return errors.Join(fmt.Errorf("not ready within %v", startWithin), log.fatal())
+	if !s.nats.ReadyForConnections(startTimeout) {
+		return errors.Join(fmt.Errorf("not ready within %v", startTimeout), log.fatal())
 	}
 	return nil
 }
 
-// URL is where clients connect.
+// URL returns the URL that clients connect to.
 func (s *Server) URL() string { return s.nats.ClientURL() }
 
-// Shutdown stops the server and returns once it has stopped and its data
-// directory is free. It may be called again.
+// Shutdown stops the server and releases its data directory before it returns. It may be
+// called more than once.
 func (s *Server) Shutdown() {
 	if s.nats != nil {
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()
 	}
-	_ = s.lock.Close() // nothing was written to it
+	_ = s.lock.Close() // only the lock matters
 }

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStartAndShutdown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on", "the", "way")
-	for range 2 { // the directory and the port are free again at once
+	for range 2 { // Shutdown releases the directory
 		server, err := natsserver.Start(natsserver.Config{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestDirectoryInUse(t *testing.T) {
 	}
 }
 
-func TestPortTaken(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +63,11 @@ func TestPortTaken(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	if server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: port}); err == nil {
 		server.Shutdown()
-		t.Errorf("started on port %d, which is taken", port)
+		t.Errorf("started on port %d, which is in use", port)
 	} else {
 		t.Log(err)
 	}
-	server, err := natsserver.Start(natsserver.Config{Dir: dir}) // the failure has let go of the directory
+	server, err := natsserver.Start(natsserver.Config{Dir: dir}) // the failed start has released the directory
 	if err != nil {
 		t.Fatal(err)
 	}

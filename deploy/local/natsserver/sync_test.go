@@ -2,8 +2,8 @@ package natsserver
 
 import "testing"
 
-// A process that is killed loses nothing that the system has taken; only the
-// machine's death shows whether a write was synced. So this looks at the setting.
+// TestEveryWriteIsSynced checks the setting: only a crash of the machine, not of the
+// process, could show whether a write was synced.
 func TestEveryWriteIsSynced(t *testing.T) {
 	s, err := Start(Config{Dir: t.TempDir()})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command run starts an Azurite by hand, on the ports that everybody knows, and
-// says how to sign in to it. It ends with an interrupt.
+// Command run runs Azurite on its default ports until an interrupt, and prints how to use
+// it.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "", "where to keep data (default: in memory)")
+	dir := flag.String("dir", "", "data directory (default: in memory)")
 	flag.Parse()
 	if err := run(*dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -15,39 +15,39 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// ground is what a cluster on this machine stands on: a NATS server in this
-// process and, where Azure is its storage and no account is named, Azurite.
-type ground struct {
-	cfg     cluster.Config // of processes that are to join the cluster
+// localServers are the servers of a cluster on this machine: a NATS server in this
+// process and, if storage is Azure and no account is configured, Azurite.
+type localServers struct {
+	cfg     cluster.Config // for processes that join the cluster
 	nats    *natsserver.Server
-	azurite *azurite.Server // nil: none
+	azurite *azurite.Server // nil if not needed
 }
 
-// startGround keeps all that is to be kept below dir. With standIn, an Azurite is
-// the storage account.
-func (a *app) startGround(ctx context.Context, cfg cluster.Config, dir string, port int, standIn bool, log *slog.Logger) (*ground, error) {
+// startLocal starts the servers, which keep their data below dir. If withAzurite, the
+// storage account is in Azurite.
+func (a *app) startLocal(ctx context.Context, cfg cluster.Config, dir string, port int, withAzurite bool, log *slog.Logger) (*localServers, error) {
 	server, err := startServer(dir, port, log)
 	if err != nil {
 		return nil, err
 	}
 	cfg.NATS, cfg.Replicas = cluster.NATS{URL: server.URL()}, 1
-	g := &ground{cfg: cfg, nats: server}
-	if standIn {
-		if g.azurite, err = a.startAzurite(ctx, dir, log); err != nil {
+	l := &localServers{cfg: cfg, nats: server}
+	if withAzurite {
+		if l.azurite, err = a.startAzurite(ctx, dir, log); err != nil {
 			server.Shutdown()
 			return nil, err
 		}
-		g.cfg.Azure = cluster.AzureAccount{Config: account.Config{ConnectionString: g.azurite.ConnectionString()}}
+		l.cfg.Azure = cluster.AzureAccount{Config: account.Config{ConnectionString: l.azurite.ConnectionString()}}
 	}
-	return g, nil
+	return l, nil
 }
 
-// check reports whether workers could use the storage.
-func (g *ground) check(ctx context.Context, timeout time.Duration) error {
-	if g.cfg.Storage != cluster.Azure {
+// check returns an error if workers could not use the storage.
+func (l *localServers) check(ctx context.Context, timeout time.Duration) error {
+	if l.cfg.Storage != cluster.Azure {
 		return nil
 	}
-	cfg := g.cfg
+	cfg := l.cfg
 	cfg.CallTimeout = timeout
 	s, err := cfg.OpenStorage(ctx, nil)
 	if err != nil {
@@ -57,26 +57,26 @@ func (g *ground) check(ctx context.Context, timeout time.Duration) error {
 	return s.Explain(s.Check(ctx))
 }
 
-// env is the environment of processes that are to join the cluster.
-func (g *ground) env() []string { return g.cfg.Environ() }
+// env returns the environment of processes that join the cluster.
+func (l *localServers) env() []string { return l.cfg.Environ() }
 
 var errAzuriteEnded = errors.New("the Azurite process has ended")
 
-// broken is closed when a part of the ground has ended by itself.
-func (g *ground) broken() <-chan struct{} {
-	if g.azurite == nil {
+// failed returns a channel that is closed if Azurite ends before close is called.
+func (l *localServers) failed() <-chan struct{} {
+	if l.azurite == nil {
 		return nil
 	}
-	return g.azurite.Done()
+	return l.azurite.Done()
 }
 
-func (g *ground) close(log *slog.Logger) {
-	if g.azurite != nil {
-		if err := g.azurite.Stop(); err != nil {
-			log.Warn("Azurite did not stop", "error", err)
+func (l *localServers) close(log *slog.Logger) {
+	if l.azurite != nil {
+		if err := l.azurite.Stop(); err != nil {
+			log.Warn("Could not stop Azurite", "error", err)
 		}
 	}
-	g.nats.Shutdown()
+	l.nats.Shutdown()
 }
 
 // startServer starts a NATS server in this process. Port 0 is any free port.
@@ -91,14 +91,14 @@ func startServer(dir string, port int, log *slog.Logger) (*natsserver.Server, er
 	return server, nil
 }
 
-// startAzurite starts Azurite, which stands in for Azure Storage on this machine. It
-// keeps its data below dir.
+// startAzurite starts Azurite, which emulates Azure Storage on this machine. It keeps its
+// data below dir.
 func (a *app) startAzurite(ctx context.Context, dir string, log *slog.Logger) (*azurite.Server, error) {
 	dir = filepath.Join(dir, "azurite")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for Azurite: %w", err)
 	}
-	a.note("starting Azurite, which stands in for Azure Storage; the first time, npm installs it")
+	a.note("starting Azurite, an emulator of Azure Storage; npm installs it the first time")
 	server, err := azurite.Start(ctx, azurite.Config{Dir: dir, Logger: log})
 	if err != nil {
 		return nil, &statusError{statusAbsent, err}
