@@ -9,14 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
 // A NATS server in this process, worker processes of the program bellwether, and the
@@ -48,21 +45,13 @@ func ExampleOverhead() {
 	}
 
 	ctx := context.Background()
-	subjects, err := wire.NewSubjects(name)
+	c, err := client.Connect(ctx, client.Config{Cluster: cluster.Config{Name: name, NATS: cluster.NATS{URL: server.URL()}}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn, err := nats.Connect(server.URL())
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer conn.Close()
-	driver, err := jetstream.Open(ctx, conn, jetstream.Config{Cluster: name})
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer c.Close()
 	report, err := bench.Overhead(ctx, bench.OverheadConfig{
-		Cluster: bench.Cluster{Conn: conn, Subjects: subjects, Store: store.New(driver, driver)},
+		Cluster: c,
 		Flock:   processes, Workers: workers,
 		Partitions: []uint64{1e4, 1e6}, Work: 5 * time.Second, Rounds: 3,
 	})

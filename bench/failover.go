@@ -13,9 +13,8 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
-	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // How a leader is made to lead no more.
@@ -31,7 +30,7 @@ const (
 
 // FailoverConfig says what failovers to measure.
 type FailoverConfig struct {
-	Cluster Cluster
+	Cluster *client.Client
 
 	// Workers is how many the cluster has before each failover.
 	Workers int
@@ -136,14 +135,14 @@ type failover struct {
 
 // outage is one leader's end.
 type outage struct {
-	at     time.Time        // when it came
-	victim int              // the process that works no more, or not for a while; 0: none
-	term   store.TermRecord // of the next leader
+	at     time.Time   // when it came
+	victim int         // the process that works no more, or not for a while; 0: none
+	term   client.Term // of the next leader
 }
 
 func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	f.Progress("waiting for the workers", 0, 0)
-	workers, err := f.Cluster.awaitWorkers(ctx, f.Workers)
+	workers, err := awaitWorkers(ctx, f.Cluster, f.Workers)
 	if err != nil {
 		return FailoverReport{}, err
 	}
@@ -158,11 +157,8 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 
 // giveUp cancels the job unless it has ended by itself.
 func (f *failover) giveUp(ctx context.Context) error {
-	err := f.Cluster.cancel(ctx, f.id)
+	err := cancel(ctx, f.Cluster, f.id)
 	if err == nil {
-		return nil
-	}
-	if _, ended, _ := f.Cluster.ended(ctx, f.id); ended {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrJobGoesOn, err)
@@ -192,7 +188,7 @@ func (f *failover) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	id, err := f.Cluster.submit(ctx, f.Job, f.Params)
+	id, err := f.Cluster.Submit(ctx, f.Job, client.SubmitOptions{Params: f.Params})
 	if err != nil {
 		return err
 	}
@@ -203,24 +199,24 @@ func (f *failover) begin(ctx context.Context) error {
 		if ended = f.stillRuns(ctx); ended != nil {
 			return true, nil
 		}
-		p, ok := f.Cluster.progress(ctx, f.id)
-		return ok && p.Done > 0, nil
+		p, err := f.Cluster.Progress(ctx, f.id)
+		return err == nil && p.Done > 0, err
 	})
 	return errors.Join(err, ended)
 }
 
 // stillRuns fails where the job has ended. Where storage is away, it has not.
 func (f *failover) stillRuns(ctx context.Context) error {
-	m, ended, err := f.Cluster.ended(ctx, f.id)
+	s, err := f.Cluster.Status(ctx, f.id)
 	switch {
-	case errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, client.ErrUnavailable):
 		return nil
 	case err != nil:
 		return err
-	case ended && m.State == store.Completed:
+	case s.State == client.Completed:
 		return errors.New("the job ended before the last failover was over: it is too short")
-	case ended:
-		return fmt.Errorf("job %s is %s: %s", f.id, m.State, m.Error)
+	case s.State.Final():
+		return s.Err()
 	}
 	return nil
 }
@@ -263,13 +259,13 @@ func (f *failover) dealAll(ctx context.Context) error {
 }
 
 func (f *failover) deal(ctx context.Context) error {
-	if _, err := f.Cluster.awaitWorkers(ctx, f.Workers); err != nil {
+	if _, err := awaitWorkers(ctx, f.Cluster, f.Workers); err != nil {
 		return err
 	}
 	if err := wait(ctx, settling+f.calm()); err != nil {
 		return err
 	}
-	leader, err := f.Cluster.leader(ctx)
+	leader, err := leader(ctx, f.Cluster)
 	if err != nil {
 		return err
 	}
@@ -282,7 +278,7 @@ func (f *failover) deal(ctx context.Context) error {
 		return errors.Join(err, recover())
 	}
 	err = until(ctx, fmt.Sprintf("a leader after epoch %d can give work", leader.Epoch), look, func(ctx context.Context) (bool, error) {
-		if o.term, err = f.Cluster.lastTerm(ctx); err != nil {
+		if o.term, err = lastTerm(ctx, f.Cluster); err != nil {
 			return false, err
 		}
 		return o.term.Epoch > leader.Epoch && o.term.Resume > 0, nil
@@ -299,10 +295,10 @@ func (f *failover) deal(ctx context.Context) error {
 
 // strike makes the leader lead no more. What it returns makes the cluster what it
 // was.
-func (f *failover) strike(ctx context.Context, leader wire.LeaderInfo, o *outage) (recover func() error, err error) {
+func (f *failover) strike(ctx context.Context, leader client.Leader, o *outage) (recover func() error, err error) {
 	if f.How == StepDown {
 		o.at = time.Now()
-		_, err := ask[wire.LeaderInfo](ctx, f.Cluster, wire.AskStepDown, nil)
+		_, err := f.Cluster.StepDown(ctx)
 		return func() error { return nil }, err
 	}
 	p := f.Flock.Find(leader.PID)
@@ -328,7 +324,7 @@ func (f *failover) strike(ctx context.Context, leader wire.LeaderInfo, o *outage
 
 // verify lets the job end and compares its bytes with those of one process.
 func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
-	m, err := f.Cluster.finish(ctx, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
+	m, err := finish(ctx, f.Cluster, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
 	if err != nil {
 		return err
 	}
@@ -388,7 +384,7 @@ func (f *failover) fineEnough(o outage) bool {
 // completeTerms reads what became of the terms after they were looked at: workers
 // hold work ahead, and a leader gives them some only once they want more.
 func (f *failover) completeTerms(ctx context.Context) error {
-	terms, err := f.Cluster.Store.Terms(ctx)
+	terms, err := f.Cluster.History(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
@@ -70,7 +71,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 // inOneProcess runs a job in this process alone, on all cores: the reference for
 // its bytes.
 func inOneProcess(ctx context.Context, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
-	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: maxAttempts, Progress: tell}
+	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Progress: tell}
 	result, err := local.Run(ctx, job, params)
 	if err != nil {
 		return nil, fmt.Errorf("run the job in this process: %w", err)

@@ -14,15 +14,15 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // OverheadConfig says what a flock is compared on with a plain loop.
 type OverheadConfig struct {
 	// Cluster is of the Flock's processes alone, and its NATS server is in this
 	// process.
-	Cluster Cluster
+	Cluster *client.Client
 	Flock   *procs.Supervisor
 	Workers int
 
@@ -103,7 +103,7 @@ type overhead struct {
 
 func (o *overhead) run(ctx context.Context) (OverheadReport, error) {
 	o.Progress("waiting for the workers", 0, 0)
-	workers, err := o.Cluster.awaitWorkers(ctx, o.Workers)
+	workers, err := awaitWorkers(ctx, o.Cluster, o.Workers)
 	if err != nil {
 		return OverheadReport{}, err
 	}
@@ -161,7 +161,7 @@ func (o *overhead) round(ctx context.Context, partitions uint64) (r round, err e
 
 // runFlock has the flock do what the loop did.
 func (o *overhead) runFlock(ctx context.Context, p primes.Params, want []byte, r *round) error {
-	leader, err := o.Cluster.leader(ctx)
+	leader, err := leader(ctx, o.Cluster)
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func (o *overhead) runFlock(ctx context.Context, p primes.Params, want []byte, r
 		return err
 	}
 	began := time.Now().UTC()
-	id, err := o.Cluster.submit(ctx, job, params)
+	id, err := o.Cluster.Submit(ctx, job, client.SubmitOptions{Params: params})
 	if err != nil {
 		return err
 	}
-	m, err := o.Cluster.finish(ctx, id, func(uint64, uint64) {})
+	m, err := finish(ctx, o.Cluster, id, func(uint64, uint64) {})
 	if err != nil {
-		return errors.Join(err, o.Cluster.cancel(context.WithoutCancel(ctx), id))
+		return errors.Join(err, cancel(context.WithoutCancel(ctx), o.Cluster, id))
 	}
 	after, err := o.usage(leader.PID)
 	if err != nil {
@@ -190,7 +190,7 @@ func (o *overhead) runFlock(ctx context.Context, p primes.Params, want []byte, r
 	r.flock = m.Finished.Sub(began).Seconds()
 	r.cpu.Leader, r.cpu.Workers = after.Leader-before.Leader, after.Workers-before.Workers
 	r.cpu.NATS, r.cpu.Storage = after.NATS-before.NATS, after.Storage-before.Storage
-	return sameResult(ctx, o.Cluster.Store, id, want)
+	return sameResult(ctx, o.Cluster, id, want)
 }
 
 // usage is the processor time that the flock's parts have used so far.
@@ -216,10 +216,10 @@ func (o *overhead) usage(leader int) (CPU, error) {
 }
 
 // sameResult checks a job's result.
-func sameResult(ctx context.Context, s *store.Store, id string, want []byte) error {
-	got, err := s.Result(ctx, id)
-	if err == nil && string(got) != string(want) {
-		err = fmt.Errorf("the flock's result is %s, the loop's %s", got, want)
+func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
+	got, err := c.Outcome(ctx, id)
+	if err == nil && string(got.Result) != string(want) {
+		err = fmt.Errorf("the flock's result is %s, the loop's %s", got.Result, want)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 // samples are how many partitions were done, as the leader said at some moments.
@@ -19,9 +21,9 @@ type sample struct {
 }
 
 // take asks the leader again and again until ctx is done.
-func (s *samples) take(ctx context.Context, c Cluster, job string) {
+func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	for wait(ctx, fine) == nil {
-		if p, ok := c.progress(ctx, job); ok {
+		if p, err := c.Progress(ctx, job); err == nil {
 			s.add(time.Now(), float64(p.Done))
 		}
 	}

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -142,22 +143,28 @@ func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
 		return fmt.Errorf("start the leader: %w", err)
 	}
 	defer stop()
-	cluster, err := openCluster(ctx, c.URL, name)
+	asker, err := client.Connect(ctx, client.Config{
+		Cluster: cluster.Config{Name: name, NATS: cluster.NATS{URL: c.URL}}, Timeout: patience,
+	})
 	if err != nil {
 		return err
 	}
-	defer cluster.Conn.Close()
-	if _, err := cluster.leader(ctx); err != nil {
+	defer asker.Close()
+	subjects, err := asker.Cluster().Subjects()
+	if err != nil {
+		return err
+	}
+	if _, err := leader(ctx, asker); err != nil {
 		return err
 	}
 	simulated, enough := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return simulate(simulated, c.URL, cluster.Subjects, p.Workers, c.Slots, c.speed(*p))
+		return simulate(simulated, c.URL, subjects, p.Workers, c.Slots, c.speed(*p))
 	})
 	group.Go(func() error {
 		defer enough()
-		return c.watch(ctx, cluster, p)
+		return c.watch(ctx, asker, subjects, p)
 	})
 	return group.Wait()
 }
@@ -170,8 +177,8 @@ func (c ScaleConfig) speed(p ScalePoint) float64 {
 }
 
 // watch runs a job and measures the leader in the middle of it.
-func (c ScaleConfig) watch(ctx context.Context, cluster Cluster, p *ScalePoint) error {
-	if _, err := cluster.awaitWorkers(ctx, p.Workers); err != nil {
+func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects wire.Subjects, p *ScalePoint) error {
+	if _, err := awaitWorkers(ctx, asker, p.Workers); err != nil {
 		return err
 	}
 	job := jobs.MustNew(counting)
@@ -179,14 +186,14 @@ func (c ScaleConfig) watch(ctx context.Context, cluster Cluster, p *ScalePoint) 
 	if err != nil {
 		return err
 	}
-	id, err := cluster.submit(ctx, job, params)
+	id, err := asker.Submit(ctx, job, client.SubmitOptions{Params: params})
 	if err != nil {
 		return err
 	}
 	submitted := time.Now()
 	err = until(ctx, "the job is under way", glance, func(ctx context.Context) (bool, error) {
-		progress, ok := cluster.progress(ctx, id)
-		return ok && progress.Workers > 0, nil
+		progress, err := asker.Progress(ctx, id)
+		return err == nil && progress.Workers > 0, err
 	})
 	if err != nil {
 		return err
@@ -194,22 +201,22 @@ func (c ScaleConfig) watch(ctx context.Context, cluster Cluster, p *ScalePoint) 
 	if err := wait(ctx, c.Lasts/4); err != nil {
 		return err
 	}
-	before, began, err := cluster.usage(ctx)
+	before, began, err := usageAt(ctx, asker.Conn(), subjects)
 	if err != nil {
 		return err
 	}
 	if err := wait(ctx, c.Lasts/2); err != nil {
 		return err
 	}
-	after, ended, err := cluster.usage(ctx)
+	after, ended, err := usageAt(ctx, asker.Conn(), subjects)
 	if err != nil {
 		return err
 	}
-	m, err := cluster.finish(ctx, id, func(uint64, uint64) {})
+	m, err := finish(ctx, asker, id, func(uint64, uint64) {})
 	if err != nil {
 		return err
 	}
-	last, _, err := cluster.usage(ctx)
+	last, _, err := usageAt(ctx, asker.Conn(), subjects)
 	if err != nil {
 		return err
 	}
@@ -219,14 +226,14 @@ func (c ScaleConfig) watch(ctx context.Context, cluster Cluster, p *ScalePoint) 
 	p.Messages, p.Bytes = rate(before.Messages, after.Messages), rate(before.Bytes, after.Bytes)
 	p.Calls, p.Checkpoint, p.Memory = rate(before.Calls, after.Calls), last.Checkpoint, last.Memory
 	p.Took = m.Finished.Sub(submitted).Seconds()
-	return sameResult(ctx, cluster.Store, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
+	return sameResult(ctx, asker, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
 }
 
-// usage asks a leader that is measured what it has used, and tells when that was.
-func (c Cluster) usage(ctx context.Context) (u usage, at time.Time, err error) {
+// usageAt asks a leader that is measured what it has used, and tells when that was.
+func usageAt(ctx context.Context, nc *nats.Conn, subjects wire.Subjects) (u usage, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	msg, err := c.Conn.RequestWithContext(ctx, c.Subjects.Ask(askUsage), nil)
+	msg, err := nc.RequestWithContext(ctx, subjects.Ask(askUsage), nil)
 	at = time.Now()
 	if err == nil {
 		err = json.Unmarshal(msg.Data, &u)
@@ -238,22 +245,4 @@ func (c Cluster) usage(ctx context.Context) (u usage, at time.Time, err error) {
 		return u, at, fmt.Errorf("ask the leader for its usage: %w", err)
 	}
 	return u, at, nil
-}
-
-// openCluster opens a cluster that keeps things on its NATS server.
-func openCluster(ctx context.Context, url, name string) (Cluster, error) {
-	subjects, err := wire.NewSubjects(name)
-	if err != nil {
-		return Cluster{}, err
-	}
-	nc, err := nats.Connect(url)
-	if err != nil {
-		return Cluster{}, fmt.Errorf("connect to %s: %w", url, err)
-	}
-	driver, err := jetstream.Open(ctx, nc, jetstream.Config{Cluster: name})
-	if err != nil {
-		nc.Close()
-		return Cluster{}, err
-	}
-	return Cluster{Conn: nc, Subjects: subjects, Store: store.New(driver, driver)}, nil
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench/plot"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // ThroughputConfig says what a cluster is to get through.
 type ThroughputConfig struct {
-	Cluster Cluster
+	Cluster *client.Client
 	Workers int // that it has
 
 	Partitions uint64 // of a job whose partitions do nothing
@@ -84,7 +84,7 @@ func Throughput(ctx context.Context, cfg ThroughputConfig) (ThroughputReport, er
 
 func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error) {
 	c.Progress("waiting for the workers", 0, 0)
-	workers, err := c.Cluster.awaitWorkers(ctx, c.Workers)
+	workers, err := awaitWorkers(ctx, c.Cluster, c.Workers)
 	if err != nil {
 		return ThroughputReport{}, err
 	}
@@ -116,23 +116,19 @@ func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, a
 	if err != nil {
 		return 0, err
 	}
-	id, err := c.Cluster.submit(ctx, job, params)
+	id, err := c.Cluster.Submit(ctx, job, client.SubmitOptions{Params: params})
 	if err != nil {
 		return 0, err
 	}
-	m, err := c.Cluster.finish(ctx, id, tell)
+	m, err := finish(ctx, c.Cluster, id, tell)
 	if err != nil {
-		return 0, errors.Join(err, c.Cluster.cancel(context.WithoutCancel(ctx), id))
+		return 0, errors.Join(err, cancel(context.WithoutCancel(ctx), c.Cluster, id))
 	}
-	took, err := c.took(ctx, id, m)
-	return float64(c.Partitions) / took.Seconds(), err
+	return float64(c.Partitions) / lasted(m).Seconds(), nil
 }
 
-// took is the time from a job's submission to its durable end.
-func (c ThroughputConfig) took(ctx context.Context, id string, m store.Manifest) (time.Duration, error) {
-	spec, err := c.Cluster.Store.Spec(ctx, id)
-	return m.Finished.Sub(spec.Submitted), err
-}
+// lasted returns the time from a job's submission to its durable end.
+func lasted(s client.Status) time.Duration { return s.Finished.Sub(s.Submitted) }
 
 // manyJobs keeps so many jobs under way until all have ended.
 func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, error) {
@@ -141,60 +137,43 @@ func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, 
 	if err != nil {
 		return ManyPoint{}, err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	ends := &endings{cluster: c.Cluster}
-	watched, stop := context.WithCancel(ctx)
-	defer stop()
-	group.Go(func() error { return ends.watch(watched) })
-
-	ids := make([]string, c.Jobs)
+	ended := make([]client.Status, c.Jobs)
 	began := time.Now()
-	group.Go(func() error {
-		defer stop()
-		underWay, ctx := errgroup.WithContext(ctx)
-		underWay.SetLimit(atOnce)
-		for i := range ids {
-			c.Progress(fmt.Sprintf("small jobs, %d at once", atOnce), uint64(i), uint64(c.Jobs))
-			underWay.Go(func() (err error) {
-				if ids[i], err = c.Cluster.submit(ctx, job, params); err != nil {
-					return err
-				}
-				return ends.await(ctx, ids[i])
-			})
-		}
-		return underWay.Wait()
-	})
-	if err := group.Wait(); err != nil {
+	underWay, ctx := errgroup.WithContext(ctx)
+	underWay.SetLimit(atOnce)
+	for i := range ended {
+		c.Progress(fmt.Sprintf("small jobs, %d at once", atOnce), uint64(i), uint64(c.Jobs))
+		underWay.Go(func() error {
+			id, err := c.Cluster.Submit(ctx, job, client.SubmitOptions{Params: params})
+			if err != nil {
+				return err
+			}
+			ended[i], err = c.Cluster.Wait(ctx, id)
+			return err
+		})
+	}
+	if err := underWay.Wait(); err != nil {
 		return ManyPoint{}, err
 	}
-	return c.countJobs(ctx, atOnce, ids, began)
+	return countJobs(atOnce, ended, began)
 }
 
-// countJobs reads what became of the jobs.
-func (c ThroughputConfig) countJobs(ctx context.Context, atOnce int, ids []string, began time.Time) (ManyPoint, error) {
-	ctx = context.WithoutCancel(ctx) // the group's is done
+// countJobs summarizes jobs that have ended.
+func countJobs(atOnce int, ended []client.Status, began time.Time) (ManyPoint, error) {
 	var (
 		all  []float64
 		last time.Time
 	)
-	for _, id := range ids {
-		m, _, err := c.Cluster.Store.Manifest(ctx, id)
-		if err != nil {
+	for _, s := range ended {
+		if err := s.Err(); err != nil {
 			return ManyPoint{}, err
 		}
-		if m.State != store.Completed {
-			return ManyPoint{}, fmt.Errorf("job %s is %s: %s", id, m.State, m.Error)
-		}
-		took, err := c.took(ctx, id, m)
-		if err != nil {
-			return ManyPoint{}, err
-		}
-		all = append(all, millis(took))
-		if m.Finished.After(last) {
-			last = m.Finished
+		all = append(all, millis(lasted(s)))
+		if s.Finished.After(last) {
+			last = s.Finished
 		}
 	}
-	return ManyPoint{AtOnce: atOnce, Rate: float64(len(ids)) / last.Sub(began).Seconds(), Took: spreadOf(all)}, nil
+	return ManyPoint{AtOnce: atOnce, Rate: float64(len(ended)) / last.Sub(began).Seconds(), Took: spreadOf(all)}, nil
 }
 
 // Table writes the report for people, with tabs between columns.

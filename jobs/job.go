@@ -18,6 +18,7 @@ type Job struct {
 	parameters             []Parameter
 
 	normalize func(base []byte, pairs []string) (Params, error)
+	encode    func(params any) (Params, error)
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(left, right []byte) ([]byte, error)
@@ -39,6 +40,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		name: d.Name, version: d.Version, summary: d.Summary,
 		parameters: b.params.list,
 		normalize:  b.normalize,
+		encode:     b.encode,
 		plan:       b.plan,
 		open:       b.open,
 		merge:      b.merge,
@@ -77,6 +79,17 @@ func (j Job) Params(base []byte, pairs ...string) (Params, error) {
 		return nil, fmt.Errorf("job %s: %w", j.name, err)
 	}
 	return params, nil
+}
+
+// EncodeParams checks parameters given as a value of the definition's struct type, P,
+// and returns them in the stored form. Every field counts, so params should be a
+// changed copy of the definition's Defaults.
+func (j Job) EncodeParams(params any) (Params, error) {
+	encoded, err := j.encode(params)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.name, err)
+	}
+	return encoded, nil
 }
 
 // Plan cuts the computation. Its number of partitions is 1 to [MaxPartitions].
@@ -154,6 +167,19 @@ func (b binding[P, T, R]) normalize(base []byte, pairs []string) (params Params,
 		return nil, err
 	}
 	return b.params.encode(p)
+}
+
+func (b binding[P, T, R]) encode(params any) (encoded Params, err error) {
+	defer recoverTo(&err)
+	p, ok := params.(P)
+	if !ok {
+		return nil, fmt.Errorf("parameters of type %T: want %T", params, p)
+	}
+	if encoded, err = b.params.encode(p); err != nil {
+		return nil, err
+	}
+	_, err = b.params.parse(encoded, nil)
+	return encoded, err
 }
 
 func (b binding[P, T, R]) plan(ctx context.Context, params Params) (plan Plan, err error) {

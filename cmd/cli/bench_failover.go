@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -135,7 +136,7 @@ func (a *app) benchFailover(ctx context.Context, flags *benchFailoverFlags, args
 	if err := g.startWorkers(flags.size, flags.slots, "--traces", g.traces); err != nil {
 		return bench.FailoverReport{}, err
 	}
-	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.cluster.measured(), g.workers, g.traces, flags.size
+	cfg.Cluster, cfg.Flock, cfg.Traces, cfg.Workers = g.client, g.workers, g.traces, flags.size
 	return bench.Failover(ctx, cfg)
 }
 
@@ -154,37 +155,37 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 			return bench.FailoverReport{}, err
 		}
 	}
-	c, err := a.openTarget(ctx)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return bench.FailoverReport{}, err
 	}
-	defer c.close()
-	workers, err := c.awaitFlock(ctx)
+	defer c.Close()
+	workers, err := a.awaitTwoWorkers(ctx, c)
 	if err != nil {
 		return bench.FailoverReport{}, err
 	}
-	cfg.Cluster, cfg.Workers, cfg.Job, cfg.Params = c.measured(), workers, job, params
+	cfg.Cluster, cfg.Workers, cfg.Job, cfg.Params = c, workers, job, params
 	return bench.Failover(ctx, cfg)
 }
 
-// awaitFlock returns how many workers the leader knows, once one of them could take
-// over from it: they turn to a new leader one by one.
-func (c *clusterConn) awaitFlock(ctx context.Context) (int, error) {
+// awaitTwoWorkers returns how many workers the leader knows, once there is one that
+// could take over from it: workers report to a new leader one by one.
+func (a *app) awaitTwoWorkers(ctx context.Context, c *client.Client) (int, error) {
 	const least = 2
-	deadline := time.Now().Add(c.timeout)
+	deadline := time.Now().Add(a.timeout)
 	for {
-		answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
+		answer, err := c.Workers(ctx)
 		workers := len(answer.Workers)
 		switch {
 		case err != nil || workers >= least:
 			return workers, err
 		case time.Now().After(deadline):
-			return 0, absentf("cluster %s has %s, and a failover takes at least %d: start more with '%s worker'", c.name, english.Plural(workers, "worker", ""), least, c.program)
+			return 0, absentf("cluster %s has %s, and a failover takes at least %d: start more with '%s worker'", c.Cluster().Name, english.Plural(workers, "worker", ""), least, a.name)
 		}
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-time.After(askInterval):
+		case <-time.After(pollInterval):
 		}
 	}
 }

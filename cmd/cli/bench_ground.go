@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
-	"github.com/bellwether-compute/bellwether/bench"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
@@ -20,7 +21,7 @@ type benchGround struct {
 	*localServers
 	dir     string
 	traces  string // a folder for workers that leave some
-	cluster *clusterConn
+	client  *client.Client
 	workers *procs.Supervisor
 	log     *slog.Logger
 	args    []string  // of every process
@@ -63,7 +64,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	if b.log.level == "error" {
 		g.output = io.Discard // processes that are killed complain
 	}
-	if g.cluster, err = a.open(ctx, base.cfg); err != nil {
+	if g.client, err = a.connectTo(ctx, base.cfg, time.Minute); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -126,14 +127,9 @@ func (g *benchGround) close() {
 		close(kill) // what they work on is of no more use
 		g.workers.Stop(stopTimeout, kill)
 	}
-	if g.cluster != nil {
-		g.cluster.close()
+	if g.client != nil {
+		g.client.Close()
 	}
 	g.localServers.close(g.log)
 	_ = os.RemoveAll(g.dir) // what is left in the end is in a temporary folder
-}
-
-// measured is the cluster as the benchmarks take it.
-func (c *clusterConn) measured() bench.Cluster {
-	return bench.Cluster{Conn: c.nc, Subjects: c.subjects, Store: c.store}
 }

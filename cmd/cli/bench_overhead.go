@@ -46,7 +46,7 @@ seconds are those of each process; storage on NATS is within NATS' process.`,
 				}
 				defer g.close()
 				cfg := bench.OverheadConfig{
-					Cluster: g.cluster.measured(), Flock: g.workers, Workers: workers,
+					Cluster: g.client, Flock: g.workers, Workers: workers,
 					Partitions: partitions.list, Work: work, Rounds: rounds, Progress: tell,
 				}
 				if g.azurite != nil {

@@ -51,7 +51,7 @@ jobs, of which some number is kept under way: submitted, run and durably finishe
 					return r, err
 				}
 				defer g.close()
-				cfg.Cluster, cfg.Progress = g.cluster.measured(), tell
+				cfg.Cluster, cfg.Progress = g.client, tell
 				return bench.Throughput(ctx, cfg)
 			})
 			return err

@@ -54,6 +54,7 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	if !a.started { // cobra refused the command line
 		err = usage(err)
 	}
+	err = a.explain(err)
 	a.note("%v", err)
 	status := statusOf(err)
 	if status == statusUsage {

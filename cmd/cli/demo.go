@@ -16,17 +16,15 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
-	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 const (
 	demoJob     = "primes"
 	demoLimit   = "1.2e11" // about 20 s on two cores
 	demoWorkers = 4
-	// demoPatience bounds each wait of the demo but that for the job.
-	demoPatience = 30 * time.Second
+	demoTimeout = 30 * time.Second // of each wait except that for the job
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -36,14 +34,14 @@ func (a *app) demoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch a flock survive its leader's death, and compare the bytes",
+		Short: "Kill the leader of a cluster on this machine, and compare the bytes",
 		Long: `Start a NATS server and 4 worker processes on this machine, submit a job, kill the
-leader's process half-way, show how the others went on, run the same job in this
+leader's process half-way, show how the others continue, run the same job in this
 process alone, and compare the results byte for byte. It takes about a minute and
-leaves nothing behind. The exit status is 0 if the bytes are the same.
+removes everything it made. The exit status is 0 if the bytes are the same.
 
 With --storage azure, Azurite stands in for Azure Storage. It needs Node.js.`,
-		Args: takes(0, 0),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			job, err := a.job(demoJob)
 			if err != nil {
@@ -59,49 +57,49 @@ With --storage azure, Azurite stands in for Azure Storage. It needs Node.js.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&limit, "limit", demoLimit, "find the primes below it")
+	cmd.Flags().StringVar(&limit, "limit", demoLimit, "find the primes below this number")
 	log.register(cmd)
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	log.level = "error"
 	return cmd
 }
 
-// demoReport is what demo prints as JSON.
+// demoReport is the JSON that demo prints.
 type demoReport struct {
-	Killed   wire.LeaderInfo `json:"killed"`
-	Failover change          `json:"failover"`
-	Cluster  outcome         `json:"cluster"`
-	Run      outcome         `json:"run"`
-	Same     bool            `json:"same"`
+	Killed   client.Leader `json:"killed"`
+	Failover change        `json:"failover"`
+	Cluster  outcome       `json:"cluster"`
+	Run      outcome       `json:"run"`
+	Same     bool          `json:"same"`
 }
 
 var (
 	errInterrupted = errors.New("interrupted; everything is removed")
 	errAllGone     = errors.New("all worker processes have ended")
-	errTooShort    = errors.New("the job ended before another leader was there: give a larger --limit")
+	errTooShort    = errors.New("the job ended before another worker led: give a larger --limit")
 )
 
-// demo does what the command promises.
+// demo runs the job on a cluster and in this process, and compares the bytes.
 func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log logFlags) (err error) {
-	s := &story{out: a.Out, began: time.Now(), silent: a.output == outputJSON}
-	s.title("%s, by %d worker processes and a NATS server on this machine\n%s", job.Name(), demoWorkers, params)
+	n := &narrator{out: a.Out, began: time.Now(), silent: a.output == outputJSON}
+	n.title("%s, by %d worker processes and a NATS server on this machine\n%s", job.Name(), demoWorkers, params)
 
 	var report demoReport
-	if err := a.demoCluster(ctx, s, job, params, log, &report); err != nil {
+	if err := a.demoCluster(ctx, n, job, params, log, &report); err != nil {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
 		return err
 	}
-	s.say("all of it is removed; the same job in this process alone:")
-	report.Run = a.run(ctx, job, params, runtime.GOMAXPROCS(0), defaultAttempts)
+	n.say("the cluster is stopped and removed; the same job in this process alone:")
+	report.Run = a.run(ctx, job, params, runtime.GOMAXPROCS(0), client.DefaultMaxAttempts)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
-	if report.Run.State != store.Completed {
-		return fmt.Errorf("the run in this process is %s: %s", report.Run.State, firstLine(report.Run.Error))
+	if report.Run.State != client.Completed {
+		return fmt.Errorf("in this process, the job %s: %s", report.Run.State, firstLine(report.Run.Error))
 	}
-	s.say("completed in %s", duration(report.Run.Finished.Sub(*report.Run.Started)))
+	n.say("completed in %s", duration(report.Run.Finished.Sub(*report.Run.Started)))
 	report.Same = report.Cluster.SHA256 == report.Run.SHA256 && string(report.Cluster.Result) == string(report.Run.Result)
 
 	if a.output == outputJSON {
@@ -109,7 +107,7 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 			return err
 		}
 	} else {
-		s.verdict(report)
+		n.verdict(report)
 	}
 	if !report.Same {
 		return errors.New("the bytes differ")
@@ -117,9 +115,9 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	return nil
 }
 
-// demoCluster is the part of the demo that needs a cluster. Nothing of it is left
-// when it returns.
-func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
+// demoCluster runs the part of the demo that needs a cluster. It removes everything
+// before it returns.
+func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the demo: %w", err)
@@ -129,7 +127,7 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 	if err != nil {
 		return err
 	}
-	// A cluster or an account that flags or the environment name is left alone.
+	// Do not touch a cluster or an account that flags or the environment name.
 	cfg, err := a.target.config()
 	if err != nil {
 		return err
@@ -161,114 +159,115 @@ func (a *app) demoCluster(ctx context.Context, s *story, job jobs.Job, params jo
 		}
 		allGone(errAllGone)
 	})
-	c, err := a.open(alive, base.cfg)
+	c, err := a.connectTo(alive, base.cfg, demoTimeout)
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	if err := a.demoJob(alive, s, c, workers, job, params, report); err != nil {
+	defer c.Close()
+	if err := a.demoJob(alive, n, c, workers, job, params, report); err != nil {
 		return cmp.Or(context.Cause(alive), err)
 	}
 	return nil
 }
 
 // demoJob submits the job, kills its leader half-way and waits for the end.
-func (a *app) demoJob(ctx context.Context, s *story, c *clusterConn, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
-	leader, err := c.awaitWorkers(ctx, demoWorkers)
+func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
+	leader, err := awaitDemoWorkers(ctx, c)
 	if err != nil {
 		return err
 	}
-	s.say("%d workers are there; process %d leads, epoch %d", demoWorkers, leader.PID, leader.Epoch)
+	n.say("%d workers are ready; process %d leads, epoch %d", demoWorkers, leader.PID, leader.Epoch)
 
-	spec := store.Spec{Job: job.Name(), Version: job.Version(), Params: params, MaxAttempts: defaultAttempts}
-	if err := c.submit(ctx, &spec); err != nil {
+	id, err := c.Submit(ctx, job, client.SubmitOptions{Params: params})
+	if err != nil {
 		return err
 	}
-	s.say("job %s submitted", spec.ID)
+	n.say("job %s submitted", id)
 
 	p := newProgress(a.Err)
 	defer p.clear()
-	half := func(j jobStatus) bool { return j.Partitions > 0 && j.Done >= j.Partitions/2 }
-	r, err := c.awaitStatus(ctx, spec.ID, p, half)
+	s, err := watchUntil(ctx, c, id, p, func(s client.Status) bool { return s.Partitions > 0 && s.Done >= s.Partitions/2 })
 	if err != nil {
 		return err
 	}
-	if r.manifest.State.Final() {
+	if s.State.Final() {
 		return errTooShort
 	}
-	if leader, err = insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil); err != nil {
+	if leader, err = c.Leader(ctx); err != nil {
 		return err
 	}
 	victim := workers.Find(leader.PID)
 	if victim == nil {
-		return fmt.Errorf("process %d leads, but is none of the flock", leader.PID)
+		return fmt.Errorf("process %d leads, but this program did not start it", leader.PID)
 	}
 	victim.Kill()
 	report.Killed = leader
 	p.clear()
-	s.say("half-way: SIGKILL to process %d, the leader", leader.PID)
+	n.say("half-way: SIGKILL to process %d, the leader", leader.PID)
 
-	// The history has the whole change of leader once work was given out again.
-	takenOver := func(j jobStatus) bool {
-		if j.Epoch <= leader.Epoch {
+	// The history has every step of the change of leader once work was assigned again.
+	takenOver := func(s client.Status) bool {
+		if s.Epoch <= leader.Epoch {
 			return false
 		}
-		change, err := c.changeAfter(ctx, leader.Epoch)
+		change, err := changeAfter(ctx, c, leader.Epoch)
 		return err == nil && change.FirstAssignment > 0
 	}
-	if r, err = c.awaitStatus(ctx, spec.ID, p, takenOver); err != nil {
+	if s, err = watchUntil(ctx, c, id, p, takenOver); err != nil {
 		return err
 	}
-	if report.Failover, err = c.changeAfter(ctx, leader.Epoch); err != nil {
-		if r.manifest.State.Final() {
+	if report.Failover, err = changeAfter(ctx, c, leader.Epoch); err != nil {
+		if s.State.Final() {
 			return errTooShort
 		}
 		return err
 	}
 	p.clear()
-	s.failover(report.Failover)
+	n.failover(report.Failover)
 
-	if r, err = c.awaitStatus(ctx, spec.ID, p, nil); err != nil {
+	if s, err = watchUntil(ctx, c, id, p, nil); err != nil {
 		return err
 	}
-	if report.Cluster, err = c.outcome(ctx, r); err != nil {
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("on the cluster: %w", err)
+	}
+	o, err := c.Outcome(ctx, id)
+	if err != nil {
 		return err
 	}
-	if report.Cluster.State != store.Completed {
-		return fmt.Errorf("the cluster's job is %s: %s", report.Cluster.State, firstLine(report.Cluster.Error))
-	}
+	report.Cluster = newOutcome(o)
 	p.clear()
-	o := report.Cluster
-	s.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s",
-		duration(o.Finished.Sub(*o.Started)), humanize.Comma(int64(o.Partitions)), humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated)))
+	n.say("completed in %s; partitions: %s, executed: %s, of them repeated: %s", duration(o.Finished.Sub(o.Started)),
+		humanize.Comma(int64(o.Partitions)), humanize.Comma(int64(o.Executed)), humanize.Comma(int64(o.Repeated)))
 	return nil
 }
 
-// awaitWorkers waits until so many workers are there, and returns who leads.
-func (c *clusterConn) awaitWorkers(ctx context.Context, n int) (wire.LeaderInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, demoPatience)
-	defer cancel()
+// awaitDemoWorkers waits until the leader knows all workers, and returns it.
+func awaitDemoWorkers(ctx context.Context, c *client.Client) (client.Leader, error) {
+	deadline := time.Now().Add(demoTimeout)
 	for {
-		answer, err := ask[wire.Workers](ctx, c, wire.AskWorkers, nil, askTimeout)
-		if err == nil && len(answer.Workers) >= n {
-			return insist[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
-		}
-		if err != nil && !errors.Is(err, errNoLeader) {
-			return wire.LeaderInfo{}, err
+		answer, err := c.Workers(ctx)
+		switch {
+		case err != nil:
+			return client.Leader{}, err
+		case len(answer.Workers) >= demoWorkers:
+			return c.Leader(ctx)
+		case time.Now().After(deadline):
+			return client.Leader{}, absentf("%d workers were started, but only %d have joined after %v", demoWorkers, len(answer.Workers), demoTimeout)
 		}
 		select {
 		case <-ctx.Done():
-			return wire.LeaderInfo{}, absentf("%d workers were started, but %d are there after %v", n, len(answer.Workers), demoPatience)
-		case <-time.After(askInterval):
+			return client.Leader{}, ctx.Err()
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// changeAfter is the first change of leader after an epoch.
-func (c *clusterConn) changeAfter(ctx context.Context, epoch uint64) (change, error) {
-	terms, err := c.store.Terms(ctx)
+// changeAfter returns the first change of leader after an epoch.
+func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (change, error) {
+	terms, err := c.History(ctx)
 	if err != nil {
-		return change{}, c.explain(fmt.Errorf("read the history: %w", err))
+		return change{}, err
 	}
 	for _, t := range terms {
 		if t.Epoch > epoch {
@@ -278,28 +277,28 @@ func (c *clusterConn) changeAfter(ctx context.Context, epoch uint64) (change, er
 	return change{}, fmt.Errorf("the history has no leader after epoch %d", epoch)
 }
 
-// story tells what happens, with the time since it began.
-type story struct {
+// narrator prints what happens, with the time since the beginning.
+type narrator struct {
 	out    io.Writer
 	began  time.Time
 	silent bool
 }
 
-func (s *story) printf(format string, args ...any) {
-	if !s.silent {
-		fmt.Fprintf(s.out, format, args...)
+func (n *narrator) printf(format string, args ...any) {
+	if !n.silent {
+		fmt.Fprintf(n.out, format, args...)
 	}
 }
 
-func (s *story) title(format string, args ...any) { s.printf(format+"\n\n", args...) }
+func (n *narrator) title(format string, args ...any) { n.printf(format+"\n\n", args...) }
 
-func (s *story) say(format string, args ...any) {
-	s.printf("%6.1fs  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+func (n *narrator) say(format string, args ...any) {
+	n.printf("%6.1fs  %s\n", time.Since(n.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// failover tells how the change of leader went.
-func (s *story) failover(c change) {
-	s.say("epoch %d is led by %s (cause: %s). After the old leader's last sign of life,", c.Epoch, c.Worker, c.Cause)
+// failover prints the steps of the change of leader.
+func (n *narrator) failover(c change) {
+	n.say("epoch %d is led by %s (cause: %s). After the old leader's last sign of life,", c.Epoch, c.Worker, c.Cause)
 	total := 0.0
 	for _, step := range []struct {
 		until string
@@ -308,22 +307,22 @@ func (s *story) failover(c change) {
 		{"it was believed dead", c.Detect},
 		{"its lease was taken over", c.Elect},
 		{"its writes were fenced off", c.Fence},
-		{"work could be handed out again", c.Resume},
-		{"a worker was given work", c.FirstAssignment},
-		{"a worker reported something new", c.FirstResult},
+		{"work could be assigned again", c.Resume},
+		{"a worker was assigned work", c.FirstAssignment},
+		{"a worker reported a new result", c.FirstResult},
 	} {
 		if step.ms > 0 {
 			total += step.ms
-			s.printf("         %8.1f ms  %s\n", total, step.until)
+			n.printf("         %8.1f ms  %s\n", total, step.until)
 		}
 	}
 }
 
-func (s *story) verdict(r demoReport) {
-	s.printf("\ncluster  sha256 %s\nrun      sha256 %s\n", r.Cluster.SHA256, r.Run.SHA256)
+func (n *narrator) verdict(r demoReport) {
+	n.printf("\ncluster  sha256 %s\nrun      sha256 %s\n", r.Cluster.SHA256, r.Run.SHA256)
 	if r.Same {
-		s.printf("\nThe same bytes: %s\n", r.Run.Result)
+		n.printf("\nThe same bytes: %s\n", r.Run.Result)
 		return
 	}
-	s.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
+	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
 }

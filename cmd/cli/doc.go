@@ -52,11 +52,12 @@
 //	machine     the virtual machine's name, as Azure calls it
 //	name        of an entry of the poison list, or of a stored value
 //	nodes       finished nodes that a job was resumed with
-//	over        the worker that led before
+//	operation   what an election did with the lease when it failed
 //	partition   of the job
 //	partitions  how many the job has
 //	pause       until the next try
 //	pid         of a process
+//	predecessor the worker that led before
 //	process     one that dev has started, by its name
 //	queue       the name of Azure's queue of submissions
 //	reason      why something is as it is

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 // change is one change of leader as history prints it. What is not known is 0.
@@ -25,7 +25,7 @@ type change struct {
 	FirstResult     float64   `json:"first_result_ms"`     // from then until a worker reported a new result
 }
 
-func newChange(t store.TermRecord) change {
+func newChange(t client.Term) change {
 	return change{
 		Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
 		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
@@ -50,11 +50,11 @@ reports something new.
 The causes: first, nobody has led before; handover, the leader before stopped in
 order; died, its process was gone; silent, it did not answer; expired, its lease
 was waited out; free, nobody had the lease.`,
-		Args: takes(0, 0),
-		RunE: a.onStorage(func(ctx context.Context, c *clusterConn) error {
-			terms, err := c.store.Terms(ctx)
+		Args: cobra.NoArgs,
+		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+			terms, err := c.History(ctx)
 			if err != nil {
-				return c.explain(fmt.Errorf("read the history: %w", err))
+				return err
 			}
 			changes := []change{}
 			for _, t := range terms {

@@ -2,62 +2,75 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
-
-	"github.com/spf13/cobra"
 
 	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func (a *app) listCommand() *cobra.Command {
-	var poison bool
+	var poisoned bool
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the cluster's jobs, the newest last",
-		Args:    takes(0, 0),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if poison {
-				return a.onStorage(a.poison)(cmd, args)
+			if poisoned {
+				return a.onCluster(a.listPoisoned)(cmd, args)
 			}
-			return a.onStorage(a.list)(cmd, args)
+			return a.onCluster(a.list)(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().BoolVar(&poison, "poison", false, "list the submissions that were put aside instead, and why: 'requeue' puts them back")
+	cmd.Flags().BoolVar(&poisoned, "poison", false, "list poisoned submissions instead, and why they are: 'requeue' puts them back into the queue")
 	return cmd
 }
 
-func (a *app) list(ctx context.Context, c *clusterConn) error {
-	live, err := c.live(ctx, "")
+func (a *app) list(ctx context.Context, c *client.Client) error {
+	jobs, damaged, err := c.List(ctx)
 	if err != nil {
 		return err
 	}
-	records, err := a.all(ctx, c)
-	if err != nil {
-		return err
-	}
+	a.noteDamaged(damaged)
 	list := []jobStatus{}
-	unfinished := false
-	for _, r := range records {
-		s := newJobStatus(r, live)
-		unfinished = unfinished || !s.State.Final()
-		list = append(list, s)
+	outdated := false
+	for _, job := range jobs {
+		outdated = outdated || isOutdated(job)
+		list = append(list, newJobStatus(job))
 	}
-	slices.SortStableFunc(list, func(x, y jobStatus) int { return x.Submitted.Compare(*y.Submitted) })
-	if live == nil && unfinished {
-		a.note("%v: this is what the last checkpoints say", errNoLeader)
+	if outdated {
+		a.note("%s: this is what the last checkpoints say", noLeader)
 	}
 	return a.show(list, func(w io.Writer) {
 		row(w, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
-		for _, s := range list {
+		for _, job := range jobs {
 			done := "-"
-			if s.Partitions > 0 && s.knowsDone() {
-				done = fmt.Sprintf("%d%%", percent(s.Done, s.Partitions))
+			if job.Partitions > 0 && job.DoneKnown() {
+				done = fmt.Sprintf("%d%%", percent(job.Done, job.Partitions))
 			}
-			row(w, s.ID, s.Job, s.State, done, humanize.Comma(int64(s.Partitions)), clock(*s.Submitted))
+			row(w, job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), clock(job.Submitted))
 		}
 	})
 }
+
+// noteDamaged reports jobs that a list lacks.
+func (a *app) noteDamaged(damaged []client.DamagedJob) {
+	for _, d := range damaged {
+		if errors.Is(d.Err, client.ErrNewer) {
+			a.note("%v", d.Err)
+		} else {
+			a.note("%v: '%s remove' takes its ID", d.Err, a.name)
+		}
+	}
+}
+
+const noLeader = "nobody leads at the moment"
+
+// isOutdated reports whether a status is that of a checkpoint while the job may have
+// advanced, because no leader answered.
+func isOutdated(s client.Status) bool { return s.Epoch == 0 && !s.State.Final() }

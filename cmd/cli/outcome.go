@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,21 +10,21 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// outcome is what run, submit --wait and result print of a job.
+// outcome is what run, submit --wait and result print for a job.
 type outcome struct {
 	ID         string          `json:"id"`
 	Job        string          `json:"job"`
 	Version    string          `json:"version"`
-	State      store.State     `json:"state"`
+	State      client.State    `json:"state"`
 	Partitions uint64          `json:"partitions"`
 	Result     json.RawMessage `json:"result"`   // null unless completed
-	SHA256     string          `json:"sha256"`   // of the result as it is printed
+	SHA256     string          `json:"sha256"`   // of the result, as printed
 	Epochs     []uint64        `json:"epochs"`   // that led the job
 	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
-	Repeated   uint64          `json:"repeated"` // of those, beyond once each
+	Repeated   uint64          `json:"repeated"` // beyond one for each partition
 	Skipped    []uint64        `json:"skipped"`  // partitions left out of the result
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
@@ -34,28 +32,25 @@ type outcome struct {
 	Finished   *time.Time      `json:"finished"`
 }
 
-// listed is a list as it is printed: [] rather than null where it is empty.
-func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
-
-// sum is the fingerprint of a result.
-func sum(result []byte) string {
-	hash := sha256.Sum256(result)
-	return hex.EncodeToString(hash[:])
+func newOutcome(o client.Outcome) outcome {
+	return outcome{
+		ID: o.ID, Job: o.Job, Version: o.Version,
+		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: listed(o.Epochs),
+		Executed: o.Executed, Repeated: o.Repeated, Skipped: listed(o.Skipped), Error: o.Error,
+		Submitted: timestamp(o.Submitted), Started: timestamp(o.Started), Finished: timestamp(o.Finished),
+	}
 }
 
-// showOutcome prints the outcome of a job that has ended, and returns an error
-// unless it completed.
+// listed returns a list that JSON prints as [] if it is empty, not as null.
+func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
+
+// showOutcome prints the outcome of a job that has ended, and returns an error unless
+// it completed.
 func (a *app) showOutcome(o outcome) error {
 	if err := a.show(o, o.table); err != nil {
 		return err
 	}
-	switch o.State {
-	case store.Completed:
-		return nil
-	case store.Cancelled:
-		return fmt.Errorf("job %s was cancelled", o.ID)
-	}
-	return fmt.Errorf("job %s %s: %s", o.ID, o.State, firstLine(o.Error))
+	return client.Outcome{Status: client.Status{Spec: client.Spec{ID: o.ID}, State: o.State, Error: o.Error}}.Err()
 }
 
 func (o outcome) table(w io.Writer) {
@@ -90,8 +85,8 @@ func (o outcome) table(w io.Writer) {
 
 type field struct{ name, value string }
 
-// fields are the members of a result that is a JSON object, in its own order;
-// any other result is one field.
+// fields returns the members of a JSON object in the order in which they stand. Any
+// other result is one field.
 func fields(result json.RawMessage) []field {
 	dec := json.NewDecoder(bytes.NewReader(result))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -112,7 +107,7 @@ func fields(result json.RawMessage) []field {
 	return list
 }
 
-// numbers lists numbers, the first of them where they are many.
+// numbers lists numbers: only the first if there are many.
 func numbers(list []uint64) string {
 	const most = 20
 	var words []string
@@ -126,7 +121,8 @@ func numbers(list []uint64) string {
 	return strings.Join(words, " ")
 }
 
-// firstLine leaves out what follows, such as the stack of a panic.
+// firstLine returns the first line of a text, without the stack of a panic that may
+// follow.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -11,12 +11,12 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"golang.org/x/term"
 
-	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 // snapshot is how far a job is at a moment.
 type snapshot struct {
-	State   store.State
+	State   client.State
 	Doing   string // what is counted, where it is no job
 	Done    uint64
 	All     uint64  // 0: not planned yet
@@ -29,15 +29,7 @@ type snapshot struct {
 
 // left is the time that the job needs at its rate, and whether that is known.
 func (s snapshot) left() (time.Duration, bool) {
-	if s.Rate <= 0 || s.All == 0 {
-		return 0, false
-	}
-	seconds := float64(s.All-min(s.Done, s.All)) / s.Rate
-	const most = 1000 * time.Hour // beyond it, the estimate says nothing
-	if seconds > most.Seconds() {
-		return 0, false
-	}
-	return time.Duration(seconds * float64(time.Second)), true
+	return client.Remaining(s.Done, s.All, s.Rate)
 }
 
 // line is the snapshot in words.
@@ -90,7 +82,7 @@ func percent(done, all uint64) int {
 	return int(100 * float64(done) / float64(all)) // 100 only at the end
 }
 
-// rate writes a number per second with three digits at most.
+// rate formats a number per second with three digits at most.
 func rate(perSecond float64) string {
 	if perSecond < 1000 {
 		return fmt.Sprintf("%.3g", perSecond)

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func (a *app) resultCommand() *cobra.Command {
@@ -13,19 +16,15 @@ func (a *app) resultCommand() *cobra.Command {
 		Long: `Show the result of a job that has ended. The exit status is 0 if it completed, 1
 if it failed or was cancelled, 3 if it has not ended.`,
 		Args: takes(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *clusterConn, id string) error {
-			r, err := c.record(ctx, id)
+		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
+			o, err := c.Outcome(ctx, id)
+			if errors.Is(err, client.ErrNotEnded) {
+				return absentf("%w: '%s watch %s' waits for it", err, a.name, id)
+			}
 			if err != nil {
 				return err
 			}
-			if state := r.manifest.State; !state.Final() {
-				return absentf("job %s has not ended, it is %s: '%s watch %s' waits for it", id, state, c.program, id)
-			}
-			o, err := c.outcome(ctx, r)
-			if err != nil {
-				return err
-			}
-			return a.showOutcome(o)
+			return a.showOutcome(newOutcome(o))
 		}),
 		ValidArgsFunction: a.completeID,
 	}

@@ -10,12 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
-
-// defaultAttempts is how often a partition that fails is tried, unless told
-// otherwise.
-const defaultAttempts = 3
 
 func (a *app) runCommand() *cobra.Command {
 	var (
@@ -51,7 +47,7 @@ standard output.`,
 	}
 	params.register(a, cmd)
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
-	cmd.Flags().IntVar(&attempts, "max-attempts", defaultAttempts, "how often to try a partition that fails")
+	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails")
 	return cmd
 }
 
@@ -74,7 +70,7 @@ func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, 
 
 	var speed speedometer
 	stop := a.follow(func() snapshot {
-		s := snapshot{State: store.Running, Done: done.Load(), All: all.Load()}
+		s := snapshot{State: client.Running, Done: done.Load(), All: all.Load()}
 		s.Rate = speed.observe(time.Now(), s.Done)
 		return s
 	})
@@ -84,12 +80,12 @@ func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, 
 	o.Finished = timestamp(time.Now())
 	switch {
 	case err == nil:
-		o.State, o.Partitions, o.Executed = store.Completed, result.Partitions, result.Partitions
-		o.Result, o.SHA256 = result.Result, sum(result.Result)
+		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, result.Partitions
+		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		o.State, o.Partitions, o.Executed = store.Cancelled, all.Load(), done.Load()
+		o.State, o.Partitions, o.Executed = client.Cancelled, all.Load(), done.Load()
 	default:
-		o.State, o.Partitions, o.Executed, o.Error = store.Failed, all.Load(), done.Load(), err.Error()
+		o.State, o.Partitions, o.Executed, o.Error = client.Failed, all.Load(), done.Load(), err.Error()
 	}
 	return o
 }

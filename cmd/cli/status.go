@@ -10,11 +10,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/jobs/store"
-	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// jobStatus is what status and list print of a job.
+// jobStatus is the JSON that status and list print for a job.
 type jobStatus struct {
 	ID          string          `json:"id"`
 	Job         string          `json:"job"`
@@ -23,18 +22,18 @@ type jobStatus struct {
 	Priority    int             `json:"priority"`
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
-	State       store.State     `json:"state"`
+	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until planned
-	Done        uint64          `json:"done"`       // 0 where the job failed or was cancelled
+	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
 	Live        bool            `json:"live"`         // from the leader, not from the last checkpoint
 	Epoch       uint64          `json:"epoch"`        // of the leader that answered; 0: none did
 	Workers     int             `json:"workers"`      // that hold work of the job
-	Rate        float64         `json:"rate"`         // partitions per second of late
-	SecondsLeft float64         `json:"seconds_left"` // at that rate; -1: not known
-	Trouble     string          `json:"trouble"`      // what keeps it from going on, or the last failure
+	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
+	SecondsLeft float64         `json:"seconds_left"` // at that rate; -1: unknown
+	Trouble     string          `json:"trouble"`      // what keeps the job from advancing, or the last failure
 	Error       string          `json:"error"`
 	SHA256      string          `json:"sha256"`
 	Submitted   *time.Time      `json:"submitted"`
@@ -42,103 +41,63 @@ type jobStatus struct {
 	Finished    *time.Time      `json:"finished"`
 }
 
-// newJobStatus joins what storage has with what the leader says. live may be nil.
-func newJobStatus(r record, live *wire.Jobs) jobStatus {
-	m := r.manifest
-	s := jobStatus{
-		ID: r.spec.ID, Job: r.spec.Job, Version: r.spec.Version, Params: json.RawMessage(r.spec.Params),
-		Priority: r.spec.Priority, MaxAttempts: r.spec.MaxAttempts, MaxSkipped: r.spec.MaxSkipped,
-		State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed,
-		Skipped: listed(m.Skipped), Epochs: listed(m.Epochs), Error: m.Error, SHA256: m.SHA256, SecondsLeft: -1,
-		Submitted: timestamp(r.spec.Submitted), Started: timestamp(m.Started), Finished: timestamp(m.Finished),
+func newJobStatus(s client.Status) jobStatus {
+	j := jobStatus{
+		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
+		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
+		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
+		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
+		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
 	}
-	if live != nil {
-		s.Epoch = live.Epoch
-		if !m.State.Final() {
-			s.takeLive(live)
-		}
+	if s.Live != nil {
+		j.Live, j.Workers, j.Rate, j.Trouble = true, s.Live.Workers, s.Live.Rate, s.Live.Trouble
 	}
-	return s
-}
-
-func (s *jobStatus) takeLive(live *wire.Jobs) {
-	for _, p := range live.Jobs {
-		if p.Job != s.ID {
-			continue
-		}
-		s.Live, s.State, s.Partitions = true, store.State(p.State), p.Partitions
-		s.Done, s.Executed, s.Skipped = p.Done, p.Executed, listed(p.Skipped)
-		s.Workers, s.Rate, s.Trouble = p.Workers, p.Rate, p.Trouble
-		if left, ok := s.snapshot().left(); ok {
-			s.SecondsLeft = left.Seconds()
-		}
+	if left, ok := s.Remaining(); ok {
+		j.SecondsLeft = left.Seconds()
 	}
-}
-
-func (s *jobStatus) snapshot() snapshot {
-	return snapshot{
-		State: s.State, Done: s.Done, All: s.Partitions, Rate: s.Rate,
-		Cluster: true, Workers: s.Workers, Epoch: s.Epoch, Trouble: s.Trouble,
-	}
-}
-
-// status reads where a job stands. Whether somebody leads shows in its Epoch.
-func (c *clusterConn) status(ctx context.Context, id string) (jobStatus, record, error) {
-	live, err := c.live(ctx, id) // first: a job that ends between the two is seen as ended
-	if err != nil {
-		return jobStatus{}, record{}, err
-	}
-	r, err := c.record(ctx, id)
-	if err != nil {
-		return jobStatus{}, record{}, err
-	}
-	return newJobStatus(r, live), r, nil
+	return j
 }
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status ID",
-		Short: "Show where a job stands",
-		Long: `Show where a job stands: live numbers where a leader answers, those of the last
-checkpoint where none does.`,
+		Short: "Show the state of a job",
+		Long: `Show the state of a job: live figures if a leader answers, and otherwise those of
+the last checkpoint.`,
 		Args: takes(1, 1),
-		RunE: a.onJob(func(ctx context.Context, c *clusterConn, id string) error {
-			s, _, err := c.status(ctx, id)
+		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
+			s, err := c.Status(ctx, id)
 			if err != nil {
 				return err
 			}
-			if s.Epoch == 0 && !s.State.Final() {
-				a.note("%v: this is what the last checkpoint says", errNoLeader)
+			if isOutdated(s) {
+				a.note("%s: this is what the last checkpoint says", noLeader)
 			}
-			return a.show(s, s.table)
+			return a.show(newJobStatus(s), func(w io.Writer) { statusTable(w, s) })
 		}),
 		ValidArgsFunction: a.completeID,
 	}
 }
 
-// knowsDone reports whether Done means something: the checkpoint of a job that
-// failed or was cancelled no longer tells.
-func (s jobStatus) knowsDone() bool { return !s.State.Final() || s.State == store.Completed }
-
-func (s jobStatus) table(w io.Writer) {
+func statusTable(w io.Writer, s client.Status) {
 	row(w, "id", s.ID)
 	row(w, "job", s.Job+" "+s.Version)
 	row(w, "params", string(s.Params))
 	row(w, "state", s.State)
 	if s.Partitions > 0 {
 		partitions := humanize.Comma(int64(s.Partitions))
-		if s.knowsDone() {
+		if s.DoneKnown() {
 			partitions += fmt.Sprintf(", %s done (%d%%)", humanize.Comma(int64(s.Done)), percent(s.Done, s.Partitions))
 		}
 		row(w, "partitions", partitions)
 		row(w, "executed", humanize.Comma(int64(s.Executed)))
 	}
-	if s.Live {
-		row(w, "workers", s.Workers)
-		row(w, "rate", rate(s.Rate)+"/s")
+	if s.Live != nil {
+		row(w, "workers", s.Live.Workers)
+		row(w, "rate", rate(s.Live.Rate)+"/s")
 	}
-	if s.SecondsLeft >= 0 {
-		row(w, "time left", (time.Duration(s.SecondsLeft) * time.Second).String())
+	if left, ok := s.Remaining(); ok {
+		row(w, "time left", left.Truncate(time.Second).String())
 	}
 	if len(s.Epochs) > 0 {
 		row(w, "epochs", numbers(s.Epochs))
@@ -146,18 +105,18 @@ func (s jobStatus) table(w io.Writer) {
 	if len(s.Skipped) > 0 {
 		row(w, "skipped", numbers(s.Skipped))
 	}
-	if s.Trouble != "" {
-		row(w, "trouble", firstLine(s.Trouble))
+	if s.Live != nil && s.Live.Trouble != "" {
+		row(w, "trouble", firstLine(s.Live.Trouble))
 	}
 	if s.Error != "" {
 		row(w, "error", firstLine(s.Error))
 	}
 	for _, t := range []struct {
 		name string
-		at   *time.Time
+		at   time.Time
 	}{{"submitted", s.Submitted}, {"started", s.Started}, {"finished", s.Finished}} {
-		if t.at != nil {
-			row(w, t.name, clock(*t.at))
+		if !t.at.IsZero() {
+			row(w, t.name, clock(t.at))
 		}
 	}
 	if s.SHA256 != "" {

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
@@ -57,19 +61,74 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
-// explain gives errors of reaching a cluster their exit status, and says which
-// command or flag helps.
+// pollInterval is the time between two questions to a cluster about something that
+// takes seconds.
+const pollInterval = 100 * time.Millisecond
+
+// connect connects to the cluster that the flags and the environment say.
+func (a *app) connect(ctx context.Context) (*client.Client, error) {
+	cfg, err := a.target.config()
+	if err != nil {
+		return nil, err
+	}
+	return a.connectTo(ctx, cfg, a.timeout)
+}
+
+// connectTo connects to a cluster. timeout bounds the wait for its answers.
+func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Duration) (*client.Client, error) {
+	if timeout <= 0 {
+		return nil, usagef("--timeout must be more than 0, got %v", timeout)
+	}
+	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.name, Timeout: timeout})
+}
+
+// onCluster makes a command's RunE from a function that needs a cluster.
+func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := a.connect(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return do(cmd.Context(), c)
+	}
+}
+
+// onJob makes a command's RunE from a function that needs a job of a cluster, which
+// the first argument names.
+func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.onCluster(func(ctx context.Context, c *client.Client) error {
+			id, err := c.Find(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return do(ctx, c, id)
+		})(cmd, args)
+	}
+}
+
+// explain gives an error that has no exit status one, and says which command or flag
+// helps.
 func (a *app) explain(err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	_, explained := errors.AsType[*statusError](err)
 	switch {
-	case errors.Is(err, cluster.ErrConfig):
+	case err == nil, explained:
+		return err
+	case is(cluster.ErrConfig), is(client.ErrInvalid), is(client.ErrAmbiguous):
 		return usage(err)
-	case errors.Is(err, cluster.ErrNoServer):
+	case is(client.ErrNotFound):
+		return usagef("%w: '%s list' shows the jobs", err, a.name)
+	case is(cluster.ErrNoServer):
 		return absentf("%w: start one with '%s dev', or give --nats URL", err, a.name)
-	case errors.Is(err, cluster.ErrUnauthorized):
+	case is(cluster.ErrUnauthorized):
 		return absentf("%w: give --creds, --nkey, or --user and --password", err)
-	case errors.Is(err, cluster.ErrTLS):
-		return absentf("%w: see --tlsca, --tlscert and --tlskey", err)
-	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrDenied):
+	case is(cluster.ErrTLS):
+		return absentf("%w: check --tlsca, --tlscert and --tlskey", err)
+	case is(client.ErrNoLeader):
+		return absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.name)
+	case is(client.ErrUnavailable), is(client.ErrDenied):
 		return absentf("%w", err)
 	}
 	return err

@@ -8,23 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func (a *app) workersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
 		Short: "List the cluster's workers",
-		Args:  takes(0, 0),
-		RunE: a.onLeader(func(ctx context.Context, c *clusterConn) error {
-			answer, err := insist[wire.Workers](ctx, c, wire.AskWorkers, nil)
+		Args:  cobra.NoArgs,
+		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
+			answer, err := c.Workers(ctx)
 			if err != nil {
 				return err
 			}
-			workers := answer.Workers
-			if workers == nil {
-				workers = []wire.WorkerInfo{}
-			}
+			workers := append([]client.Worker{}, answer.Workers...) // [] in JSON, not null
 			return a.show(workers, func(w io.Writer) {
 				row(w, "ID", "HOST", "PID", "SLOTS", "LEADER", "STATE", "UP")
 				for _, k := range workers {

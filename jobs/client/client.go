@@ -1,0 +1,174 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Config says which cluster a client talks to.
+type Config struct {
+	// Cluster says how to reach the cluster. The zero value is cluster "default" on
+	// nats://127.0.0.1:4222; cluster.FromEnv reads the environment.
+	Cluster cluster.Config
+
+	// Name is the connection's name, which the NATS server shows to its operators.
+	// Default "bellwether client".
+	Name string
+
+	// Timeout is how long a method waits for a leader to answer, and for storage to
+	// open or to recover, in case the cluster is down for a moment. Default 5 s.
+	Timeout time.Duration
+}
+
+const (
+	defaultName    = "bellwether client"
+	defaultTimeout = 5 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, defaultName)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Cluster.CallTimeout = cmp.Or(c.Cluster.CallTimeout, c.Timeout)
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Timeout < 0 {
+		return fmt.Errorf("Timeout %v: want more than 0: %w", c.Timeout, cluster.ErrConfig) //nolint:staticcheck // it is a field's name
+	}
+	return nil
+}
+
+// Client talks to one cluster.
+type Client struct {
+	cfg      Config
+	nc       *nats.Conn
+	subjects wire.Subjects
+	active   activeJobs
+
+	mu      sync.Mutex
+	storage *cluster.Storage // nil until a method needs it
+	store   *store.Store
+}
+
+// Connect connects to the cluster's NATS server. The client must be closed.
+func Connect(_ context.Context, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure client: %w", err)
+	}
+	var err error
+	if cfg.Cluster, err = cfg.Cluster.Resolve(); err != nil {
+		return nil, err
+	}
+	subjects, err := cfg.Cluster.Subjects()
+	if err != nil {
+		return nil, err
+	}
+	nc, err := cfg.Cluster.ConnectNATS(cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{cfg: cfg, nc: nc, subjects: subjects, active: newActiveJobs()}, nil
+}
+
+// Close closes the connections.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.storage != nil {
+		c.storage.Close()
+	}
+	c.nc.Close()
+}
+
+// Cluster returns the configuration of the cluster, defaults filled in.
+func (c *Client) Cluster() cluster.Config { return c.cfg.Cluster }
+
+// Conn returns the NATS connection, which stays the client's.
+func (c *Client) Conn() *nats.Conn { return c.nc }
+
+// open returns the cluster's storage, and opens it at the first call.
+func (c *Client) open(ctx context.Context) (*store.Store, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.store != nil {
+		return c.store, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	s, err := c.cfg.Cluster.OpenStorage(ctx, c.nc)
+	if err != nil {
+		return nil, err
+	}
+	c.storage, c.store = s, s.Store()
+	return c.store, nil
+}
+
+// explain adds to an error of the storage which storage it is. Nil stays nil.
+func (c *Client) explain(err error) error { return c.storage.Explain(err) }
+
+const (
+	askTimeout  = time.Second            // for one question: a leader answers within milliseconds
+	liveTimeout = 500 * time.Millisecond // if storage has nearly the same answer
+	askInterval = 100 * time.Millisecond // between two questions while there is no leader
+)
+
+// ask asks the leader once. Its error is errSilent if nobody answers.
+func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
+	var none A
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	msg, err := c.nc.RequestWithContext(bounded, c.subjects.Ask(what), question)
+	switch {
+	case err != nil && ctx.Err() != nil && !errors.Is(err, nats.ErrNoResponders):
+		return none, ctx.Err()
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return none, errorf(ErrNoLeader, "no leader of cluster %s answered", c.cfg.Cluster.Name)
+	case err != nil:
+		return none, fmt.Errorf("ask the leader: %w", err)
+	}
+	answer, err := wire.Decode[A](msg.Data)
+	if err != nil {
+		return none, fmt.Errorf("read the leader's answer: %w", err)
+	}
+	return answer, nil
+}
+
+// askUntil asks again until a leader answers or Config.Timeout is over: an election
+// may be under way. Leaders answer every question the same way when it comes twice.
+func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	for {
+		answer, err := ask[A](bounded, c, what, question, askTimeout)
+		if err == nil || ctx.Err() != nil || bounded.Err() == nil && !errors.Is(err, ErrNoLeader) {
+			return answer, err
+		}
+		if sleep(bounded, askInterval) != nil && ctx.Err() == nil {
+			return answer, errorf(ErrNoLeader, "no leader of cluster %s answered in %v", c.cfg.Cluster.Name, c.cfg.Timeout)
+		}
+	}
+}
+
+// sleep returns after d, or with an error once ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

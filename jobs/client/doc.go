@@ -1,0 +1,46 @@
+// Package client submits jobs to a Bellwether cluster from a Go program, follows
+// them, and reads their results. The command line is built on it.
+//
+//	your program      cmd/cli      bench
+//	         \           |          /
+//	          client: Submit, Watch, Result …
+//	          /                    \
+//	the leader, over NATS       storage: specs, checkpoints, results
+//
+// A [Client] asks the leader for what only the leader knows: workers, rates, live
+// progress, cancellation. It reads everything else from storage, so a job can be
+// submitted, looked up and read while no leader is elected. Storage is opened when a
+// method first needs it.
+//
+//	Submit                           storage
+//	Status, List, Watch, Wait        storage, and the leader if it answers
+//	Result, Outcome, History         storage
+//	Remove, Poisoned, Requeue        storage
+//	Cancel                           storage, then the leader
+//	Progress, Workers, Leader,       the leader
+//	LeaderAfter, StepDown
+//
+// The methods may be called from several goroutines.
+//
+// # What can fail
+//
+// Connect fails with the errors of package cluster: ErrConfig, ErrNoServer,
+// ErrUnauthorized, ErrTLS. The other methods fail with
+//
+//	ErrNoLeader     no leader answered within Config.Timeout
+//	ErrUnavailable  storage does not answer
+//	ErrDenied       storage refuses access
+//	ErrNotFound     the cluster has no such job, or no such poisoned submission
+//	ErrAmbiguous    several jobs' IDs begin like that
+//	ErrInvalid      options or parameters that the job does not take
+//	ErrNotEnded     the job has not ended, so it has no result and cannot be removed
+//	ErrEnded        the job has ended, so it cannot be cancelled
+//	ErrFailed       the job failed; a *JobError has its message
+//	ErrCancelled    the job was cancelled
+//	ErrDamaged      a stored record is damaged, or was written by a later version
+//	                (then it is ErrNewer too)
+//
+// A call that fails with ErrUnavailable or ErrNoLeader may have been done all the
+// same. Submit gives each call a new ID, so a retry after such an error can run the
+// job twice; every other method can be called again.
+package client

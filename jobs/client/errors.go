@@ -1,0 +1,64 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// What the methods of a client fail with: the package documentation has the table.
+var (
+	ErrNoLeader  = errors.New("no leader")
+	ErrAmbiguous = errors.New("ambiguous job ID")
+	ErrInvalid   = errors.New("invalid submission")
+	ErrNotEnded  = errors.New("job has not ended")
+	ErrEnded     = errors.New("job has ended")
+	ErrFailed    = errors.New("job failed")
+	ErrCancelled = errors.New("job cancelled")
+
+	ErrNotFound    = store.ErrNotFound
+	ErrUnavailable = cluster.ErrUnavailable
+	ErrDenied      = cluster.ErrDenied
+	ErrDamaged     = store.ErrCorrupt
+	ErrNewer       = store.ErrNewer
+)
+
+// JobError is [ErrNotEnded], [ErrEnded], [ErrFailed] or [ErrCancelled], and says of
+// which job.
+type JobError struct {
+	ID      string
+	State   State
+	Message string // why the job failed; a panic's stack follows its first line
+	Err     error  // one of the four
+}
+
+func (e *JobError) Error() string {
+	switch e.Err {
+	case ErrNotEnded:
+		return fmt.Sprintf("job %s has not ended, it is %s", e.ID, e.State)
+	case ErrEnded:
+		return fmt.Sprintf("job %s has ended already: it is %s", e.ID, e.State)
+	case ErrCancelled:
+		return fmt.Sprintf("job %s was cancelled", e.ID)
+	}
+	line, _, _ := strings.Cut(e.Message, "\n")
+	return fmt.Sprintf("job %s %s: %s", e.ID, e.State, line)
+}
+
+func (e *JobError) Unwrap() error { return e.Err }
+
+// textError is a sentinel with a text in place of its own.
+type textError struct {
+	text     string
+	sentinel error
+}
+
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.sentinel }
+
+func errorf(sentinel error, format string, args ...any) error {
+	return &textError{fmt.Sprintf(format, args...), sentinel}
+}

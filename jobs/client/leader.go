@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Leader is the leader of a cluster.
+type Leader = wire.LeaderInfo
+
+// Leader returns the leader.
+func (c *Client) Leader(ctx context.Context) (Leader, error) {
+	return askUntil[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
+}
+
+// StepDown asks the leader to hand over to another worker, and returns that leader
+// as soon as it agrees. [Client.LeaderAfter] waits for the next one.
+func (c *Client) StepDown(ctx context.Context) (Leader, error) {
+	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
+}
+
+// LeaderAfter waits for a leader of a higher epoch. It fails with [ErrNoLeader] if
+// there is none within Config.Timeout.
+func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	for {
+		leader, err := ask[wire.LeaderInfo](bounded, c, wire.AskLeader, nil, askTimeout)
+		switch {
+		case err == nil && leader.Epoch > epoch:
+			return leader, nil
+		case ctx.Err() != nil, err != nil && bounded.Err() == nil && !errors.Is(err, ErrNoLeader):
+			return leader, err
+		}
+		if sleep(bounded, askInterval) != nil && ctx.Err() == nil {
+			return leader, errorf(ErrNoLeader, "no leader of cluster %s after epoch %d within %v", c.cfg.Cluster.Name, epoch, c.cfg.Timeout)
+		}
+	}
+}
+
+// Worker is a worker of a cluster.
+type Worker = wire.WorkerInfo
+
+// Workers are the workers that a leader knows.
+type Workers = wire.Workers
+
+// Workers returns the workers that the leader knows: at most the first
+// wire.MaxListed of them, and how many more there are.
+func (c *Client) Workers(ctx context.Context) (Workers, error) {
+	return askUntil[wire.Workers](ctx, c, wire.AskWorkers, nil)
+}
+
+// Term is one change of leader.
+type Term = store.TermRecord
+
+// History returns the changes of leader, oldest first: about the latest thousand.
+func (c *Client) History(ctx context.Context) ([]Term, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := s.Terms(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("read the history: %w", err))
+	}
+	return terms, nil
+}

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// Poisoned is a message that was moved from the queue of submissions to the poison
+// list: leaders died of it, or it is not a submission.
+type Poisoned = store.Poisoned
+
+// Poisoned returns the poison list, sorted by name.
+func (c *Client) Poisoned(ctx context.Context) ([]Poisoned, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.PoisonList(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("read the poison list: %w", err))
+	}
+	return list, nil
+}
+
+// Requeue moves a message from the poison list back to the queue, where its
+// deliveries count from 1.
+func (c *Client) Requeue(ctx context.Context, name string) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	err = s.Requeue(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return errorf(ErrNotFound, "the poison list has no entry %s", name)
+	}
+	return c.explain(err)
+}

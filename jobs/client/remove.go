@@ -1,0 +1,166 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Cancel cancels a job. When it returns, that is durable. It fails with [ErrEnded] if
+// the job has failed or completed; a job that is cancelled already is no error.
+func (c *Client) Cancel(ctx context.Context, id string) error {
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := c.record(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	if !r.manifest.State.Final() {
+		done, err := askUntil[wire.Done](ctx, c, wire.AskCancel, wire.Encode(wire.Cancel{Job: id}))
+		if err != nil {
+			return err
+		}
+		if r, err = c.record(ctx, s, id); err != nil {
+			return err
+		}
+		if done.Error != "" && !r.manifest.State.Final() {
+			return fmt.Errorf("cancel job %s: %s", id, done.Error)
+		}
+	}
+	if r.manifest.State != Cancelled {
+		return &JobError{ID: id, State: r.manifest.State, Err: ErrEnded}
+	}
+	return nil
+}
+
+// Remove removes jobs that have ended from storage, with their results. It needs no
+// leader. If one of them has not ended ([ErrNotEnded]) or does not exist, it removes
+// none. A job that is damaged is removed too, unless a later version wrote it. If ctx
+// is done, or after an error, Remove completes the removals it has begun and begins no
+// more. It returns the IDs of those that are removed.
+func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	if err := c.checkRemovable(ctx, s, ids); err != nil {
+		return nil, err
+	}
+	return c.remove(ctx, s, ids)
+}
+
+// RemoveEndedBefore removes all jobs that ended before a moment, and the rest of jobs
+// whose removal was interrupted, as Remove does. Damaged jobs stay, and are returned.
+func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := c.halfRemoved(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := c.ids(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, damaged, err := c.records(ctx, s, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range records {
+		if r.manifest.State.Final() && r.manifest.Finished.Before(moment) {
+			ids = append(ids, r.spec.ID)
+		}
+	}
+	removed, err = c.remove(ctx, s, ids)
+	return removed, damaged, err
+}
+
+func (c *Client) halfRemoved(ctx context.Context, s *store.Store) ([]string, error) {
+	ids, err := s.HalfRemoved(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	return ids, nil
+}
+
+// checkRemovable checks that all jobs have ended, or cannot run because they are
+// damaged.
+func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []string) error {
+	half, err := c.halfRemoved(ctx, s)
+	if err != nil {
+		return err
+	}
+	all, err := c.ids(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.Contains(all, id) && !slices.Contains(half, id) {
+			return c.errNoJob(id)
+		}
+	}
+	records, damaged, err := c.records(ctx, s, ids)
+	if err != nil {
+		return err
+	}
+	for _, d := range damaged {
+		if errors.Is(d.Err, ErrNewer) {
+			return d.Err
+		}
+		if d.manifest.State == Running { // its leader read the rest before it was damaged
+			records = append(records, record{store.Spec{ID: d.ID}, d.manifest})
+		}
+	}
+	for _, r := range records {
+		if state := r.manifest.State; !state.Final() {
+			return &JobError{ID: r.spec.ID, State: state, Err: ErrNotEnded}
+		}
+	}
+	return nil
+}
+
+func (c *Client) remove(ctx context.Context, s *store.Store, ids []string) (removed []string, err error) {
+	next, stop := context.WithCancel(ctx)
+	defer stop()
+	errs := make([]error, len(ids))
+	var removals errgroup.Group
+	removals.SetLimit(maxParallel)
+	for i, id := range ids {
+		removals.Go(func() error {
+			if errs[i] = next.Err(); errs[i] != nil {
+				return nil
+			}
+			if err := s.Remove(context.WithoutCancel(ctx), id); err != nil {
+				errs[i] = c.explain(fmt.Errorf("remove job %s: %w", id, err))
+				stop()
+			}
+			return nil
+		})
+	}
+	_ = removals.Wait() // the errors are in errs
+	var failed []error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			removed = append(removed, ids[i])
+		case !errors.Is(err, context.Canceled):
+			failed = append(failed, err)
+		}
+	}
+	if ctx.Err() != nil && len(removed) < len(ids) {
+		failed = append(failed, fmt.Errorf("%d of %d jobs removed: %w", len(removed), len(ids), ctx.Err()))
+	}
+	return removed, errors.Join(failed...)
+}

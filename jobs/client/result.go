@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Outcome is how a job ended.
+type Outcome struct {
+	Status
+	Result json.RawMessage // nil unless the job completed
+}
+
+// Outcome returns how a job ended, with its result if it completed. It fails with
+// [ErrNotEnded] if the job has not ended, and with [ErrDamaged] if the stored result
+// does not have the SHA-256 that the checkpoint says.
+func (c *Client) Outcome(ctx context.Context, id string) (Outcome, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r, err := c.record(ctx, s, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Status: newStatus(r, nil)}
+	switch {
+	case !o.State.Final():
+		return o, o.Err()
+	case o.State != Completed:
+		return o, nil
+	}
+	result, err := s.Result(ctx, id)
+	if err != nil {
+		return o, c.explain(fmt.Errorf("read the result of job %s: %w", id, err))
+	}
+	if got := Fingerprint(result); got != o.SHA256 {
+		return o, errorf(ErrDamaged, "the stored result of job %s is damaged: its SHA-256 is %s, the checkpoint says %s", id, got, o.SHA256)
+	}
+	o.Result = result
+	return o, nil
+}
+
+// Fingerprint returns the SHA-256 of a result, in hexadecimal.
+func Fingerprint(result []byte) string {
+	hash := sha256.Sum256(result)
+	return hex.EncodeToString(hash[:])
+}
+
+// Result returns the result of a job that has completed, decoded into the result type
+// of its definition. It fails with [ErrNotEnded], [ErrFailed] or [ErrCancelled] if
+// the job has none: [Client.Wait] waits for its end.
+func Result[R any](ctx context.Context, c *Client, id string) (result R, err error) {
+	o, err := c.Outcome(ctx, id)
+	if err != nil {
+		return result, err
+	}
+	if err := o.Err(); err != nil {
+		return result, err
+	}
+	if err := json.Unmarshal(o.Result, &result); err != nil {
+		return result, fmt.Errorf("decode the result of job %s: %w", id, err)
+	}
+	return result, nil
+}

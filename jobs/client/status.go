@@ -1,0 +1,269 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// State is the state of a job.
+type State = store.State
+
+// The states of a job. The last three are final.
+const (
+	Queued    = store.Queued
+	Running   = store.Running
+	Completed = store.Completed
+	Failed    = store.Failed
+	Cancelled = store.Cancelled
+)
+
+// Spec is what was submitted as a job.
+type Spec = store.Spec
+
+// Status is the state of a job at a moment.
+type Status struct {
+	Spec
+	State      State
+	Partitions uint64   // 0 until the job is planned
+	Done       uint64   // partitions; see DoneKnown
+	Executed   uint64   // partition executions reported, duplicates included
+	Repeated   uint64   // executions beyond one for each partition
+	Skipped    []uint64 // partitions left out of the result, sorted; the first thousand while Live is not nil
+	Epochs     []uint64 // of the leaders that led the job, ascending
+	Error      string   // why the job failed; a panic's stack follows the first line
+	SHA256     string   // of the result, in hexadecimal
+	Started    time.Time
+	Finished   time.Time
+
+	// Epoch is that of the leader that answered, 0 if none did.
+	Epoch uint64
+	// Live is what only the leader knows. If it is nil, the figures above are those of
+	// the last checkpoint.
+	Live *Live
+}
+
+// Live is what the leader knows of a job that it leads.
+type Live struct {
+	Workers int     // that hold work of the job
+	Rate    float64 // partitions per second, over the last seconds
+	Trouble string  // what keeps the job from advancing, or the last failure
+}
+
+// DoneKnown reports whether Done means something: the checkpoint of a job that failed
+// or was cancelled does not say which partitions were done.
+func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
+
+// Err returns nil if the job completed, and otherwise a *[JobError] that is
+// [ErrFailed], [ErrCancelled] or [ErrNotEnded].
+func (s Status) Err() error {
+	err := &JobError{ID: s.ID, State: s.State, Message: s.Error, Err: ErrNotEnded}
+	switch s.State {
+	case Completed:
+		return nil
+	case Cancelled:
+		err.Err = ErrCancelled
+	case Failed:
+		err.Err = ErrFailed
+	}
+	return err
+}
+
+// Remaining returns the time that the rest of the job takes at its rate, and whether
+// that is known.
+func (s Status) Remaining() (time.Duration, bool) {
+	if s.Live == nil {
+		return 0, false
+	}
+	return Remaining(s.Done, s.Partitions, s.Live.Rate)
+}
+
+// Remaining returns how long partitions take at a rate per second, and false if the
+// rate is unknown or too low to say.
+func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
+	if rate <= 0 || partitions == 0 {
+		return 0, false
+	}
+	seconds := float64(partitions-min(done, partitions)) / rate
+	const most = 1000 * time.Hour // an estimate above that says nothing
+	if seconds > most.Seconds() {
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
+}
+
+// newStatus joins what storage has of a job with what the leader says, if one answered.
+func newStatus(r record, live *wire.Jobs) Status {
+	m := r.manifest
+	s := Status{
+		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(),
+		Skipped: m.Skipped, Epochs: m.Epochs, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
+	}
+	if live == nil {
+		return s
+	}
+	s.Epoch = live.Epoch
+	i := slices.IndexFunc(live.Jobs, func(p wire.JobProgress) bool { return p.Job == s.ID })
+	if i < 0 || m.State.Final() {
+		return s
+	}
+	p := live.Jobs[i]
+	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
+	s.Live = &Live{Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble}
+	return s
+}
+
+// done returns how many partitions the checkpoint contains.
+func (r record) done() uint64 {
+	if r.manifest.State == Completed {
+		return r.manifest.Partitions
+	}
+	tree, err := jobs.NewTree(r.manifest.Partitions)
+	if err != nil {
+		return 0 // not planned
+	}
+	var n uint64
+	for _, stored := range r.manifest.Nodes {
+		n += tree.Span(stored.Node).Len()
+	}
+	return n
+}
+
+// repeated returns the number of executions beyond one for each partition. The
+// checkpoint of a job that failed or was cancelled does not say which partitions were
+// done; then it returns the least number that is possible.
+func (r record) repeated() uint64 {
+	m := r.manifest
+	once := r.done() - min(r.done(), uint64(len(m.Skipped)))
+	if m.State.Final() && m.State != Completed {
+		once = m.Partitions
+	}
+	return m.Executed - min(m.Executed, once)
+}
+
+// Status returns the state of a job. It needs no leader.
+func (c *Client) Status(ctx context.Context, id string) (Status, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	live, err := c.live(ctx, id) // first: a job that ends between the two reads has ended
+	if err != nil {
+		return Status{}, err
+	}
+	r, err := c.record(ctx, s, id)
+	if err != nil {
+		return Status{}, err
+	}
+	return newStatus(r, live), nil
+}
+
+// live asks the leader for active jobs: one, or all if id is empty. It returns nil if
+// nobody answers.
+func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
+	switch {
+	case errors.Is(err, ErrNoLeader):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Progress is what the leader says of an active job.
+type Progress = wire.JobProgress
+
+// Progress asks the leader once how far a job is. It fails with [ErrNoLeader] if
+// nobody answers now, and with [ErrNotFound] if the leader does not lead the job.
+func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), askTimeout)
+	switch {
+	case err != nil:
+		return Progress{}, err
+	case len(answer.Jobs) != 1:
+		return Progress{}, errorf(ErrNotFound, "job %s is not active", id)
+	}
+	return answer.Jobs[0], nil
+}
+
+// List returns all jobs, oldest first, and those that cannot be read. It needs no
+// leader.
+func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	live, err := c.live(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := c.ids(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, damaged, err := c.records(ctx, s, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]Status, len(records))
+	for i, r := range records {
+		list[i] = newStatus(r, live)
+	}
+	slices.SortStableFunc(list, func(x, y Status) int { return x.Submitted.Compare(y.Submitted) })
+	return list, damaged, nil
+}
+
+// IDs returns the IDs of all jobs, oldest first.
+func (c *Client) IDs(ctx context.Context) ([]string, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.ids(ctx, s)
+}
+
+func (c *Client) ids(ctx context.Context, s *store.Store) ([]string, error) {
+	ids, err := s.Jobs(ctx)
+	if err != nil {
+		return nil, c.explain(fmt.Errorf("list jobs: %w", err))
+	}
+	return ids, nil
+}
+
+var prefixForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// Find returns the ID of the job whose ID is prefix or begins with it. It fails with
+// [ErrNotFound] or [ErrAmbiguous] if there is not exactly one.
+func (c *Client) Find(ctx context.Context, prefix string) (string, error) {
+	if !prefixForm.MatchString(prefix) {
+		return "", errorf(ErrNotFound, "%q is not the ID of a job", prefix)
+	}
+	ids, err := c.IDs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(ids, prefix) {
+		return prefix, nil
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, prefix) })
+	switch len(ids) {
+	case 0:
+		return "", c.errNoJob(prefix)
+	case 1:
+		return ids[0], nil
+	}
+	return "", errorf(ErrAmbiguous, "%s is the beginning of %d jobs' IDs: %s", prefix, len(ids), strings.Join(ids[:min(len(ids), 5)], ", "))
+}
+
+func (c *Client) errNoJob(id string) error {
+	return errorf(ErrNotFound, "cluster %s has no job %s", c.cfg.Cluster.Name, id)
+}
