@@ -3,6 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,47 +16,38 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// simulated is a worker that runs nothing: time passes, and with it partitions of
-// the job counting are done, at a fixed speed. Its books are those of real workers,
-// and so are its messages.
-type simulated struct {
+// simulatedWorker is a worker that runs nothing: as time passes, partitions of the
+// job counting are done at a fixed speed. Its session is that of a real worker, and
+// so are its messages.
+type simulatedWorker struct {
 	id       string
 	speed    float64 // partitions per second and slot
 	nc       *nats.Conn
 	subjects wire.Subjects
-	inbox    string
+	inbox    string // prefix of the subjects that answers come to
 	msgs     chan *nats.Msg
+	started  time.Time
 
-	book  *session.Book
-	trees map[string]jobs.Tree
-	busy  []*busySlot
+	session *session.Session
+	trees   map[string]jobs.Tree
+	busy    []*busySlot
 
-	sent      []byte    // the report under way; nil: none
-	resendAt  time.Time // when it is sent again
-	dueAt     time.Time // the next report
-	notBefore time.Time
-	every     time.Duration
+	exchange uint64 // of the report that was sent last
+	report   []byte
 }
 
 // busySlot is a slot that runs a span.
 type busySlot struct {
-	run  *session.Run
+	span *session.HeldSpan
 	tree jobs.Tree
-	done jobs.Span // and not delivered
-	at   time.Time // up to when its work is done
+	done jobs.Span     // finished and not delivered
+	at   time.Duration // up to when its work is done
 }
-
-// What a worker allows itself, as real ones do.
-const (
-	spacing       = 5 * time.Millisecond // between two reports
-	firstInterval = 200 * time.Millisecond
-	answerWithin  = time.Second
-)
 
 // perConnection is how many simulated workers share a connection.
 const perConnection = 100
 
-// simulate runs so many workers until ctx is done.
+// simulate runs a number of workers until ctx is done.
 func simulate(ctx context.Context, url string, subjects wire.Subjects, workers, slots int, speed float64) error {
 	conns, err := connect(url, "simulated workers", (workers+perConnection-1)/perConnection)
 	if err != nil {
@@ -62,24 +56,28 @@ func simulate(ctx context.Context, url string, subjects wire.Subjects, workers, 
 	defer conns.close()
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range workers {
-		w, err := newSimulated(conns[i/perConnection], subjects, fmt.Sprintf("simulated-%d", i), slots, speed)
+		w, err := newSimulatedWorker(conns[i/perConnection], subjects, fmt.Sprintf("simulated-%d", i), slots, speed)
 		if err != nil {
 			return err
 		}
-		group.Go(func() error { return w.loop(ctx) })
+		group.Go(func() error { return w.run(ctx) })
 	}
 	return group.Wait()
 }
 
-func newSimulated(nc *nats.Conn, subjects wire.Subjects, id string, slots int, speed float64) (*simulated, error) {
-	w := &simulated{
+func newSimulatedWorker(nc *nats.Conn, subjects wire.Subjects, id string, slots int, speed float64) (*simulatedWorker, error) {
+	w := &simulatedWorker{
 		id: id, speed: speed, nc: nc, subjects: subjects, inbox: nc.NewInbox(), msgs: make(chan *nats.Msg, 64),
-		trees: map[string]jobs.Tree{}, every: firstInterval,
-		book: session.New(id, wire.Hello{
-			Slots: slots, Since: time.Now(), Knows: []wire.JobKind{{Name: counting.Name, Version: counting.Version}},
-		}),
+		started: time.Now(), trees: map[string]jobs.Tree{},
 	}
-	for _, subject := range []string{w.inbox, subjects.Beacon(), subjects.Nudge(id), subjects.Probe(id)} {
+	var err error
+	w.session, err = session.New(session.Config{Worker: id, Hello: wire.Hello{
+		Slots: slots, Since: w.started, Knows: []wire.JobKind{{Name: counting.Name, Version: counting.Version}},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	for _, subject := range []string{w.inbox + ".*", subjects.Beacon(), subjects.Nudge(id), subjects.Probe(id)} {
 		if _, err := nc.ChanSubscribe(subject, w.msgs); err != nil {
 			return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
 		}
@@ -87,80 +85,110 @@ func newSimulated(nc *nats.Conn, subjects wire.Subjects, id string, slots int, s
 	return w, nil
 }
 
-func (w *simulated) loop(ctx context.Context) error {
+func (w *simulatedWorker) run(ctx context.Context) error {
+	if err := w.loop(ctx); err != nil {
+		return fmt.Errorf("simulate %s: %w", w.id, err)
+	}
+	return nil
+}
+
+func (w *simulatedWorker) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	if err := w.step(session.Connected{}); err != nil {
+		return err
+	}
 	for {
-		wake, err := w.turn(time.Now())
-		if err != nil {
-			return fmt.Errorf("simulate %s: %w", w.id, err)
-		}
-		timer.Reset(time.Until(wake))
+		timer.Reset(w.due() - w.now())
+		var in session.Input = session.Tick{}
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case m := <-w.msgs:
-			err = w.hear(m, time.Now())
+			in, err = w.hear(m)
 		case <-timer.C:
 		}
+		if err == nil {
+			err = w.work()
+		}
+		if err == nil {
+			err = w.step(in)
+		}
 		if err != nil {
-			return fmt.Errorf("simulate %s: %w", w.id, err)
+			return err
 		}
 	}
 }
 
-// turn does what is due, and says when something will be.
-func (w *simulated) turn(now time.Time) (wake time.Time, err error) {
-	if err := w.work(now); err != nil {
-		return now, err
-	}
-	wake = now.Add(answerWithin)
+func (w *simulatedWorker) now() time.Duration { return time.Since(w.started) }
+
+// due returns when the session wants a tick or a slot is at the end of its span.
+func (w *simulatedWorker) due() time.Duration {
+	due := w.session.Due()
 	for _, s := range w.busy {
-		wake = earlier(wake, s.at.Add(w.takes(s.run.Left())))
+		due = min(due, max(s.at+w.takes(s.span.Left()), w.now()+time.Millisecond))
 	}
-	wake = later(wake, now.Add(spacing))
-	switch {
-	case w.sent != nil && now.Before(w.resendAt):
-		return earlier(wake, w.resendAt), nil
-	case w.sent != nil:
-	case !w.book.Ready():
-		return wake, nil
-	case !w.book.Urgent() && now.Before(w.dueAt):
-		return earlier(wake, w.dueAt), nil
-	case now.Before(w.notBefore):
-		return earlier(wake, w.notBefore), nil
-	default:
-		if err := w.deliver(); err != nil {
-			return now, err
+	return due
+}
+
+// step feeds the session and performs its actions.
+func (w *simulatedWorker) step(in session.Input) error {
+	for again := true; again; again = w.session.NeedsStep() {
+		for _, a := range w.session.Step(w.now(), in) {
+			if err := w.perform(a); err != nil {
+				return err
+			}
 		}
-		w.sent = wire.Encode(w.book.Report())
-		w.notBefore, w.dueAt = now.Add(spacing), now.Add(w.every)
+		in = session.Tick{}
 	}
-	w.resendAt = now.Add(answerWithin)
-	return wake, w.nc.PublishRequest(w.subjects.Report(w.book.Epoch()), w.inbox, w.sent)
+	return nil
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+func (w *simulatedWorker) perform(action session.Action) error {
+	switch a := action.(type) {
+	case session.SendReport:
+		w.exchange, w.report = a.Exchange, wire.Encode(a.Report)
+		return w.send()
+	case session.ResendReport:
+		return w.send()
+	case session.AskLeader:
+		return w.nc.PublishRequest(w.subjects.Ask(wire.AskLeader), w.inbox+"."+toLeader, nil)
+	case session.CollectFromSlots:
+		return w.deliver()
+	case session.OpenJob:
+		tree, err := jobs.NewTree(a.Opening.Partitions)
+		if err != nil {
+			return err
+		}
+		w.trees[a.Opening.Job] = tree
+		w.session.Opened(a.Opening.Job)
+	case session.WakeSlots:
+		w.fill()
+	case session.ReceiptDropped:
+		return a.Err
+	case session.OrderIgnored:
+		return a.Err
 	}
-	return a
+	return nil
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+// toLeader is the last token of the subject that answers to [wire.AskLeader] come to.
+const toLeader = "leader"
+
+// send sends the last report.
+func (w *simulatedWorker) send() error {
+	return w.nc.PublishRequest(w.subjects.Report(w.session.Epoch()), w.inbox+"."+strconv.FormatUint(w.exchange, 10), w.report)
 }
 
-// takes is how long a slot takes for so many partitions.
-func (w *simulated) takes(partitions uint64) time.Duration {
-	return time.Duration(float64(partitions) / w.speed * float64(time.Second))
+// takes returns how long a slot takes for a number of partitions.
+func (w *simulatedWorker) takes(partitions uint64) time.Duration {
+	return time.Duration(math.Ceil(float64(partitions) / w.speed * float64(time.Second)))
 }
 
-// work does what the slots would have done by now.
-func (w *simulated) work(now time.Time) error {
+// work does what the slots have done by now.
+func (w *simulatedWorker) work() error {
+	now := w.now()
 	var still []*busySlot
 	for _, s := range w.busy {
 		ended, err := w.advance(s, now)
@@ -172,48 +200,54 @@ func (w *simulated) work(now time.Time) error {
 		}
 	}
 	w.busy = still
-	for run := w.book.Take(); run != nil; run = w.book.Take() {
-		w.busy = append(w.busy, &busySlot{run: run, tree: w.trees[run.Job()], at: now})
-	}
+	w.fill()
 	return nil
 }
 
-// advance does what one slot would have done, and reports whether it is free now.
-func (w *simulated) advance(s *busySlot, now time.Time) (ended bool, err error) {
-	want := uint64(now.Sub(s.at).Seconds()*w.speed + 1e-6)
+// fill gives idle slots spans to run.
+func (w *simulatedWorker) fill() {
+	for span := w.session.Take(); span != nil; span = w.session.Take() {
+		w.busy = append(w.busy, &busySlot{span: span, tree: w.trees[span.Job()], at: w.now()})
+	}
+}
+
+// advance does what one slot has done by now, and reports whether it is free.
+func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, err error) {
+	want := uint64((now-s.at).Seconds()*w.speed + 1e-6)
 	if want > 0 {
-		claim := w.book.Claim(s.run, want, false)
+		claim := w.session.Claim(s.span, want, false)
 		if s.done.Empty() {
 			s.done.Lo = claim.Lo
 		}
 		s.done.Hi = max(s.done.Hi, claim.Hi)
-		s.at = s.at.Add(w.takes(claim.Len()))
+		s.at += w.takes(claim.Len())
 		ended = claim.Len() < want
 	}
-	if !ended && s.run.Left() > 0 {
+	if !ended && s.span.Left() > 0 {
 		return false, nil
 	}
-	err = s.deliver(w.book, s.done.Hi)
-	w.book.Release(s.run)
+	err = s.deliver(w.session, s.done.Hi)
+	w.session.Release(s.span)
 	return true, err
 }
 
 // deliver hands over what all slots have done.
-func (w *simulated) deliver() error {
+func (w *simulatedWorker) deliver() error {
 	for _, s := range w.busy {
-		if err := s.deliver(w.book, w.book.HandOver(s.run, s.done.Hi)); err != nil {
+		if err := s.deliver(w.session, w.session.HandOver(s.span, s.done.Hi)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deliver hands over what was done before hi, as the few nodes that it merges to.
-func (s *busySlot) deliver(b *session.Book, hi uint64) error {
-	if s.done.Empty() {
-		return nil
-	}
+// deliver hands over the finished partitions before hi, as the few nodes that they
+// merge to.
+func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
+	if s.done.Empty() {
+		return nil // the report does not wait long
+	}
 	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())
 		if err != nil {
@@ -223,59 +257,34 @@ func (s *busySlot) deliver(b *session.Book, hi uint64) error {
 		items = append(items, wire.Item{Partial: &partial})
 	}
 	s.done.Lo = hi
-	return b.Deliver(s.run, hi, s.done.Hi, items)
+	return session.Deliver(s.span, hi, s.done.Hi, items)
 }
 
-func (w *simulated) hear(m *nats.Msg, now time.Time) error {
+// hear returns a message as the session's input.
+func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
+	answer, isAnswer := strings.CutPrefix(m.Subject, w.inbox+".")
+	nobody := m.Header.Get("Status") == "503" // NATS: no responders
 	switch {
-	case m.Subject == w.inbox && m.Header.Get("Status") == "503": // NATS: no responders
-		return nil // it is sent again
-	case m.Subject == w.inbox:
-		return w.hearReceipt(m.Data, now)
+	case isAnswer && answer == toLeader && !nobody:
+		info, err := wire.Decode[wire.LeaderInfo](m.Data)
+		return session.LeaderHeard{Epoch: info.Epoch}, err
+	case isAnswer && answer == strconv.FormatUint(w.exchange, 10) && nobody:
+		return session.NoResponders{Exchange: w.exchange}, nil
+	case isAnswer && answer == strconv.FormatUint(w.exchange, 10):
+		receipt, err := wire.Decode[wire.Receipt](m.Data)
+		return session.ReceiptHeard{Exchange: w.exchange, Receipt: receipt}, err
+	case isAnswer:
+		return session.Tick{}, nil // an answer to an earlier report
 	case m.Subject == w.subjects.Beacon():
 		beacon, err := wire.Decode[wire.Beacon](m.Data)
-		w.follow(beacon.Epoch)
-		return err
-	}
-	w.dueAt = now
-	if m.Subject == w.subjects.Probe(w.id) {
+		return session.LeaderHeard{Epoch: beacon.Epoch}, err
+	case m.Subject == w.subjects.Probe(w.id):
 		probe, err := wire.Decode[wire.Probe](m.Data)
-		w.follow(probe.Epoch)
 		if err == nil {
-			err = m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: w.book.Epoch(), Worker: w.id}))
+			err = m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: w.session.Epoch(), Worker: w.id}))
 		}
-		return err
+		return session.Nudged{Epoch: probe.Epoch}, err
 	}
 	nudge, err := wire.Decode[wire.Nudge](m.Data)
-	w.follow(nudge.Epoch)
-	return err
-}
-
-func (w *simulated) follow(epoch uint64) {
-	if w.book.Follow(epoch) {
-		w.sent = nil
-	}
-}
-
-func (w *simulated) hearReceipt(data []byte, now time.Time) error {
-	receipt, err := wire.Decode[wire.Receipt](data)
-	if err != nil {
-		return err
-	}
-	orders, err := w.book.Receive(receipt)
-	if err != nil {
-		return nil // it came twice, or from an old leader
-	}
-	w.sent = nil
-	if orders.Every > 0 {
-		w.every = orders.Every
-		w.dueAt = earlier(w.dueAt, now.Add(w.every))
-	}
-	for _, o := range orders.Open {
-		if w.trees[o.Job], err = jobs.NewTree(o.Partitions); err != nil {
-			return err
-		}
-		w.book.Opened(o.Job)
-	}
-	return nil
+	return session.Nudged{Epoch: nudge.Epoch}, err
 }

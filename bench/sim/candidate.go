@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // candidate is a process's part in elections: a real machine, whose questions
@@ -34,21 +35,22 @@ func newCandidate(p *process) *candidate {
 
 func (c *candidate) begin() {
 	if !c.process.linked {
-		c.unlinked()
+		c.step(election.Disconnected{})
 	}
 	c.step(election.Tick{})
 }
 
 func (c *candidate) stop() { c.step(election.Stop{}) }
 
-func (c *candidate) unlinked() { c.step(election.Disconnected{}) }
+func (c *candidate) unlinked() {
+	c.step(election.Disconnected{})
+	c.process.worker.step(session.Disconnected{})
+}
 
 func (c *candidate) relinked() {
 	c.process.stableFrom = c.process.local() + 2*time.Second
 	c.step(election.Reconnected{})
-	w := c.process.worker
-	w.resendAt, w.askAt = 0, 0 // messages may have been missed
-	w.turn()
+	c.process.worker.step(session.Connected{})
 }
 
 // step feeds the machine and performs what it answers.
@@ -179,7 +181,7 @@ func (c *candidate) onceWithin(q election.Question) (answer func(error)) {
 func (c *candidate) heard(b wire.Beacon) {
 	c.step(election.BeaconHeard{Beacon: b})
 	if c.process.alive {
-		c.process.worker.follow(b.Epoch)
+		c.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
 	}
 }
 

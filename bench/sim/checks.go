@@ -25,6 +25,8 @@ type checks struct {
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
 	deaths    map[partitionOf]int // of processes to which the partition was assigned
+
+	conversations map[*process]*conversationSeen
 }
 
 // assigned is a span that some leader gave a worker.
@@ -64,6 +66,7 @@ func newChecks(s *Sim) *checks {
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*termSeen{},
 		epochs: map[*process]uint64{}, kept: map[*process]map[string]*keptItems{},
 		assigned: map[*process][]assigned{}, deaths: map[partitionOf]int{},
+		conversations: map[*process]*conversationSeen{},
 	}
 }
 
@@ -265,12 +268,12 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return
 	}
-	t := c.terms[p.worker.book.Epoch()]
+	t := c.terms[p.worker.session.Epoch()]
 	if t == nil || t.leads == nil {
 		return
 	}
 	for _, other := range c.sim.processes {
-		if !other.alive || other.worker == nil || c.kept[other] == nil || c.kept[other][j.spec.ID] == nil {
+		if !other.alive || other.worker == nil || other.worker.left || c.kept[other] == nil || c.kept[other][j.spec.ID] == nil {
 			continue
 		}
 		for _, item := range c.kept[other][j.spec.ID].items {

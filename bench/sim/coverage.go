@@ -102,6 +102,11 @@ seen: partial too large for a report
 seen: slot kept some of what it had done
 seen: plan read from storage
 seen: report refused
+seen: report resent
+seen: draining took too long
+leave: drained
+leave: nothing held
+leave: drain timed out
 seen: report split
 seen: span cut short
 seen: storage precondition failed

@@ -81,7 +81,7 @@ func (s *Sim) complete() bool {
 func (s *Sim) workers() []*process {
 	var list []*process
 	for _, p := range s.processes {
-		if p.alive && p.worker != nil && !p.worker.book.Draining() {
+		if p.alive && p.worker != nil && !p.worker.session.Draining() {
 			list = append(list, p)
 		}
 	}

@@ -29,7 +29,7 @@ type process struct {
 	ghostUntil     time.Duration // until when NATS believes that it is there, though its host is gone
 	stableFrom     time.Duration // on its clock: what was not heard before is no evidence
 	cutFromStorage bool
-	tasks          []*task
+	coroutines     []*coroutine
 
 	knows     []jobs.Job // the versions of the definition that it has
 	store     *store.Store
@@ -65,9 +65,9 @@ func (s *Sim) join() *process {
 	}
 	p.worker = newWorker(p, s.chance.from(1, s.scenario.maxSlots))
 	p.candidate = newCandidate(p)
-	s.trace.printf(p, "starts with %d slots", p.worker.slotCount)
+	s.trace.printf(p, "starts with %d slots", len(p.worker.slots))
 	p.candidate.begin()
-	p.worker.turn()
+	p.worker.begin()
 	return p
 }
 
@@ -113,10 +113,10 @@ func (p *process) crash() {
 	p.sim.killed = true
 	p.sim.checks.died(p)
 	p.end()
-	for _, t := range p.tasks {
+	for _, t := range p.coroutines {
 		t.stop()
 	}
-	p.tasks = nil
+	p.coroutines = nil
 }
 
 // end ends the process.

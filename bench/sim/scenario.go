@@ -22,6 +22,7 @@ type scenario struct {
 	skew           float64       // by how much clocks run fast or slow, at most
 	until          time.Duration // faults stop then
 	faultEvery     time.Duration // the mean
+	drainTimeout   time.Duration // of workers
 
 	old       float64 // share of processes that know the older version of the definition alone
 	encodes   bool    // reports and receipts are encoded and decoded on their way
@@ -48,6 +49,7 @@ func (s *Sim) draw() (scenario, faults) {
 		hideFor:        c.spread(2*time.Second, 30*time.Second),
 		until:          c.between(2*time.Second, 14*time.Second),
 		faultEvery:     c.spread(300*time.Millisecond, 4*time.Second),
+		drainTimeout:   c.spread(300*time.Millisecond, 20*time.Second),
 		maxActive:      c.from(1, 4),
 		encodes:        c.is(0.2),
 	}

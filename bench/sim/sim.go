@@ -30,9 +30,9 @@ type Sim struct {
 	processes []*process
 	lives     uint64
 	joined    int
-	running   *task // whose code runs
-	healed    bool  // faults have stopped
-	killed    bool  // a process was
+	running   *coroutine // whose code runs
+	healed    bool       // faults have stopped
+	killed    bool       // a process was
 	failure   error
 }
 
@@ -117,7 +117,7 @@ func (s *Sim) describe() {
 		if !p.alive || p.worker == nil {
 			continue
 		}
-		b := p.worker.book
+		b := p.worker.session
 		items, _ := b.Kept()
 		s.trace.printf(p, "follows epoch %d, runs %d spans and has %d queued, keeps %d items", b.Epoch(), b.Busy(), b.Queued(), items)
 		if t := p.candidate.term; t != nil {

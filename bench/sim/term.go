@@ -9,6 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // leadership is one term: a real term, whose tasks wait for simulated storage
@@ -179,13 +180,13 @@ func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pau
 
 func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.all(t.process, func(to *process) { to.candidate.heard(b) })
-	t.process.worker.follow(b.Epoch)
+	t.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
 }
 
 func (t *leadership) Nudge(worker string) {
 	p := t.process
 	p.sim.network.ask(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
-		to.worker.nudged(t.epoch)
+		to.worker.step(session.Nudged{Epoch: t.epoch})
 	}, func() {})
 }
 
@@ -194,7 +195,7 @@ func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	absent := false
 	p.sim.await(func(done func()) {
 		p.sim.network.ask(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, answer func(func())) {
-			to.worker.nudged(t.epoch)
+			to.worker.step(session.Nudged{Epoch: t.epoch})
 			answer(done)
 		}, func() {
 			absent = true

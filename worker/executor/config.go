@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,13 +12,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config is what a worker needs to know. [New] checks it.
+// Config configures a [Worker].
 type Config struct {
 	// Subjects are those of the cluster to work for.
 	Subjects wire.Subjects
 
-	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. Each
-	// process needs one of its own, since a leader numbers reports by it.
+	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two
+	// processes may have the same, since a leader numbers reports by it.
 	ID string
 
 	// Slots is how many spans run at once, at least 1. 0 means GOMAXPROCS: a
@@ -30,67 +31,62 @@ type Config struct {
 	PID   int
 	Since time.Time
 
-	// Jobs are the definitions the worker knows, at least one; no two of the same
-	// name and version. It is given no other jobs.
+	// Jobs are the definitions that the worker knows, at least one; no two with the
+	// same name and version. It is assigned no other jobs.
 	Jobs []jobs.Job
 
 	// DrainTimeout bounds how long a worker that is told to stop waits for its
-	// running partitions to end and for what it has computed to be durable. It
-	// must leave room for a checkpoint, so at least 1 s. 0 means 20 s, which fits
-	// into the 30 s that Kubernetes gives by default.
+	// running partitions to end and for its items to be durable. It must leave room
+	// for a checkpoint, so at least 1 s. 0 means 20 s, which fits into the 30 s that
+	// Kubernetes gives by default.
 	DrainTimeout time.Duration
 
-	// ReportDone is told how long a report took, from when it was first sent until
-	// its receipt was there. It must not wait. Nil: nobody measures.
+	// ReportDone is called with how long a report took, from when it was first sent
+	// until its receipt came. It must not block. Nil means that nobody measures.
 	ReportDone func(took time.Duration)
 
-	// Logger gets what is worth a person's attention. It is needed.
+	// Logger gets what operators should know. It is required.
 	Logger *slog.Logger
 }
 
-// Bounds of Config.
-const (
-	minDrainTimeout     = time.Second
-	defaultDrainTimeout = 20 * time.Second
-)
+const minDrainTimeout = time.Second
 
-// withDefaults replaces zero values that have a default, and checks the rest.
-func (c Config) withDefaults() (Config, error) {
-	if c.Slots == 0 {
-		c.Slots = runtime.GOMAXPROCS(0)
-	}
-	if c.DrainTimeout == 0 {
-		c.DrainTimeout = defaultDrainTimeout
-	}
+// withDefaults replaces zero fields that have a default.
+func (c Config) withDefaults() Config {
+	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
 	if c.ReportDone == nil {
 		c.ReportDone = func(time.Duration) {}
 	}
+	return c
+}
+
+// validate reports the first field that does not fit.
+func (c Config) validate() error {
 	switch {
 	case c.Subjects == wire.Subjects{}:
-		return c, errors.New("no Subjects")
+		return errors.New("Subjects: want those of a cluster")
 	case !wire.ValidWorker(c.ID):
-		return c, fmt.Errorf("worker ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
+		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
 	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return c, fmt.Errorf("want 1 to %d Slots, got %d", wire.MaxSlots, c.Slots)
+		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
 	case c.DrainTimeout < minDrainTimeout:
-		return c, fmt.Errorf("want a DrainTimeout of at least %v, got %v", minDrainTimeout, c.DrainTimeout)
+		return fmt.Errorf("DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
 	case c.Logger == nil:
-		return c, errors.New("no Logger")
-	case len(c.Jobs) == 0:
-		return c, errors.New("no Jobs")
-	case len(c.Jobs) > wire.MaxKinds:
-		return c, fmt.Errorf("%d Jobs, a worker can tell of at most %d", len(c.Jobs), wire.MaxKinds)
+		return errors.New("Logger: want one")
+	case len(c.Jobs) < 1 || len(c.Jobs) > wire.MaxKinds:
+		return fmt.Errorf("Jobs: want 1 to %d, got %d", wire.MaxKinds, len(c.Jobs))
 	}
 	known := make(map[wire.JobKind]bool)
 	for _, job := range c.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
 		if kind.Name == "" {
-			return c, errors.New("one of the Jobs was not made by jobs.New")
+			return errors.New("Jobs: want definitions made by jobs.New")
 		}
 		if known[kind] {
-			return c, fmt.Errorf("job %s version %s is there twice", kind.Name, kind.Version)
+			return fmt.Errorf("Jobs: want %s version %s once, got it twice", kind.Name, kind.Version)
 		}
 		known[kind] = true
 	}
-	return c, nil
+	return nil
 }

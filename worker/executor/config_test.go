@@ -16,21 +16,21 @@ import (
 
 func TestConfig(t *testing.T) {
 	good := Config{Subjects: subjects(t), ID: "w-1", Jobs: []jobs.Job{sum("sum", nil)}, Logger: slog.New(slog.DiscardHandler)}
-	got, err := good.withDefaults()
-	if err != nil || got.Slots != runtime.GOMAXPROCS(0) || got.DrainTimeout != 20*time.Second {
-		t.Errorf("defaults: got %+v, %v", got, err)
+	got := good.withDefaults()
+	if err := got.validate(); err != nil || got.Slots != runtime.GOMAXPROCS(0) || got.DrainTimeout != 20*time.Second {
+		t.Errorf("defaults: got %+v, %v", got, got.validate())
 	}
 	for want, spoil := range map[string]func(*Config){
-		"Subjects":             func(c *Config) { c.Subjects = wire.Subjects{} },
-		`ID "W 1"`:             func(c *Config) { c.ID = "W 1" },
-		"got -1":               func(c *Config) { c.Slots = -1 },
-		"got 5000":             func(c *Config) { c.Slots = 5000 },
-		"got 10ms":             func(c *Config) { c.DrainTimeout = 10 * time.Millisecond },
-		"Logger":               func(c *Config) { c.Logger = nil },
-		"no Jobs":              func(c *Config) { c.Jobs = nil },
-		"at most 256":          func(c *Config) { c.Jobs = make([]jobs.Job, 257) },
-		"not made by jobs.New": func(c *Config) { c.Jobs = []jobs.Job{{}} },
-		"sum version 1 is":     func(c *Config) { c.Jobs = append(c.Jobs, sum("sum", nil)) },
+		"Subjects: want":             func(c *Config) { c.Subjects = wire.Subjects{} },
+		`ID "W 1"`:                   func(c *Config) { c.ID = "W 1" },
+		"Slots -1":                   func(c *Config) { c.Slots = -1 },
+		"Slots 5000":                 func(c *Config) { c.Slots = 5000 },
+		"DrainTimeout 10ms: ":        func(c *Config) { c.DrainTimeout = 10 * time.Millisecond },
+		"Logger: want":               func(c *Config) { c.Logger = nil },
+		"Jobs: want 1 to 256, got 0": func(c *Config) { c.Jobs = nil },
+		"got 257":                    func(c *Config) { c.Jobs = make([]jobs.Job, 257) },
+		"made by jobs.New":           func(c *Config) { c.Jobs = []jobs.Job{{}} },
+		"sum version 1 once":         func(c *Config) { c.Jobs = append(c.Jobs, sum("sum", nil)) },
 	} {
 		c := good
 		spoil(&c)

@@ -1,45 +1,46 @@
-// Package executor runs spans of partitions for whoever leads the cluster, and
-// keeps what they give until it is durable.
+// Package executor runs the spans of partitions that leaders assign, and keeps their
+// results until they are durable.
 //
 //	                       Worker.Run
 //	            ┌──────────────────────────────────┐
 //	receipts ──▶│ link: the only goroutine that    │──▶ reports
-//	beacons  ──▶│ speaks NATS and looks at clocks  │──▶ pongs
-//	nudges   ──▶│                                  │
+//	beacons  ──▶│ speaks NATS and reads the clock  │──▶ questions who leads
+//	nudges   ──▶│ for the session                  │──▶ answers to probes
 //	            └──────┬───────────────────▲───────┘
-//	                   │ one lock          │ stir
+//	                   │ one lock          │ wake
 //	            ┌──────▼───────────────────┴───────┐
-//	            │ book.Book: spans, items, numbers │
+//	            │ session.Session                  │
 //	            └──▲──────────────▲────────────────┘
 //	   Take, Claim │      Opened  │
 //	    Deliver    │              │
 //	      slots: one      tasks: one goroutine per open job,
 //	      goroutine each  from its Open to its Close
 //
-// A slot claims as many partitions of its span at a time as take about a
-// millisecond, one where a single one takes longer, and runs them without asking
-// anybody. So partitions cost next to nothing besides themselves, while cuts and
-// priorities take effect within a millisecond or at the next partition. When a
-// report is due, slots are asked through a flag to hand over what they have, once
-// their partition is done; the report does not wait for long ones. They keep the last
-// few partitions, past a boundary of the tree, for the next time: a few nodes cover
-// the others, and those are all that the leader gets to see and merges.
+// The conversation with the leader is package worker/session; the link feeds it and
+// performs its actions. A slot claims as many partitions of its span as take about a
+// millisecond, or one if a single one takes longer, and runs them without taking the
+// lock. So a partition costs little besides its own work, while cuts and priorities
+// take effect within a millisecond or at the next partition. When a report is due, a
+// flag asks slots to hand over their results once their partition is done; the report
+// does not wait for long ones. A slot keeps the last few partitions, past a boundary
+// of the tree, for its next delivery: a few nodes cover the others, and the leader sees
+// and merges only those.
 //
 // # Leaders
 //
-// The worker follows the highest epoch that it hears of. Without a leader it runs
-// what it holds and keeps what that gives. A new leader gets all that is not
-// known to be durable, so none of it is computed again. It keeps at most about
-// [book.MaxKept] bytes; where nothing becomes durable for so long, it waits.
+// The worker follows the highest epoch that it hears of. Without a leader it runs the
+// spans that it holds and keeps their results. A new leader gets everything that is
+// not known to be durable, so none of it is computed again. The worker keeps about
+// 256 MiB at most; if nothing becomes durable for that long, it waits.
 //
 // # What can fail
 //
-//   - A partition: the failure is reported and its span goes on behind it.
-//   - Opening a job: reported; its spans are given up for the leader to plan anew.
-//   - Storage: large partials and plans are asked for again until it answers; the
-//     slot waits meanwhile.
-//   - NATS, the leader: the report under way is sent again.
-//   - Malformed messages: dropped, with a line in the log now and then.
+//   - A partition: the failure is reported, and the span goes on with the next one.
+//   - Opening a job: reported; the leader plans the job's spans again.
+//   - Storage: large partials and plans are retried until it answers; the slot waits.
+//   - NATS, the leader: see package session.
+//   - Malformed messages: ignored, with a line in the log now and then.
+//   - A job's code that does not return: Run returns [ErrStuck].
 //
-// What is lost with the process is computed again elsewhere.
+// Results that are lost with the process are computed again elsewhere.
 package executor

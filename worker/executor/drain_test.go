@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
@@ -21,7 +22,7 @@ func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
 		}
 		return nil
 	})
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.cfg.DrainTimeout = patience })
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(_ *timing, c *session.Timing) { c.DrainTimeout = patience })
 	l := startLeader(t, nc, 1)
 	open := sync.OnceFunc(func() { close(gate) })
 	defer open()
@@ -49,7 +50,7 @@ func TestDrainEndsAtAPartitionBoundaryAndWaitsUntilDurable(t *testing.T) {
 
 func TestDrainWithoutALeader(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, func(w *Worker) { w.cfg.DrainTimeout = time.Hour })
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, func(_ *timing, c *session.Timing) { c.DrainTimeout = time.Hour })
 	if err := w.leave(); err != nil {
 		t.Errorf("run: %v", err)
 	}
@@ -104,7 +105,9 @@ func TestDrainLeavesStuckCodeBehind(t *testing.T) {
 		<-gate
 		return errors.New("late")
 	})
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(w *Worker) { w.pace.farewell = 50 * time.Millisecond })
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(own *timing, c *session.Timing) {
+		own.stopTimeout, c.LeaveTimeout = 50*time.Millisecond, 50*time.Millisecond
+	})
 	l := startLeader(t, nc, 1)
 	l.assign("j", job, 0, 100, all(100))
 	<-begun

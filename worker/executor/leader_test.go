@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // patience is how long a test waits for what must happen.
@@ -401,21 +402,24 @@ type running struct {
 }
 
 // startWorker runs a worker with the ID w until the test's end, or stop.
-func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*Worker)) *running {
+func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*timing, *session.Timing)) *running {
 	t.Helper()
 	log := &logbook{}
-	w, err := New(nc, store, Config{
+	timing := defaultTiming
+	conversation := session.Timing{
+		DrainTimeout:  50 * time.Millisecond,
+		AnswerTimeout: 50 * time.Millisecond, // tests lose messages on purpose
+		MaxBackoff:    50 * time.Millisecond,
+	}
+	if tune != nil {
+		tune(&timing, &conversation)
+	}
+	w, err := newWorker(nc, store, Config{
 		Subjects: subjects(t), ID: "w", Slots: slots, Host: "here", PID: os.Getpid(), Since: time.Now(), Jobs: known,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
-	})
+	}, timing, conversation)
 	if err != nil {
 		t.Fatal(err)
-	}
-	w.cfg.DrainTimeout = 50 * time.Millisecond
-	w.pace.answer = 50 * time.Millisecond // tests lose messages on purpose
-	w.pace.retryMost = 50 * time.Millisecond
-	if tune != nil {
-		tune(w)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{Worker: w, t: t, stop: cancel, end: make(chan error, 1), log: log}

@@ -10,41 +10,32 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// link is the worker's conversation with its leader. All of it happens on the
-// goroutine that runs loop.
+// link connects the worker's session with NATS. It turns messages, connection
+// changes and the passing of time into the session's inputs, and performs its
+// actions. All of it happens on the goroutine that runs loop.
 type link struct {
 	w      *Worker
 	nc     *nats.Conn
 	subs   []*nats.Subscription
-	msgs   chan *nats.Msg // all subscriptions; what overflows is sent again by its sender
+	msgs   chan *nats.Msg // of all subscriptions; senders resend what overflows
 	status chan nats.Status
 	inbox  string // prefix of the subjects that answers come to
 
-	sent     []byte    // the report under way, nil if none
-	sentAt   time.Time // when it was first sent
-	exchange uint64    // numbers the reports, so that answers to earlier ones are known
-	resendAt time.Time // when it is sent again
-	retry    time.Duration
-	alone    bool // nobody listens where the leader should
-
-	every     time.Duration // between reports
-	dueAt     time.Time     // when the next report is due, whatever happens
-	notBefore time.Time     // when the next report may be sent at the earliest
-	refused   time.Duration // how long the last refusal made it wait; 0 after a receipt
-	wanted    bool          // a report with all that slots have is wanted at once
-	collectBy time.Time     // a report waits for slots until then; zero if none does
-	askAt     time.Time     // when to ask who leads, while that is not known
-
-	draining bool
-	killAt   time.Time // when what still runs is cancelled; zero once it was
-	leaveAt  time.Time // when to leave, come what may
-
-	complaints map[string]*complaint
+	connected bool          // as the session was told
+	due       time.Duration // when the session wants a tick
+	left      bool          // the session has ended
+	report    struct {      // that was sent last
+		exchange uint64
+		epoch    uint64
+		data     []byte
+	}
+	limits logLimiter
 }
 
-// errDisconnected: the connection was closed for good.
+// errDisconnected says that the connection was closed by its owner or by NATS.
 var errDisconnected = errors.New("the connection to NATS is closed")
 
 const (
@@ -52,13 +43,14 @@ const (
 	msgBuffer = 256
 )
 
-func newLink(w *Worker) (*link, error) {
+func newLink(w *Worker, nc *nats.Conn) (*link, error) {
 	l := &link{
-		w: w, nc: w.nc, msgs: make(chan *nats.Msg, msgBuffer), inbox: w.nc.NewInbox(), every: w.pace.every,
-		status: w.nc.StatusChanged(nats.CONNECTED, nats.CLOSED), complaints: make(map[string]*complaint),
+		w: w, nc: nc, msgs: make(chan *nats.Msg, msgBuffer), inbox: nc.NewInbox(),
+		status: nc.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED),
+		limits: logLimiter{log: w.cfg.Logger, every: w.timing.logEvery},
 	}
 	for _, subject := range []string{l.inbox + ".*", w.cfg.Subjects.Beacon(), w.cfg.Subjects.Nudge(w.cfg.ID), w.cfg.Subjects.Probe(w.cfg.ID)} {
-		sub, err := l.nc.ChanSubscribe(subject, l.msgs)
+		sub, err := nc.ChanSubscribe(subject, l.msgs)
 		if err != nil {
 			l.close()
 			return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
@@ -70,7 +62,7 @@ func newLink(w *Worker) (*link, error) {
 
 func (l *link) close() {
 	for _, sub := range l.subs {
-		_ = sub.Unsubscribe() // fails only where the connection is closed
+		_ = sub.Unsubscribe() // fails only if the connection is closed
 	}
 	l.nc.RemoveStatusListener(l.status)
 }
@@ -80,130 +72,122 @@ func (l *link) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	stop := ctx.Done()
+	var in session.Input = session.Tick{}
+	restored := false // the connection came back, and may never have been seen lost
 	for {
-		wake, done, err := l.turn(time.Now())
-		if done {
-			return err
+		if l.nc.IsClosed() {
+			return errDisconnected
 		}
-		timer.Reset(time.Until(wake))
+		if connected := l.nc.IsConnected(); connected != l.connected || connected && restored {
+			l.connected = connected
+			l.step(connection(connected))
+		}
+		l.step(in)
+		if l.left {
+			return nil
+		}
+		in, restored = session.Tick{}, false
+		timer.Reset(l.due - l.w.now())
 		select {
 		case <-stop:
 			stop = nil
-			l.drain(time.Now())
+			in = session.Drain{}
 		case m := <-l.msgs:
-			l.hear(m, time.Now())
-		case <-l.status:
-			// Messages may have been missed, a report among them.
-			l.resendAt, l.askAt = time.Time{}, time.Time{}
-		case <-l.w.stir:
-		case <-l.w.look:
+			in = l.hear(m)
+		case status := <-l.status:
+			restored = status == nats.CONNECTED
+		case <-l.w.wake:
+		case <-l.w.ping:
 		case <-timer.C:
 		}
 	}
 }
 
-// turn does what is due, and says when something will be.
-func (l *link) turn(now time.Time) (wake time.Time, done bool, err error) {
-	if l.nc.IsClosed() {
-		return wake, true, errDisconnected
+func connection(connected bool) session.Input {
+	if connected {
+		return session.Connected{}
 	}
-	wake = now.Add(time.Hour)
-	if l.draining {
-		if l.mayLeave(now) {
-			return wake, true, nil
-		}
-		wake = l.leaveAt
-		if !l.killAt.IsZero() {
-			wake = l.killAt
-		}
-	}
-	if !l.nc.IsConnected() {
-		return wake, false, nil
-	}
-	l.w.mu.Lock()
-	epoch, urgent := l.w.book.Epoch(), l.w.book.Urgent()
-	l.w.mu.Unlock()
-	if epoch == 0 || l.alone {
-		if !now.Before(l.askAt) {
-			l.askAt = now.Add(l.w.pace.retryMost)
-			l.publish(l.w.cfg.Subjects.Ask(wire.AskLeader), answerTo, nil)
-		}
-		wake = earlier(wake, l.askAt)
-	}
-	switch {
-	case epoch == 0:
-		return wake, false, nil
-	case l.sent != nil:
-		if !now.Before(l.resendAt) {
-			l.send(now)
-		}
-		return earlier(wake, l.resendAt), false, nil
-	case !urgent && !l.wanted && now.Before(l.dueAt):
-		return earlier(wake, l.dueAt), false, nil
-	case now.Before(l.notBefore):
-		return earlier(wake, l.notBefore), false, nil
-	case l.collect(now):
-		return earlier(wake, l.collectBy), false, nil
-	}
-	l.report(now)
-	return earlier(wake, l.resendAt), false, nil
+	return session.Disconnected{}
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+// step feeds the session and performs its actions.
+func (l *link) step(in session.Input) {
+	w := l.w
+	w.mu.Lock()
+	actions := w.session.Step(w.now(), in)
+	for _, a := range actions {
+		w.direct(a)
 	}
-	return a
+	l.due = w.session.Due()
+	w.mu.Unlock()
+	for _, a := range actions {
+		l.perform(a)
+	}
 }
 
-// collect asks the slots for what they have, where the report is one that should
-// have it, and reports whether it is worth waiting for.
-func (l *link) collect(now time.Time) (wait bool) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	if l.collectBy.IsZero() {
-		if !l.wanted && !l.draining && now.Before(l.dueAt) {
-			return false // the others are asked when theirs is due
+// perform performs an action that needs NATS, or concerns the process as a whole.
+func (l *link) perform(action session.Action) {
+	w := l.w
+	switch a := action.(type) {
+	case session.SendReport:
+		l.sendReport(a)
+	case session.ResendReport:
+		l.publishReport()
+	case session.AskLeader:
+		l.askLeader()
+	case session.CancelRunning:
+		if a.Running > 0 {
+			w.cfg.Logger.Warn("Draining takes too long, running partitions are cancelled", "running", a.Running)
 		}
-		l.w.ask(nil)
-		l.collectBy = now.Add(l.w.pace.handOver)
+		w.kill()
+	case session.Leave:
+		l.left = true
+		if a.Reason == session.TimedOut {
+			w.cfg.Logger.Warn("Leaving before a leader has made everything durable; it is computed again", "items", a.Items, "running", a.Running)
+		}
+	case session.Notice:
+		l.note(a)
 	}
-	return l.w.asked > 0 && now.Before(l.collectBy)
 }
 
-// report makes the next report and sends it.
-func (l *link) report(now time.Time) {
-	l.w.mu.Lock()
-	report := l.w.book.Report()
-	full := l.w.book.Full()
-	l.w.mu.Unlock()
-	if full {
-		l.complain("full", "Too much is not durable yet, nothing more is begun until it is")
+// note logs or measures what a session informs about.
+func (l *link) note(notice session.Notice) {
+	log := l.w.cfg.Logger
+	switch n := notice.(type) {
+	case session.Following:
+		log.Debug("Following a leader", "epoch", n.Epoch)
+	case session.ReportAnswered:
+		l.w.cfg.ReportDone(n.Took)
+	case session.ReportRefused:
+		l.limits.warn("refused", "Leader refuses the report", "epoch", n.Epoch, "error", n.Reason)
+	case session.ReceiptDropped:
+		l.limits.warn("receipt", "Message refused", "subject", l.inbox, "error", n.Err)
+	case session.OrderIgnored:
+		l.limits.warn("order", "Leader's order ignored", "epoch", n.Epoch, "error", n.Err)
+	case session.MemoryFull:
+		l.limits.warn("full", "Too much is not durable yet, no partition is begun until it is", "bytes", n.Bytes)
+	case session.DrainBegun:
+		log.Info("Draining", "running", n.Running)
 	}
-	l.sent, l.sentAt = wire.Encode(report), now
-	l.exchange++
-	l.retry = l.w.pace.retryFirst
-	l.wanted, l.collectBy = false, time.Time{}
-	l.notBefore = now.Add(l.w.pace.spacing)
-	every := l.every
-	if l.draining {
-		every = min(every, l.w.pace.draining)
-	}
-	l.dueAt = now.Add(every)
-	l.send(now)
 }
 
-// send sends the report under way, once more if need be.
-func (l *link) send(now time.Time) {
-	l.w.mu.Lock()
-	epoch := l.w.book.Epoch()
-	l.w.mu.Unlock()
-	l.resendAt = now.Add(l.w.pace.answer)
-	l.publish(l.w.cfg.Subjects.Report(epoch), strconv.FormatUint(l.exchange, 10), l.sent)
+// sendReport encodes a report and sends it.
+func (l *link) sendReport(a session.SendReport) {
+	l.report.exchange, l.report.epoch, l.report.data = a.Exchange, a.Report.Epoch, wire.Encode(a.Report)
+	l.publishReport()
+}
+
+// publishReport sends the last report.
+func (l *link) publishReport() {
+	l.publish(l.w.cfg.Subjects.Report(l.report.epoch), strconv.FormatUint(l.report.exchange, 10), l.report.data)
+}
+
+func (l *link) askLeader() {
+	l.publish(l.w.cfg.Subjects.Ask(wire.AskLeader), answerTo, nil)
 }
 
 func (l *link) publish(subject, answer string, data []byte) {
 	if err := l.nc.PublishRequest(subject, l.inbox+"."+answer, data); err != nil {
-		l.complain("send", "Message cannot be sent", "subject", subject, "error", err)
+		l.limits.warn("send", "Message cannot be sent", "subject", subject, "error", err)
 	}
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -12,24 +13,23 @@ import (
 type slot struct {
 	w      *Worker
 	number int         // from 0
-	stop   atomic.Bool // set while asked: makes the stack return at the next partition
-	asked  bool        // to hand over; guarded by Worker.mu
+	stop   atomic.Bool // makes the stack return at the next partition; set and cleared under Worker.mu
 	task   *task       // that it runs, or nil; guarded by Worker.mu
 }
 
 func (s *slot) loop() {
 	for {
-		run, t := s.take()
-		if run == nil {
+		span, t := s.take()
+		if span == nil {
 			return
 		}
-		s.run(run, t)
-		s.release(run, t)
+		s.run(span, t)
+		s.release(span, t)
 	}
 }
 
 // take waits for a span to run. It returns nil when the slot should end.
-func (s *slot) take() (*session.Run, *task) {
+func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,44 +37,34 @@ func (s *slot) take() (*session.Run, *task) {
 		if w.quit {
 			return nil, nil
 		}
-		if run := w.book.Take(); run != nil {
-			s.task = w.tasks[run.Job()]
-			s.task.runs.Add(1)
-			return run, s.task
+		if span := w.session.Take(); span != nil {
+			s.task = w.tasks[span.Job()]
+			s.task.users.Add(1)
+			return span, s.task
 		}
 		w.work.Wait()
 	}
 }
 
-// release gives back what is left of a span, and the slot.
-func (s *slot) release(run *session.Run, t *task) {
+// release gives back the rest of a span, and the slot.
+func (s *slot) release(span *session.HeldSpan, t *task) {
 	w := s.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.book.Release(run)
+	w.session.Release(span)
 	s.task = nil
 	s.handedOver()
-	if w.book.Urgent() {
-		w.nudge()
-	}
-	t.runs.Done()
+	t.users.Done()
 }
 
-// handedOver takes note that the slot did what it was asked. The caller holds
-// the lock.
+// handedOver is called after each delivery and release. The caller holds the lock.
 func (s *slot) handedOver() {
-	if !s.asked {
-		return
-	}
-	s.asked = false
 	s.stop.Store(false)
-	if s.w.asked--; s.w.asked == 0 {
-		s.w.nudge()
-	}
+	s.w.wakeLink()
 }
 
-// run runs a span until its end, or until the book has another use for the slot.
-func (s *slot) run(run *session.Run, t *task) {
+// run runs a span until its end, or until the session has another use for the slot.
+func (s *slot) run(span *session.HeldSpan, t *task) {
 	if t.stacks[s.number] == nil {
 		t.stacks[s.number] = t.opened.NewStack()
 	}
@@ -83,11 +73,11 @@ func (s *slot) run(run *session.Run, t *task) {
 	began := time.Now()
 	now := began
 	want := uint64(1)
-	clean := true // nothing was done since the last delivery
+	clean := true // no partition was run since the last delivery
 	var next uint64
 	for t.ctx.Err() == nil {
 		w.mu.Lock()
-		claim := w.book.Claim(run, want, now.Sub(began) >= w.pace.slice)
+		claim := w.session.Claim(span, want, now.Sub(began) >= w.timing.slice)
 		w.mu.Unlock()
 		if claim.Empty() {
 			break
@@ -96,7 +86,7 @@ func (s *slot) run(run *session.Run, t *task) {
 		var err error
 		next, err = stack.Run(t.ctx, claim, &s.stop)
 		now = time.Now()
-		want = nextClaim(want, now.Sub(before), w.pace.claim)
+		want = nextClaim(want, now.Sub(before), w.timing.claim)
 		clean = false
 		if err == nil && !s.stop.Load() {
 			continue
@@ -104,22 +94,22 @@ func (s *slot) run(run *session.Run, t *task) {
 		hi := next
 		if err == nil {
 			w.mu.Lock()
-			hi = w.book.HandOver(run, next)
+			hi = w.session.HandOver(span, next)
 			w.mu.Unlock()
 		}
-		if !s.deliver(run, t, hi, next, err) {
+		if !s.deliver(span, t, done{hi: hi, next: next, err: err}) {
 			return
 		}
 		clean = hi == next
 		now = time.Now()
 	}
 	if !clean {
-		s.deliver(run, t, next, next, nil)
+		s.deliver(span, t, done{hi: next, next: next})
 	}
 }
 
-// nextClaim is how many partitions to claim so that they take about target, if
-// they are like the last ones. It grows by steps: partitions may be unlike.
+// nextClaim returns how many partitions to claim so that they take about target, if
+// they are like the last ones. It grows in steps because partitions may differ.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -129,59 +119,55 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 	return max(1, uint64(min(ideal, 1<<30)))
 }
 
-// deliver hands over what is on the stack of the partitions before hi. The slot has
-// run those before next, which is hi where failed is not nil: then its failure follows.
-// It reports whether the run may go on.
-func (s *slot) deliver(run *session.Run, t *task, hi, next uint64, failed error) bool {
-	items, err := s.drain(t, hi)
+// done is what a slot has done of its span and not delivered.
+type done struct {
+	hi   uint64 // deliver the partitions before this one
+	next uint64 // the first partition that was not run; equals hi if err is set
+	err  error  // of partition next, or nil
+}
+
+// deliver hands over the finished partitions before d.hi, and then d.err as the
+// failure of partition d.next. It reports whether the slot may go on with the span.
+func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
+	items, err := s.items(t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
 	if t.ctx.Err() != nil {
-		// The job has ended, or the worker's time is up: what fails now is no failure.
-		failed = nil
+		// The job has ended, or the worker stops: an error now is no failure.
+		d.err = nil
 		if err != nil {
 			return false
 		}
 	}
-	if failed == nil {
-		failed = err
-	}
+	failed := cmp.Or(d.err, err)
 	if failed != nil {
-		t.logPanic(next, failed)
+		t.logPanic(d.next, failed)
 	}
 	w := s.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer func() {
-		s.handedOver()
-		if w.book.Urgent() {
-			w.nudge()
-		}
-	}()
+	defer s.handedOver()
 	if err != nil {
-		w.book.Abandon(run, failure(next, err))
+		w.session.Abandon(span, failure(d.next, err))
 		return false
 	}
 	if failed != nil {
-		f := failure(next, failed)
+		f := failure(d.next, failed)
 		items = append(items, wire.Item{Failure: &f})
-		next++
-		hi = next
+		d.next++
+		d.hi = d.next
 	}
-	if err := w.book.Deliver(run, hi, next, items); err != nil {
-		if failed == nil {
-			failed = err
-		}
+	if err := w.session.Deliver(span, d.hi, d.next, items); err != nil {
 		// A merge that failed has emptied the stack.
-		w.book.Abandon(run, failure(next, failed))
+		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
 	return true
 }
 
-// drain turns what is on the stack of the partitions before hi into items, or some of
-// it before an error. It waits for storage where a partial is too large for a report.
-// After an error the stack is not used again.
-func (s *slot) drain(t *task, hi uint64) (items []wire.Item, err error) {
+// items takes the results of the partitions before hi off the stack, as items. After
+// an error it returns some of them, and the stack is not used again. It waits for
+// storage if a partial is too large for a report.
+func (s *slot) items(t *task, hi uint64) (list []wire.Item, err error) {
 	defer func() {
 		if err != nil {
 			t.stacks[s.number] = nil
@@ -196,10 +182,10 @@ func (s *slot) drain(t *task, hi uint64) (items []wire.Item, err error) {
 		if len(p.Data) > session.MaxInline {
 			partial = wire.Partial{Node: p.Node}
 			if partial.Blob, err = t.writePartial(p); err != nil {
-				return items, err
+				return list, err
 			}
 		}
-		items = append(items, wire.Item{Partial: &partial})
+		list = append(list, wire.Item{Partial: &partial})
 	}
-	return items, nil
+	return list, nil
 }

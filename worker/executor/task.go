@@ -14,43 +14,43 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// task is a job while this worker has to do with it.
+// task is a job that this worker has opened, or is opening.
 type task struct {
 	w       *Worker
 	opening wire.Opening
-	ctx     context.Context // done when the job has ended, or the worker's life
+	ctx     context.Context // done when the job has ended, or the worker stops
 	cancel  context.CancelFunc
-	runs    sync.WaitGroup // slots that run it; added to only while it is in Worker.tasks
-	opened  *jobs.Task     // set before the book says that it is open
-	stacks  []jobs.Stack   // one per slot, from its first span on; the slot's own
+	users   sync.WaitGroup // slots that run it; added to only while it is in Worker.tasks
+	opened  *jobs.Task     // set before the session is told that it is open
+	stacks  []jobs.Stack   // one per slot, made for its first span; used by that slot alone
 	panics  sync.Once      // the first panic's stack is logged
-	spares  []string       // blobs to remove, once the job has ended; set before ctx is done
+	orphans []string       // blobs to remove, once the job has ended; set before ctx is done
 }
 
-// begin opens a job beside the caller, who holds the lock.
-func (w *Worker) begin(o wire.Opening) {
+// open opens a job in a goroutine. The caller holds the lock.
+func (w *Worker) open(o wire.Opening) {
 	t := &task{w: w, opening: o}
 	t.ctx, t.cancel = context.WithCancel(w.life)
 	w.tasks[o.Job] = t
-	w.crew.Go(t.live)
+	w.goroutines.Go(t.run)
 }
 
-// live opens the job, and closes it once it has ended and no slot runs it.
-func (t *task) live() {
+// run opens the job, and closes it once it has ended and no slot runs it.
+func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
 	if err != nil && t.ctx.Err() == nil {
 		t.w.cfg.Logger.Warn("Job cannot be opened", "job", t.opening.Job, "error", firstLine(err))
 	}
-	if !t.settle(opened, err) {
+	if !t.announce(opened, err) {
 		if opened == nil {
 			return
 		}
-		t.cancel() // it ended meanwhile
+		t.cancel() // the job ended while it was opened
 	}
 	<-t.ctx.Done()
-	t.runs.Wait()
-	for _, blob := range t.spares {
+	t.users.Wait()
+	for _, blob := range t.orphans {
 		t.dropPartial(blob)
 	}
 	if err := opened.Close(); err != nil {
@@ -58,8 +58,8 @@ func (t *task) live() {
 	}
 }
 
-// settle tells the book how opening went, and reports whether the job is open.
-func (t *task) settle(opened *jobs.Task, err error) bool {
+// announce tells the session how opening went, and reports whether the job is open.
+func (t *task) announce(opened *jobs.Task, err error) bool {
 	w, id := t.w, t.opening.Job
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,12 +70,12 @@ func (t *task) settle(opened *jobs.Task, err error) bool {
 		delete(w.tasks, id)
 		f := failure(0, err)
 		f.Open = true
-		w.book.OpenFailed(id, f)
-		w.nudge()
+		w.session.OpenFailed(id, f)
+		w.wakeLink()
 		return false
 	}
 	t.opened, t.stacks = opened, make([]jobs.Stack, w.cfg.Slots)
-	w.book.Opened(id)
+	w.session.Opened(id)
 	w.work.Broadcast()
 	return true
 }
@@ -96,10 +96,10 @@ func (t *task) open() (*jobs.Task, error) {
 	return job.Open(t.ctx, o.Params, plan)
 }
 
-// readPlan reads the plan, and waits for storage where that is away for now.
+// readPlan reads the plan. It retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
-	err := t.persist("read plan", func() (err error) {
+	err := t.retry("read plan", func() (err error) {
 		plan, err = t.w.store.Plan(t.ctx, t.opening.Job)
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
@@ -109,10 +109,10 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to the store, and tries until the task's context
-// is done.
+// writePartial writes a partial to storage. It retries until the task's context is
+// done.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
-	err = t.persist("write partial", func() (err error) {
+	err = t.retry("write partial", func() (err error) {
 		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
 		return err
 	}, func(error) bool { return true })
@@ -129,8 +129,8 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the partials of items if the job has ended: they go
-// nowhere, and what the leader removed then may have been without them.
+// dropUndelivered removes the partials of items if the job has ended: nobody else
+// removes them if they were stored after the leader removed the job's partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {
@@ -139,32 +139,34 @@ func (t *task) dropUndelivered(items []wire.Item) {
 	}
 }
 
-// dropPartial removes a partial that was written, or may have been, when the job
-// had ended, and with it maybe the leader's removal of all others.
+// dropPartial removes a partial that was written, or may have been written, after
+// the leader of the job that has ended removed all others.
 func (t *task) dropPartial(blob string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropTimeout)
 	defer cancel()
 	if err := t.w.store.DropPartial(ctx, t.opening.Job, blob); err != nil {
-		t.w.cfg.Logger.Warn("Remove a partial of a job that has ended", "job", t.opening.Job, "blob", blob, "error", err)
+		t.w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", t.opening.Job, "blob", blob, "error", err)
 	}
 }
 
-// dropWithin bounds that.
-const dropWithin = 5 * time.Second
+const (
+	dropTimeout     = 5 * time.Second // of a call that removes a partial
+	minStoreBackoff = 50 * time.Millisecond
+	maxStoreBackoff = 5 * time.Second
+)
 
-// persist calls storage until that succeeds, fails in a way not worth another
-// try, or the task's context is done.
-func (t *task) persist(what string, call func() error, again func(error) bool) error {
-	const longest = 5 * time.Second
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
+// retry calls storage until the call succeeds, fails with an error that is not
+// retryable, or the task's context is done.
+func (t *task) retry(doing string, call func() error, retryable func(error) bool) error {
+	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()
 		if err == nil {
 			return nil
 		}
-		if t.ctx.Err() != nil || !again(err) {
-			return fmt.Errorf("%s: %w", what, err)
+		if t.ctx.Err() != nil || !retryable(err) {
+			return fmt.Errorf("%s: %w", doing, err)
 		}
-		t.w.cfg.Logger.Warn("Storage is asked again", "job", t.opening.Job, "doing", what, "pause", wait, "error", err)
+		t.w.cfg.Logger.Warn("Storage call failed, trying again", "job", t.opening.Job, "doing", doing, "pause", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -174,7 +176,7 @@ func (t *task) persist(what string, call func() error, again func(error) bool) e
 	}
 }
 
-// knows lists the definitions that the worker has, for people.
+// knows lists the definitions that the worker has, for an error.
 func (w *Worker) knows() string {
 	var list []string
 	for kind := range w.known {

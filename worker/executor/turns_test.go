@@ -10,7 +10,7 @@ import (
 
 func TestTurnsAsLongAsItRuns(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
-	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, func(*Worker) {})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{sum("sum", nil)}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := w.Turns(ctx); err != nil {

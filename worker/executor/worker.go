@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,78 +20,68 @@ import (
 type Store interface {
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
-	// PutPartial stores a partial too large for a message under a name that
-	// follows from its content, and that comes with an error too: a write that
-	// failed may have been done.
+	// PutPartial stores a partial that is too large for a message. The blob's name
+	// follows from its content. It is returned with an error too, because a write
+	// that failed may have had its effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
-	// DropPartial removes it, and is called only where the job has ended.
+	// DropPartial removes a partial. It is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
-// ErrStuck: a job's code did not return though its context was done. Its
+// ErrStuck says that a job's code did not return though its context was done. Its
 // goroutines are left behind, so the process should end.
 var ErrStuck = errors.New("a job's code does not return")
 
-// Worker runs spans of partitions for whoever leads.
+// Worker runs the spans that leaders assign.
 type Worker struct {
-	cfg   Config
-	nc    *nats.Conn
-	store Store
-	known map[wire.JobKind]jobs.Job
-	pace  pace
+	cfg     Config
+	nc      *nats.Conn
+	store   Store
+	known   map[wire.JobKind]jobs.Job
+	timing  timing
+	started time.Time // the session's instants count from here
 
-	// life ends when what runs is to be cut short: partitions, openings, writes.
-	life context.Context
-	kill context.CancelFunc
-	crew sync.WaitGroup // slots and tasks
-	stir chan struct{}  // holds one: the link should look at the book
-	look chan struct{}  // holds none: somebody wants to see the link turn
+	// life is done when everything that runs must stop: partitions, openings, writes.
+	life       context.Context
+	kill       context.CancelFunc
+	goroutines sync.WaitGroup // slots and tasks
 
-	mu       sync.Mutex // guards what follows; nothing slow is done under it
-	work     *sync.Cond // there may be something to take, or quit is set
-	book     *session.Book
-	tasks    map[string]*task // by job ID
-	slots    []*slot
-	asked    int  // slots that were asked to hand over and have not
-	quit     bool // slots should return
-	answered bool // the leader has answered the last report
+	wake chan struct{} // has a buffer of one: the link should step the session
+	ping chan struct{} // has no buffer: Turns waits for the link's next turn
+
+	mu      sync.Mutex // guards the fields below; nothing slow is done under it
+	work    *sync.Cond // there may be a span to take, or quit is set
+	session *session.Session
+	tasks   map[string]*task // by job ID
+	slots   []*slot
+	quit    bool // slots must return
 }
 
-// pace is how the worker times itself.
-type pace struct {
+// timing is how the worker times itself, apart from the conversation with its
+// leader.
+type timing struct {
 	claim       time.Duration // about how long a claim takes to run
-	slice       time.Duration // a job keeps a slot while another of its priority has none
-	handOver    time.Duration // a report waits for slots to hand over
-	spacing     time.Duration // between two reports
-	every       time.Duration // between reports, until a leader says
-	everyAtMost time.Duration // between reports, whatever a leader says
-	draining    time.Duration // between reports while draining, at most
-	answer      time.Duration // until a report is sent again
-	retryFirst  time.Duration // after a report that nobody listens to or that is refused; doubles
-	retryMost   time.Duration // what that grows to; also between questions for the leader
-	farewell    time.Duration // for the last words after a drain that took too long, and for the job's code to return
-	complain    time.Duration // between two complaints of a kind
+	slice       time.Duration // how long a job keeps a slot while another of its priority has none
+	stopTimeout time.Duration // for a job's code to return once its context is done
+	logEvery    time.Duration // between two log lines about the same kind of trouble
 }
 
-var defaultPace = pace{
+var defaultTiming = timing{
 	claim:       time.Millisecond,
 	slice:       time.Second,
-	handOver:    5 * time.Millisecond,
-	spacing:     5 * time.Millisecond,
-	every:       200 * time.Millisecond,
-	everyAtMost: time.Minute,
-	draining:    100 * time.Millisecond,
-	answer:      time.Second,
-	retryFirst:  10 * time.Millisecond,
-	retryMost:   time.Second,
-	farewell:    time.Second,
-	complain:    10 * time.Second,
+	stopTimeout: time.Second,
+	logEvery:    10 * time.Second,
 }
 
 // New checks the configuration and makes a worker. The connection stays the
 // caller's to close, after Run has returned.
 func New(nc *nats.Conn, store Store, cfg Config) (*Worker, error) {
-	cfg, err := cfg.withDefaults()
+	return newWorker(nc, store, cfg, defaultTiming, session.Timing{})
+}
+
+func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversation session.Timing) (*Worker, error) {
+	cfg = cfg.withDefaults()
+	err := cfg.validate()
 	if err == nil && (nc == nil || store == nil) {
 		err = errors.New("a connection and a store are needed")
 	}
@@ -98,32 +89,39 @@ func New(nc *nats.Conn, store Store, cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
 	w := &Worker{
-		cfg: cfg, nc: nc, store: store, pace: defaultPace,
+		cfg: cfg, nc: nc, store: store, timing: timing, started: time.Now(),
 		known: make(map[wire.JobKind]jobs.Job),
 		tasks: make(map[string]*task),
-		stir:  make(chan struct{}, 1),
-		look:  make(chan struct{}),
+		wake:  make(chan struct{}, 1),
+		ping:  make(chan struct{}),
 	}
+	w.work = sync.NewCond(&w.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since}
 	for _, job := range cfg.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
 		w.known[kind] = job
 		hello.Knows = append(hello.Knows, kind)
 	}
-	w.work = sync.NewCond(&w.mu)
-	w.book = session.New(cfg.ID, hello)
+	conversation.DrainTimeout = cmp.Or(conversation.DrainTimeout, cfg.DrainTimeout)
+	w.session, err = session.New(session.Config{Worker: cfg.ID, Hello: hello, Timing: conversation})
+	if err != nil {
+		return nil, fmt.Errorf("configure worker: %w", err)
+	}
 	return w, nil
 }
 
-// Run works until ctx is done, and then drains: running partitions end, what is
-// left of their spans is given back, and what was computed is kept until the
-// leader says that it is durable. That takes DrainTimeout at most; then what
-// still runs is cancelled and lost, and Run returns within about two seconds.
+// now returns the session's present instant.
+func (w *Worker) now() time.Duration { return time.Since(w.started) }
+
+// Run works until ctx is done, and then drains: running partitions end, the rest
+// of their spans is given back, and computed items are kept until the leader has
+// made them durable. That takes DrainTimeout at most; then what still runs is
+// cancelled and lost, and Run returns within about two seconds.
 //
-// It also returns, with an error, when the connection is closed for good. A
-// connection that is lost and comes back is no error. Run must be called once.
+// It also returns, with an error, when the connection is closed. A connection that
+// is lost and comes back is no error. Run must be called once.
 func (w *Worker) Run(ctx context.Context) error {
-	link, err := newLink(w)
+	link, err := newLink(w, w.nc)
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
 	}
@@ -134,51 +132,72 @@ func (w *Worker) Run(ctx context.Context) error {
 	for number := range w.cfg.Slots {
 		s := &slot{w: w, number: number}
 		w.slots = append(w.slots, s)
-		w.crew.Go(s.loop)
+		w.goroutines.Go(s.loop)
 	}
 	w.mu.Unlock()
 	err = link.loop(ctx)
-	return errors.Join(err, w.dismiss())
+	return errors.Join(err, w.stop())
 }
 
-// dismiss ends the slots and tasks.
-func (w *Worker) dismiss() error {
+// stop ends the slots and tasks.
+func (w *Worker) stop() error {
 	w.kill()
 	w.mu.Lock()
 	w.quit = true
-	w.book.Drain()
-	w.ask(nil)
+	w.interrupt(nil)
 	w.work.Broadcast()
 	w.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
-		w.crew.Wait()
+		w.goroutines.Wait()
 		close(done)
 	}()
 	select {
 	case <-done:
 		return nil
-	case <-time.After(w.pace.farewell):
+	case <-time.After(w.timing.stopTimeout):
 		return fmt.Errorf("stop worker: %w", ErrStuck)
 	}
 }
 
-// ask asks the slots that run something, or something of the task only if it is
-// not nil, to hand over. The caller holds the lock.
-func (w *Worker) ask(only *task) {
+// direct performs an action of the session that concerns slots and tasks. The
+// caller holds the lock.
+func (w *Worker) direct(action session.Action) {
+	switch a := action.(type) {
+	case session.CollectFromSlots:
+		w.interrupt(nil)
+	case session.OpenJob:
+		w.open(a.Opening)
+	case session.EndJob:
+		if t := w.tasks[a.Job]; t != nil {
+			delete(w.tasks, a.Job)
+			t.orphans = a.Blobs
+			t.cancel()
+			w.interrupt(t)
+		}
+	case session.WakeSlots:
+		w.work.Broadcast()
+	}
+}
+
+// interrupt makes the slots that run a span, or one of the task if it is not nil,
+// hand over at the end of their partition. The caller holds the lock.
+func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
-		if s.task != nil && (only == nil || s.task == only) && !s.asked {
-			s.asked = true
+		if s.task != nil && (only == nil || s.task == only) {
 			s.stop.Store(true)
-			w.asked++
 		}
 	}
 }
 
-// nudge makes the link look at the book.
-func (w *Worker) nudge() {
+// wakeLink makes the link step the session if a direct call made something due.
+// The caller holds the lock.
+func (w *Worker) wakeLink() {
+	if !w.session.NeedsStep() {
+		return
+	}
 	select {
-	case w.stir <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
@@ -187,21 +206,22 @@ func (w *Worker) nudge() {
 // with an error if it does not until ctx is done.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
-	case w.look <- struct{}{}:
+	case w.ping <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return errors.New("the worker's loop stands still")
 	}
 }
 
-// Status says what the worker does at the moment.
+// Status returns what the worker does at the moment.
 func (w *Worker) Status() Status {
 	connected := w.nc.IsConnected()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	items, bytes := w.book.Kept()
+	s := w.session
+	items, bytes := s.Kept()
 	return Status{
-		ID: w.cfg.ID, Connected: connected, Epoch: w.book.Epoch(), Answered: w.answered && connected, Draining: w.book.Draining(),
-		Slots: w.cfg.Slots, Busy: w.book.Busy(), Queued: w.book.Queued(), Items: items, Bytes: bytes,
+		ID: w.cfg.ID, Connected: connected, Epoch: s.Epoch(), Answered: s.Answered() && connected, Draining: s.Draining(),
+		Slots: w.cfg.Slots, Busy: s.Busy(), Queued: s.Queued(), Items: items, Bytes: bytes,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 func all(partitions uint64) jobs.Span { return jobs.Span{Lo: 0, Hi: partitions} }
@@ -341,7 +342,7 @@ func TestAHigherPriorityGetsASlotAtThePartitionBoundary(t *testing.T) {
 func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	one, two := sum("one", nil), sum("two", nil)
-	startWorker(t, nc, noStore{t}, 1, []jobs.Job{one, two}, func(w *Worker) { w.pace.slice = 20 * time.Millisecond })
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{one, two}, func(own *timing, _ *session.Timing) { own.slice = 20 * time.Millisecond })
 	l := startLeader(t, nc, 1)
 	const huge = 1 << 50
 	ids := []wire.SpanID{l.assign("1", one, 0, huge, all(huge)), l.assign("2", two, 0, huge, all(huge))}

@@ -1,35 +1,71 @@
-// Package session is a worker's bookkeeping: which spans it holds and how far they
-// are, which items it has produced and who has them, and what the next report
-// says. It is pure state: no clock, no goroutine, no I/O, and nothing in it
-// depends on the order of a map. The worker's shell and a simulator drive the
-// same Book.
+// Package session is a worker's side of the conversation with its leader: which
+// spans it holds and how far they are, which items it has produced and who has
+// them, when it reports and what a report says, how it retries, follows a new
+// leader, drains and leaves. It is internal to this module.
 //
-//	            Receive(receipt)                 Report()
-//	leader ───────────┐                             ▲
-//	                  ▼                             │ items above Received,
-//	       queue of spans, per job                  │ spans as far as reported
-//	                  │ Take                 kept items, per job, until Durable
-//	                  ▼                             ▲
-//	                 Run ── Claim ▶ partitions ─────┘ Deliver
-//	                  │
-//	                  └── Release: what is left goes back to the queue
+// [Session] is a state machine without a clock, a goroutine or I/O, and nothing in
+// it depends on the order of a map. The real worker (worker/executor), the
+// simulator (bench/sim) and the scale benchmark (bench) are shells around it.
 //
-// # What always holds
+//	         shell: NATS, timers                     slots, tasks
+//	              │        ▲                              │
+//	       inputs │        │ actions                      │ direct calls
+//	    Connected │        │ SendReport, ResendReport     │ Take, Claim, HandOver,
+//	  LeaderHeard │        │ AskLeader                    │ Deliver, Abandon, Release
+//	       Nudged │        │ CollectFromSlots             │ Opened, OpenFailed
+//	 ReceiptHeard │        │ OpenJob, EndJob, WakeSlots   │
+//	 NoResponders │        │ CancelRunning, Leave         │
+//	  Drain, Tick ▼        │ notices                      ▼
+//	┌─────────────────────────────────────────────────────────────────┐
+//	│ leader: epoch, connection    conversation: numbers, in flight   │
+//	│ schedule: when to report     drain: when to cancel, to leave    │
+//	│ work: spans held, items kept until they are durable             │
+//	└─────────────────────────────────────────────────────────────────┘
+//
+// Direct calls return no actions. If one makes something due, NeedsStep says so and
+// the shell steps the session with a [Tick].
+//
+// # When it reports
+//
+// A report is made when its interval has passed, or earlier if something is urgent
+// (a span or its job is at an end and work runs short, a failure, a cut) or the leader
+// nudges; never sooner than [Timing.Spacing] after the last one, and never while one
+// is in flight. A report on the interval, after a nudge or while draining first asks
+// slots for what they have done and waits for them for [Timing.HandOver].
+//
+// # Invariants
 //
 //   - Every partition of an assigned span is in exactly one of: a held span, an
-//     item that was delivered, or what was given up on purpose (a cut, a job that
-//     ended or could not be opened, a drain).
+//     item that was delivered, or a part that was given up on purpose (a cut, a job
+//     that ended or could not be opened, a drain).
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
 //     until a leader says that it is durable or that the job has ended.
-//   - A report that names the held spans has, with those before it, every item
-//     there is. So a span never moves on ahead of its items; while they do not all
-//     fit, reports say that more follows and leave the spans out.
-//   - A cut takes no partition that was claimed. What is claimed is delivered,
-//     or lost by name: Release takes the run back to the last delivery.
+//   - A report that lists the held spans has, with those before it, every item there
+//     is. So a span never moves on ahead of its items. If they do not all fit,
+//     reports say that more follows and leave out the spans.
+//   - A cut takes no partition that is claimed. A claimed partition is delivered, or
+//     goes back to the queue when its slot releases the span.
+//   - A report is resent unchanged until it has its receipt, the leader refuses it,
+//     or a higher epoch is heard. Then the next report is the first of another
+//     conversation and has everything that is not known to be durable.
+//   - A worker that drains leaves when no slot runs and all of its items are durable,
+//     unless the drain timeout has passed.
 //
 // # What can fail
 //
-// A receipt that is stale is refused whole, and an order in it that makes no
-// sense by itself; a delivery that does not cover what it says is refused. None
-// of these changes anything else.
+//	failure                        what the session does                               script in testdata
+//	no leader is known             asks who leads, once a second                       no-leader
+//	the leader is dead             backs off to 1 s, asks who leads, works on          leader-dies
+//	a report or receipt is lost    resends after 1 s, the same bytes                   receipt-lost
+//	a receipt is stale or invalid  ignores it; the report stays in flight              receipt-stale
+//	an order makes no sense        ignores it alone                                    receipt-stale
+//	the leader refuses             starts over, after 10 ms to 1 s                     refused
+//	a higher epoch is heard        drops the report in flight, tells the new leader    higher-epoch
+//	the connection is lost         sends nothing; resends once it is back              disconnected
+//	a slot runs a long partition   reports without it after 5 ms                       slots-late
+//	items do not fit               sends the rest at once, if the leader takes them    items-split
+//	nothing becomes durable        begins no partition beyond [Config.MaxKept]         memory-full
+//	a job cannot be opened         reports it and gives up the job's spans             open-fails
+//	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends
+//	draining takes too long        cancels, and leaves a second later                  drain-too-long
 package session

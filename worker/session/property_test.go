@@ -16,9 +16,9 @@ import (
 // what they neither have nor see held, they assign anew.
 type world struct {
 	*rapid.T
-	book  *Book
-	jobs  []*jobState
-	slots []*slotState
+	session *Session
+	jobs    []*jobTruth
+	slots   []*slotState
 
 	report  *wire.Report // under way
 	epoch   uint64
@@ -30,8 +30,8 @@ type world struct {
 	number  uint64            // of the last span assigned by this leader
 }
 
-// jobState is what is true of a job, and what is known to whom.
-type jobState struct {
+// jobTruth is what is true of a job, and what is known to whom.
+type jobTruth struct {
 	id       string
 	tree     jobs.Tree
 	executed []int // times each partition was run
@@ -51,7 +51,7 @@ type logged struct {
 }
 
 type slotState struct {
-	run   *Run
+	run   *HeldSpan
 	claim jobs.Span // what is left of it
 	from  uint64    // first partition run and not delivered
 	next  uint64    // first partition not run
@@ -63,12 +63,12 @@ const (
 	attempts      = 2 // that a partition which fails, fails
 )
 
-func (w *world) job(id string) *jobState {
-	return w.jobs[slices.IndexFunc(w.jobs, func(j *jobState) bool { return j.id == id })]
+func (w *world) job(id string) *jobTruth {
+	return w.jobs[slices.IndexFunc(w.jobs, func(j *jobTruth) bool { return j.id == id })]
 }
 
 // finished marks the partitions of the job's first n items that are done.
-func (j *jobState) finished(n uint64) []bool {
+func (j *jobTruth) finished(n uint64) []bool {
 	done := make([]bool, len(j.executed))
 	for _, l := range j.log[:n] {
 		for p := l.covers.Lo; p < l.covers.Hi && l.item.Failure == nil; p++ {
@@ -81,7 +81,7 @@ func (j *jobState) finished(n uint64) []bool {
 // free lists the spans of partitions that the leader has to assign: it has not
 // got them, they are not held by its last report, and it did not assign them
 // since.
-func (w *world) free(j *jobState) []jobs.Span {
+func (w *world) free(j *jobTruth) []jobs.Span {
 	taken := j.finished(j.received)
 	mark := func(s jobs.Span) {
 		for p := s.Lo; p < s.Hi; p++ {
@@ -111,7 +111,7 @@ func (w *world) free(j *jobState) []jobs.Span {
 
 // assign puts a piece of a free span into the next receipt. Only a leader that
 // has heard what the worker holds does.
-func (w *world) assign(j *jobState, most uint64) {
+func (w *world) assign(j *jobTruth, most uint64) {
 	free := w.free(j)
 	if len(free) == 0 || !w.heard {
 		return
@@ -182,35 +182,35 @@ func (w *world) answer() {
 	if w.receipt == nil || w.report == nil || w.receipt.Epoch != w.report.Epoch || w.receipt.Sequence != w.report.Sequence {
 		return
 	}
-	orders, err := w.book.Receive(*w.receipt)
+	orders, err := w.session.takeReceipt(*w.receipt)
 	if err != nil {
 		w.Fatalf("receipt: %v", err)
 	}
-	if len(orders.Ignored) > 0 {
-		w.Fatalf("ignored %v", orders.Ignored)
+	if len(orders.ignored) > 0 {
+		w.Fatalf("ignored %v", orders.ignored)
 	}
-	if _, err := w.book.Receive(*w.receipt); err == nil {
+	if _, err := w.session.takeReceipt(*w.receipt); err == nil {
 		w.Fatalf("a receipt was taken twice")
 	}
 	for _, j := range w.receipt.Jobs {
 		w.job(j.Job).told = max(w.job(j.Job).told, j.Durable)
 	}
 	w.report = nil
-	for _, o := range orders.Open {
+	for _, o := range orders.open {
 		if rapid.IntRange(0, 9).Draw(w.T, "opens") == 0 {
 			j := w.job(o.Job)
 			f := wire.Failure{Open: true, Error: "cannot open"}
-			w.book.OpenFailed(o.Job, f)
-			j.log = append(j.log, logged{item: w.book.lastItem(o.Job)})
+			w.session.OpenFailed(o.Job, f)
+			j.log = append(j.log, logged{item: w.session.lastItem(o.Job)})
 		} else {
-			w.book.Opened(o.Job)
+			w.session.Opened(o.Job)
 		}
 	}
 }
 
 // lastItem is the item delivered last.
-func (b *Book) lastItem(id string) wire.Item {
-	j, _ := b.find(id)
+func (s *Session) lastItem(id string) wire.Item {
+	j, _ := s.find(id)
 	return j.items[len(j.items)-1].Item
 }
 
@@ -221,7 +221,7 @@ func (w *world) newLeader() {
 	for _, j := range w.jobs {
 		j.received, j.held = j.durable, nil
 	}
-	if !w.book.Follow(w.epoch) || w.book.Follow(w.epoch-1) {
+	if !w.session.follow(w.epoch) || w.session.follow(w.epoch-1) {
 		w.Fatalf("does not follow epoch %d", w.epoch)
 	}
 	w.report = nil
@@ -230,7 +230,7 @@ func (w *world) newLeader() {
 // send makes a report, unless one is under way.
 func (w *world) send() {
 	if w.report == nil {
-		r := w.book.Report()
+		r := w.session.nextReport()
 		if err := r.Validate(); err != nil {
 			w.Fatalf("report: %v", err)
 		}
@@ -244,17 +244,17 @@ func (w *world) send() {
 // run lets a slot run some of what it claims, or claim more.
 func (w *world) run(s *slotState, upTo uint64) {
 	if s.run == nil {
-		if s.run = w.book.Take(); s.run == nil {
+		if s.run = w.session.Take(); s.run == nil {
 			return
 		}
 		s.begun, s.claim = false, jobs.Span{}
 	}
 	if s.claim.Empty() {
-		if s.claim = w.book.Claim(s.run, upTo, rapid.Bool().Draw(w.T, "long")); s.claim.Empty() {
+		if s.claim = w.session.Claim(s.run, upTo, rapid.Bool().Draw(w.T, "long")); s.claim.Empty() {
 			if s.begun {
 				w.deliver(s, s.next)
 			}
-			w.book.Release(s.run)
+			w.session.Release(s.run)
 			s.run = nil
 			return
 		}
@@ -281,7 +281,7 @@ func (w *world) run(s *slotState, upTo uint64) {
 
 // items are the nodes of what a slot has run and not delivered before hi. Some are
 // large.
-func (w *world) items(j *jobState, s *slotState, hi uint64) []logged {
+func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 	var list []logged
 	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
 		n = j.tree.Lift(n)
@@ -308,12 +308,12 @@ func (w *world) fail(s *slotState, p uint64) {
 	w.hand(j, s, p+1, p+1, list)
 }
 
-func (w *world) hand(j *jobState, s *slotState, hi, next uint64, list []logged) {
+func (w *world) hand(j *jobTruth, s *slotState, hi, next uint64, list []logged) {
 	var items []wire.Item
 	for _, l := range list {
 		items = append(items, l.item)
 	}
-	if err := w.book.Deliver(s.run, hi, next, items); err != nil {
+	if err := w.session.Deliver(s.run, hi, next, items); err != nil {
 		w.Fatalf("deliver: %v", err)
 	}
 	j.log = append(j.log, list...)
@@ -329,14 +329,14 @@ func (w *world) lose(s *slotState) {
 	for p := s.from; s.begun && p < s.next; p++ {
 		j.excused[p]++
 	}
-	w.book.Release(s.run)
+	w.session.Release(s.run)
 	s.run = nil
 }
 
 // check compares the book with what is true.
 func (w *world) check() {
 	for _, j := range w.jobs {
-		inside, _ := w.book.find(j.id)
+		inside, _ := w.session.find(j.id)
 		if inside == nil {
 			if len(j.log) > 0 {
 				w.Fatalf("job %s was dropped", j.id)
@@ -346,12 +346,12 @@ func (w *world) check() {
 		if inside.last() != uint64(len(j.log)) {
 			w.Fatalf("job %s: item %d is the last, want %d", j.id, inside.last(), len(j.log))
 		}
-		if inside.dropped > j.durable {
-			w.Fatalf("job %s: dropped up to %d, durable is %d", j.id, inside.dropped, j.durable)
+		if inside.durable > j.durable {
+			w.Fatalf("job %s: dropped up to %d, durable is %d", j.id, inside.durable, j.durable)
 		}
 		for i, kept := range inside.items {
-			if kept.Item != j.log[inside.dropped+uint64(i)].item {
-				w.Fatalf("job %s: item %d changed", j.id, inside.dropped+uint64(i)+1)
+			if kept.Item != j.log[inside.durable+uint64(i)].item {
+				w.Fatalf("job %s: item %d changed", j.id, inside.durable+uint64(i)+1)
 			}
 		}
 		// Each finished partition is in one item, and in no held span.
@@ -367,7 +367,7 @@ func (w *world) check() {
 				put(p, fmt.Sprintf("node %v", l.item.Partial.Node))
 			}
 		}
-		for _, r := range slices.Concat(inside.queue, inside.runs) {
+		for _, r := range slices.Concat(inside.queued, inside.running) {
 			if r.lo >= r.hi || r.claimed < r.lo || r.claimed > r.hi {
 				w.Fatalf("job %s: span %v is [%d,%d) and claimed to %d", j.id, r.id, r.lo, r.hi, r.claimed)
 			}
@@ -390,20 +390,24 @@ func (w *world) check() {
 // everything gets done.
 func TestNothingIsLostOrRunTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{T: t, book: New("w", wire.Hello{Slots: propertySlots})}
+		s, err := New(Config{Worker: "w", Hello: wire.Hello{Slots: propertySlots}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{T: t, session: s}
 		for _, id := range []string{"a", "b"} {
 			tree, err := jobs.NewTree(rapid.Uint64Range(1, 60).Draw(t, "partitions"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := tree.Partitions()
-			w.jobs = append(w.jobs, &jobState{id: id, tree: tree, executed: make([]int, n), excused: make([]int, n)})
+			w.jobs = append(w.jobs, &jobTruth{id: id, tree: tree, executed: make([]int, n), excused: make([]int, n)})
 		}
 		for range propertySlots {
 			w.slots = append(w.slots, new(slotState))
 		}
 		w.newLeader()
-		job := func() *jobState { return rapid.SampledFrom(w.jobs).Draw(t, "job") }
+		job := func() *jobTruth { return rapid.SampledFrom(w.jobs).Draw(t, "job") }
 		slot := func() *slotState { return rapid.SampledFrom(w.slots).Draw(t, "slot") }
 		run := func(*rapid.T) { w.run(slot(), rapid.Uint64Range(1, 9).Draw(t, "run")) }
 		t.Repeat(map[string]func(*rapid.T){
@@ -433,7 +437,7 @@ func (w *world) handOver(s *slotState) {
 }
 
 // cut orders a span shortened that the leader sees held.
-func (w *world) cut(j *jobState) {
+func (w *world) cut(j *jobTruth) {
 	if len(j.held) == 0 {
 		return
 	}
@@ -458,14 +462,14 @@ func (w *world) finish() {
 			w.assign(j, 30)
 			left += len(j.executed) - count(j.finished(j.received))
 		}
-		if items, _ := w.book.Kept(); left == 0 && items == 0 && w.book.held == 0 {
-			if w.book.busy != 0 || w.book.yielding != 0 || !w.book.Empty() {
-				w.Fatalf("all is done, but %d slots are busy and %d make room", w.book.busy, w.book.yielding)
+		if items, _ := w.session.Kept(); left == 0 && items == 0 && w.session.work.held == 0 {
+			if w.session.work.busy != 0 || w.session.work.yielding != 0 || !w.session.Empty() {
+				w.Fatalf("all is done, but %d slots are busy and %d make room", w.session.work.busy, w.session.work.yielding)
 			}
 			return
 		}
 	}
-	w.Fatalf("it does not come to an end: %+v", w.book)
+	w.Fatalf("it does not come to an end: %+v", w.session)
 }
 
 func count(list []bool) (n int) {

@@ -4,184 +4,134 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ErrStale: the receipt is not that of the report under way.
-var ErrStale = errors.New("receipt of no report under way")
+// ErrStale says that a receipt is not that of the report in flight.
+var ErrStale = errors.New("receipt does not belong to the report in flight")
 
-// Orders are what a receipt asks the shell to do.
-type Orders struct {
-	Open    []wire.Opening // open these jobs; the answers are Opened or OpenFailed
-	Ended   []EndedJob     // whose runs should be cancelled and that should be closed
-	Refused string         // why the leader did not take the report; the book has started over
-	Ignored []error        // what was ordered and makes no sense
-	Every   time.Duration  // until the next report, if nothing else calls for one; 0 if not said
+// check reports why a receipt must be ignored.
+func (s *Session) check(r wire.Receipt) error {
+	if !s.conversation.inFlight || r.Epoch != s.leader.epoch || r.Sequence != s.conversation.sequence {
+		return fmt.Errorf("%w: got epoch %d sequence %d", ErrStale, r.Epoch, r.Sequence)
+	}
+	return r.Validate()
 }
 
-// EndedJob is a job that is over.
-type EndedJob struct {
-	Job string
-	// Blobs are the partials that were written and are not known to be durable. The
-	// leader may have removed the job's partials before it could see them.
-	Blobs []string
-}
-
-// Receive takes the receipt of the report under way. An error means that it was
-// dropped whole.
-func (b *Book) Receive(r wire.Receipt) (Orders, error) {
-	if !b.underWay || r.Epoch != b.epoch || r.Sequence != b.sequence {
-		return Orders{}, fmt.Errorf("%w: got epoch %d sequence %d", ErrStale, r.Epoch, r.Sequence)
-	}
-	if err := r.Validate(); err != nil {
-		return Orders{}, err
-	}
-	if r.Refused != "" {
-		b.startOver()
-		return Orders{Refused: r.Refused}, nil
-	}
-	b.underWay = false
-	orders := Orders{Every: r.Every}
+// receive carries out a receipt that passed check and does not refuse the report.
+func (s *Session) receive(r wire.Receipt) {
+	s.conversation.inFlight = false
 	for _, j := range r.Jobs {
-		b.receiveJob(j, &orders)
+		s.receiveJob(j)
 	}
 	for _, o := range r.Opens {
-		b.learn(o)
+		s.addJob(o)
 	}
 	for _, c := range r.Cuts {
-		b.cut(c)
+		s.cut(c)
 	}
 	for _, a := range r.Assigned {
-		if err := b.assign(a, &orders); err != nil {
-			orders.Ignored = append(orders.Ignored, err)
+		if err := s.assign(a); err != nil {
+			s.do(OrderIgnored{Epoch: r.Epoch, Err: err})
 		}
 	}
-	return orders, nil
+	s.do(WakeSlots{})
 }
 
-// receiveJob notes what the leader has of a job's items.
-func (b *Book) receiveJob(r wire.JobReceipt, orders *Orders) {
-	j, at := b.find(r.Job)
-	switch {
-	case r.Ended:
-		ended := EndedJob{Job: r.Job}
-		if j != nil {
-			ended.Blobs = j.blobs()
-		}
-		orders.Ended = append(orders.Ended, ended)
-		if j == nil {
-			return
-		}
-		b.remember(j.id, j.last())
-		b.dropItems(j, len(j.items))
-		b.giveUpQueue(j)
-		for _, run := range j.runs {
-			run.gone = true
-		}
-		b.held -= len(j.runs)
-		b.jobs = slices.Delete(b.jobs, at, at+1)
-		b.urgent = true // slots are free
-		return
-	case j == nil:
+// receiveJob notes which of a job's items the leader has.
+func (s *Session) receiveJob(r wire.JobReceipt) {
+	if r.Ended {
+		s.endJob(r.Job)
 		return
 	}
-	durable := max(j.dropped, min(r.Durable, j.last()))
-	b.dropItems(j, int(durable-j.dropped))
+	j, _ := s.find(r.Job)
+	if j == nil {
+		return
+	}
+	durable := max(j.durable, min(r.Durable, j.last()))
+	s.dropItems(j, int(durable-j.durable))
 	received := max(j.received, durable, min(r.Received, j.last()))
-	if received > j.received && b.more {
-		b.urgent = true // the leader keeps up: the rest follows at once
+	if received > j.received && s.conversation.moreFollows {
+		s.schedule.urgent = true // the leader keeps up: the rest follows at once
 	}
 	j.received = received
 }
 
-// blobs lists those of the kept items.
-func (j *job) blobs() []string {
-	var list []string
-	for _, i := range j.items {
-		if i.Partial != nil && i.Partial.Blob != "" {
-			list = append(list, i.Partial.Blob)
-		}
+// endJob drops all of a job.
+func (s *Session) endJob(id string) {
+	j, at := s.find(id)
+	if j == nil {
+		s.do(EndJob{Job: id})
+		return
 	}
-	return list
+	s.do(EndJob{Job: id, Blobs: j.blobs()})
+	s.rememberEnded(j.id, j.last())
+	s.dropItems(j, len(j.items))
+	s.dropQueued(j)
+	for _, h := range j.running {
+		h.dropped = true
+	}
+	s.work.held -= len(j.running)
+	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
+	s.schedule.urgent = true // slots are free
 }
 
-// learn notes a job that an assignment may need.
-func (b *Book) learn(o wire.Opening) {
-	if j, _ := b.find(o.Job); j != nil {
+// addJob notes a job that an assignment may need.
+func (s *Session) addJob(o wire.Opening) {
+	j, at := s.find(o.Job)
+	if j != nil {
 		j.opening.Priority = o.Priority
 		return
 	}
 	tree, err := jobs.NewTree(o.Partitions)
 	if err != nil {
-		return // Validate has seen to it
+		return // Validate has refused it
 	}
-	_, at := b.find(o.Job)
-	last := b.ended[o.Job]
-	b.jobs = slices.Insert(b.jobs, at, &job{id: o.Job, opening: o, tree: tree, dropped: last, received: last})
+	last := s.work.ended[o.Job]
+	s.work.jobs = slices.Insert(s.work.jobs, at, &job{id: o.Job, opening: o, tree: tree, durable: last, received: last})
 }
 
 // cut shortens a span.
-func (b *Book) cut(c wire.Cut) {
-	b.urgent = true // the leader waits to hear where the span ends now
-	for _, j := range b.jobs {
-		for _, r := range slices.Concat(j.queue, j.runs) {
-			if r.id != c.ID {
+func (s *Session) cut(c wire.Cut) {
+	s.schedule.urgent = true // the leader waits to hear where the span ends now
+	for _, j := range s.work.jobs {
+		for _, h := range slices.Concat(j.queued, j.running) {
+			if h.id != c.ID {
 				continue
 			}
-			r.hi = min(r.hi, max(c.Hi, r.claimed))
-			if r.lo == r.hi {
-				b.letGo(r)
+			h.hi = min(h.hi, max(c.Hi, h.claimed))
+			if h.lo == h.hi {
+				s.drop(h)
 			}
 			return
 		}
 	}
 }
 
-// assign takes on a span.
-func (b *Book) assign(a wire.Assignment, orders *Orders) error {
-	j, _ := b.find(a.Job)
+// assign takes on a span, and has its job opened if it is not open.
+func (s *Session) assign(a wire.Assignment) error {
+	j, _ := s.find(a.Job)
 	switch {
-	case b.draining:
-		return nil // the leader learns by the next report that it is not held
+	case s.drain.begun:
+		return nil // the leader learns from the next report that it is not held
 	case j == nil:
 		return fmt.Errorf("assigned span %v of job %s, which was not introduced", a.ID, a.Job)
 	case a.Span.Hi > j.tree.Partitions():
 		return fmt.Errorf("assigned span %v of job %s: %v is outside its %d partitions", a.ID, a.Job, a.Span, j.tree.Partitions())
 	case j.knows(a.ID):
 		return fmt.Errorf("assigned span %v of job %s, which is held already", a.ID, a.Job)
-	case b.held >= MaxHeld:
-		b.urgent = true
-		return fmt.Errorf("assigned span %v of job %s: %d are held already", a.ID, a.Job, b.held)
+	case s.work.held >= MaxHeld:
+		s.schedule.urgent = true
+		return fmt.Errorf("assigned span %v of job %s: %d are held already", a.ID, a.Job, s.work.held)
 	}
-	b.arrivals++
-	b.held++
-	j.queue = append(j.queue, &Run{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: b.arrivals})
-	if j.state == shut {
+	s.work.assigned++
+	s.work.held++
+	j.queued = append(j.queued, &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned})
+	if j.state == closed {
 		j.state = opening
-		orders.Open = append(orders.Open, j.opening)
+		s.do(OpenJob{j.opening})
 	}
 	return nil
-}
-
-// Opened says that the spans of a job can run.
-func (b *Book) Opened(id string) {
-	if j, _ := b.find(id); j != nil {
-		j.state = open
-	}
-}
-
-// OpenFailed says that a job could not be opened. The failure is reported, and
-// the job's spans are given up; the next assignment tries again.
-func (b *Book) OpenFailed(id string, f wire.Failure) {
-	j, _ := b.find(id)
-	if j == nil {
-		return
-	}
-	j.state = shut
-	b.giveUpQueue(j)
-	b.keep(j, item{Item: wire.Item{Failure: &f}})
-	b.urgent = true
 }

@@ -14,49 +14,41 @@ const (
 	// MaxHeld is how many spans a worker holds at most.
 	MaxHeld = 2048
 
-	// MaxInline is the most bytes of a partial that may go into a report; a larger
-	// one must go into the store.
+	// MaxInline is how many bytes of a partial may go into a report. A larger one
+	// goes into storage.
 	MaxInline = 256 << 10
-
-	// MaxKept is how many bytes of items a worker keeps before it begins nothing
-	// more, about. So much piles up only where for long nothing becomes durable.
-	MaxKept = 256 << 20
 
 	itemBudget = 700 << 10 // bytes of items in a report
 	jobSize    = 100       // bytes of a JobReport without its items, at most
 	itemSize   = 48        // bytes of an item without its data or text, at most
 )
 
-// Ready reports whether a report may be made: a leader is followed, and no other
-// report is under way.
-func (b *Book) Ready() bool { return b.epoch > 0 && !b.underWay }
-
-// Report makes the next report, which is then under way until its receipt, or
-// until another leader is followed. The book must be Ready.
-func (b *Book) Report() wire.Report {
-	b.sequence++
-	b.underWay = true
-	b.urgent = false
-	r := wire.Report{Epoch: b.epoch, Worker: b.worker, Conversation: b.talk, Sequence: b.sequence, Draining: b.draining}
-	if b.sequence == 1 {
-		hello := b.hello
+// nextReport makes the next report, which is then in flight.
+func (s *Session) nextReport() wire.Report {
+	c := &s.conversation
+	c.sequence++
+	c.inFlight = true
+	s.schedule.urgent = false
+	r := wire.Report{Epoch: s.leader.epoch, Worker: s.cfg.Worker, Conversation: c.id, Sequence: c.sequence, Draining: s.drain.begun}
+	if c.sequence == 1 {
+		hello := s.cfg.Hello
 		r.Hello = &hello
 	}
-	r.Jobs, r.More = b.unreceived()
+	r.Jobs, r.More = s.unreceived()
 	if !r.More {
-		r.Spans = b.heldSpans()
+		r.Spans = s.heldSpans()
 	}
-	b.more = r.More
-	b.parted = b.draining && !r.More && len(r.Spans) == 0
+	c.moreFollows = r.More
+	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans) == 0
 	return r
 }
 
 // unreceived lists the items that the leader has not received, job by job, as
-// far as they fit, and reports whether there are more.
-func (b *Book) unreceived() (list []wire.JobReport, more bool) {
+// many as fit, and reports whether there are more.
+func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget
-	for _, j := range b.jobs {
-		items := j.items[j.received-j.dropped:]
+	for _, j := range s.work.jobs {
+		items := j.items[j.received-j.durable:]
 		if len(items) == 0 {
 			continue
 		}
@@ -80,21 +72,21 @@ func (b *Book) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
-// heldSpans lists what is held: first what runs, in order of arrival, then what
-// waits, in about the order in which it will run.
-func (b *Book) heldSpans() []wire.HeldSpan {
-	var running, queued []*Run
-	for _, j := range b.jobs {
-		running = append(running, j.runs...)
-		queued = append(queued, j.queue...)
+// heldSpans lists the held spans: first the running ones, in order of arrival,
+// then the queued ones, in about the order in which they will run.
+func (s *Session) heldSpans() []wire.HeldSpan {
+	var running, queued []*HeldSpan
+	for _, j := range s.work.jobs {
+		running = append(running, j.running...)
+		queued = append(queued, j.queued...)
 	}
-	slices.SortFunc(running, func(a, b *Run) int { return cmp.Compare(a.arrival, b.arrival) })
-	slices.SortFunc(queued, func(a, b *Run) int {
+	slices.SortFunc(running, func(a, b *HeldSpan) int { return cmp.Compare(a.arrival, b.arrival) })
+	slices.SortFunc(queued, func(a, b *HeldSpan) int {
 		return cmp.Or(-cmp.Compare(a.job.opening.Priority, b.job.opening.Priority), cmp.Compare(a.arrival, b.arrival))
 	})
-	spans := make([]wire.HeldSpan, 0, b.held)
-	for i, r := range slices.Concat(running, queued) {
-		spans = append(spans, wire.HeldSpan{ID: r.id, Job: r.job.id, Span: jobs.Span{Lo: r.lo, Hi: r.hi}, Running: i < len(running)})
+	spans := make([]wire.HeldSpan, 0, s.work.held)
+	for i, h := range slices.Concat(running, queued) {
+		spans = append(spans, wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running)})
 	}
 	return spans
 }

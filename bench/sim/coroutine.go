@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// task is straight-line code of a process that may wait: for storage, for an
-// answer, for time. It is a coroutine, so that one runs at a time and the seed
-// alone decides which.
-type task struct {
+// coroutine is straight-line code of a process that may wait: for storage, for an
+// answer, for time. One runs at a time, and the seed alone
+// decides which.
+type coroutine struct {
 	process *process
 	resume  func() (struct{}, bool)
 	stop    func()
@@ -23,7 +23,7 @@ var errCrashed = errors.New("the process has crashed")
 // start begins a task and runs it until it waits for the first time. Then is
 // called once it has returned, unless the process crashes before.
 func (p *process) start(do, then func()) {
-	t := &task{process: p, then: then}
+	t := &coroutine{process: p, then: then}
 	t.resume, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
 		defer func() {
@@ -33,12 +33,12 @@ func (p *process) start(do, then func()) {
 		}()
 		do()
 	})
-	p.tasks = append(p.tasks, t)
+	p.coroutines = append(p.coroutines, t)
 	t.goOn()
 }
 
 // goOn runs the task until it waits again or returns.
-func (t *task) goOn() {
+func (t *coroutine) goOn() {
 	s := t.process.sim
 	outer := s.running
 	s.running = t
@@ -47,7 +47,7 @@ func (t *task) goOn() {
 	if waits {
 		return
 	}
-	t.process.tasks = slices.DeleteFunc(t.process.tasks, func(o *task) bool { return o == t })
+	t.process.coroutines = slices.DeleteFunc(t.process.coroutines, func(o *coroutine) bool { return o == t })
 	if t.then != nil {
 		t.then()
 	}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// conversationSeen is what is known of a worker's conversation with its leaders.
+// Instants are of the process's clock.
+type conversationSeen struct {
+	reportedAt time.Duration // a new report was sent last; -1: none was
+	refusedAt  time.Duration
+	refusals   int // in a row, of one leader
+	epoch      uint64
+	drains     bool
+	drainedAt  time.Duration
+}
+
+func (c *checks) conversation(p *process) *conversationSeen {
+	if c.conversations[p] == nil {
+		c.conversations[p] = &conversationSeen{reportedAt: -1}
+	}
+	seen := c.conversations[p]
+	if epoch := p.worker.session.Epoch(); epoch != seen.epoch {
+		*seen = conversationSeen{epoch: epoch, reportedAt: -1, drains: seen.drains, drainedAt: seen.drainedAt}
+	}
+	return seen
+}
+
+// reports checks that a worker sends reports to one leader no faster than it may: 5 ms
+// apart, and after a refusal with a wait that doubles from 10 ms to 1 s.
+func (c *checks) reports(p *process) {
+	seen, now := c.conversation(p), p.local()
+	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {
+		c.sim.fail("%s reports %v after its last report", p.name, since)
+	}
+	if seen.refusals > 0 {
+		wait := min(10*time.Millisecond<<min(seen.refusals-1, 10), time.Second)
+		if since := now - seen.refusedAt; since < wait {
+			c.sim.fail("%s reports %v after refusal %d in a row, want %v", p.name, since, seen.refusals, wait)
+		}
+	}
+	seen.reportedAt = now
+}
+
+// answered notes that a worker has taken a receipt.
+func (c *checks) answered(p *process, r wire.Receipt) {
+	seen := c.conversation(p)
+	if r.Refused != "" {
+		seen.refusals++
+		seen.refusedAt = p.local()
+		return
+	}
+	seen.refusals = 0
+	c.received(p, r)
+}
+
+// leaveTimeout is how long a worker may stay after its drain timeout.
+const leaveTimeout = time.Second
+
+// drains begins to watch that a worker that is told to stop leaves in time.
+func (c *checks) drains(p *process) {
+	seen := c.conversation(p)
+	seen.drains, seen.drainedAt = true, p.local()
+	limit := c.sim.scenario.drainTimeout + leaveTimeout
+	p.timer(limit+time.Millisecond, func() {
+		if !p.worker.left {
+			c.sim.fail("%s has not left %v after it was told to stop", p.name, limit)
+		}
+	})
+}
+
+// leaves checks that no slot runs when a worker leaves, and that all of its items are
+// durable unless draining has taken too long.
+func (c *checks) leaves(p *process, leave session.Leave) {
+	for _, s := range p.worker.slots {
+		if s.span != nil {
+			c.sim.fail("%s leaves while a slot runs a span of job %s", p.name, s.span.Job())
+		}
+	}
+	seen := c.conversation(p)
+	if !seen.drains {
+		c.sim.fail("%s leaves though it was not told to stop", p.name)
+	}
+	if p.local()-seen.drainedAt >= c.sim.scenario.drainTimeout {
+		return
+	}
+	for _, j := range c.sim.list {
+		k := c.keptBy(p, j.spec.ID)
+		if !c.manifests[j.spec.ID].State.Final() && k.durable < uint64(len(k.items)) {
+			c.sim.fail("%s leaves (%s) with %d items of job %s, of which it knows %d to be durable", p.name, leave.Reason, len(k.items), j.spec.ID, k.durable)
+		}
+	}
+}

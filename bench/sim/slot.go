@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// slot runs one span at a time, as a slot of package executor does.
+type slot struct {
+	worker *worker
+	span   *session.HeldSpan
+	task   *task
+	stack  jobs.Stack
+	stop   bool // it was asked to hand over
+
+	began     time.Duration // with this span
+	next      uint64        // the first partition that was not run
+	clean     bool          // no partition was run since the last delivery
+	claims    uint64        // numbers them
+	running   bool          // partitions of the last claim
+	cancelled bool          // the worker has stopped waiting for it
+}
+
+// cancelWithin is how long partitions run on at most after they are cancelled.
+const cancelWithin = 50 * time.Millisecond
+
+// take begins the span to run next, if there is one.
+func (s *slot) take() {
+	w := s.worker
+	s.span = w.session.Take()
+	if s.span == nil {
+		return
+	}
+	s.task = w.tasks[s.span.Job()]
+	s.stack = s.task.opened.NewStack()
+	s.began, s.clean = w.process.local(), true
+	s.goOn()
+}
+
+// goOn claims the next partitions and runs them.
+func (s *slot) goOn() {
+	w := s.worker
+	p := w.process
+	sim := p.sim
+	claim := w.session.Claim(s.span, uint64(sim.chance.from(1, 3)), p.local()-s.began > time.Second)
+	if claim.Empty() || s.task.ctx.Err() != nil || s.cancelled {
+		s.deliver(s.next, nil, s.release)
+		return
+	}
+	sim.checks.computes(p, s.task.job, claim)
+	takes, kills := s.task.job.cost(claim)
+	if kills {
+		sim.hit("fault: partition killed its process")
+		p.timer(sim.chance.between(0, takes), func() { sim.kill(p) })
+		return
+	}
+	s.claims++
+	s.running = true
+	number := s.claims
+	p.timer(takes, func() {
+		if number == s.claims && s.running {
+			s.ran(claim)
+		}
+	})
+}
+
+// ran runs partitions whose time has passed.
+func (s *slot) ran(claim jobs.Span) {
+	var err error
+	s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool))
+	s.running, s.clean = false, false
+	switch {
+	case err != nil:
+		s.deliver(s.next, err, s.goOn)
+	case s.stop:
+		s.deliver(s.worker.session.HandOver(s.span, s.next), nil, s.goOn)
+	default:
+		s.goOn()
+	}
+}
+
+// cancel cuts short the partitions that run.
+func (s *slot) cancel() {
+	s.cancelled = true
+	if !s.running {
+		return // it delivers, or is idle
+	}
+	number := s.claims
+	p := s.worker.process
+	p.timer(p.sim.chance.between(0, cancelWithin), func() {
+		if number == s.claims && s.running {
+			s.running = false
+			s.deliver(s.next, nil, s.release)
+		}
+	})
+}
+
+// deliver hands over the results of the partitions before hi, with the failure of the
+// next partition if there is one. A partial that is too large for a report goes
+// into storage first.
+func (s *slot) deliver(hi uint64, failed error, then func()) {
+	p := s.worker.process
+	if s.clean {
+		then()
+		return
+	}
+	if s.clean = hi == s.next; !s.clean {
+		p.sim.hit("seen: slot kept some of what it had done")
+	}
+	partials, err := s.stack.Drain(hi)
+	if err != nil {
+		p.sim.fail("drain the stack of a slot: %v", err)
+		return
+	}
+	items := make([]wire.Item, len(partials))
+	large := false
+	for i, part := range partials {
+		partial := wire.NewPartial(part.Node, part.Data)
+		items[i] = wire.Item{Partial: &partial}
+		large = large || len(part.Data) > session.MaxInline
+	}
+	if large {
+		p.sim.hit("seen: partial too large for a report")
+		s.store(partials, items, func() { s.enter(hi, failed, items, then) })
+		return
+	}
+	s.enter(hi, failed, items, then)
+}
+
+// enter gives items to the session.
+func (s *slot) enter(hi uint64, failed error, items []wire.Item, then func()) {
+	w := s.worker
+	p := w.process
+	next := s.next
+	if failed != nil {
+		items = append(items, wire.Item{Failure: &wire.Failure{Partition: next, Error: failed.Error(), Permanent: jobs.IsPermanent(failed)}})
+		next++
+		hi = next
+	}
+	before, _ := w.session.Kept()
+	if err := w.session.Deliver(s.span, hi, next, items); err != nil {
+		p.sim.fail("%s delivers: %v", p.name, err)
+	}
+	s.stop = false
+	if after, _ := w.session.Kept(); after > before {
+		p.sim.checks.delivered(p, s.task.job, items)
+	}
+	w.called()
+	if p.alive {
+		then()
+	}
+}
+
+// store puts the large partials among items into storage, until the job has ended.
+func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
+	w := s.worker
+	p := w.process
+	ctx, id := s.task.ctx, s.task.job.spec.ID
+	var written []string
+	p.start(func() {
+		for i, part := range partials {
+			for len(part.Data) > session.MaxInline && ctx.Err() == nil {
+				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
+				if written = append(written, blob); err == nil {
+					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob}}
+					break
+				}
+				p.pause(ctx, 100*time.Millisecond)
+			}
+		}
+	}, func() {
+		if ctx.Err() != nil { // the job has ended
+			w.dropPartials(id, written)
+			s.release()
+			return
+		}
+		then()
+	})
+}
+
+// release gives the slot back.
+func (s *slot) release() {
+	w := s.worker
+	w.session.Release(s.span)
+	s.span, s.task, s.stack, s.stop = nil, nil, nil, false
+	w.fill()
+	w.called()
+}

@@ -1,0 +1,36 @@
+package executor
+
+import (
+	"log/slog"
+	"time"
+)
+
+// logLimiter limits how many lines each kind of trouble gets in the log.
+type logLimiter struct {
+	log   *slog.Logger
+	every time.Duration // between two lines of a kind
+	kinds map[string]*limited
+}
+
+type limited struct {
+	last  time.Time
+	since int // events that were not logged since
+}
+
+// warn logs trouble, unless a line of its kind was logged just before.
+func (l *logLimiter) warn(kind, text string, attrs ...any) {
+	k := l.kinds[kind]
+	if k == nil {
+		if l.kinds == nil {
+			l.kinds = make(map[string]*limited)
+		}
+		k = new(limited)
+		l.kinds[kind] = k
+	}
+	if time.Since(k.last) < l.every {
+		k.since++
+		return
+	}
+	l.log.Warn(text, append(attrs, "unlogged", k.since)...)
+	k.last, k.since = time.Now(), 0
+}

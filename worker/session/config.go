@@ -1,0 +1,137 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// Config configures a [Session].
+type Config struct {
+	// Worker is the worker's ID.
+	Worker string
+
+	// Hello describes the process to each leader. Its Slots and Since are needed:
+	// a session hands out as many spans at a time as there are slots, and Since
+	// distinguishes the process from earlier ones with the same ID.
+	Hello wire.Hello
+
+	// MaxKept is how many bytes of items the worker keeps, about, before it begins
+	// no further partition. That much accumulates only if nothing becomes durable
+	// for long. 0 means 256 MiB.
+	MaxKept int
+
+	// Timing says how long things take and how often they happen.
+	Timing Timing
+}
+
+// Timing is how a session times itself. A zero field has a default.
+type Timing struct {
+	// Spacing is the least time between two reports, so that a worker of many
+	// short spans does not report after each. 0 means 5 ms.
+	Spacing time.Duration
+
+	// Interval is the time between reports if nothing is urgent, until the leader
+	// sets another one: it knows how many workers report. 0 means 200 ms.
+	Interval time.Duration
+
+	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.
+	MaxInterval time.Duration
+
+	// DrainInterval bounds the interval while the worker drains, since it can leave
+	// only after it has reported that it holds nothing. 0 means 100 ms.
+	DrainInterval time.Duration
+
+	// HandOver is how long a report waits for slots that were asked to hand over.
+	// Slots that run short partitions do so in about a millisecond. 0 means 5 ms.
+	HandOver time.Duration
+
+	// AnswerTimeout is how long to wait for a receipt before the report is resent.
+	// 0 means 1 s.
+	AnswerTimeout time.Duration
+
+	// MinBackoff and MaxBackoff bound the wait after a report that has no responders
+	// or that was refused. The wait doubles each time. MaxBackoff is also the time
+	// between two questions for the leader. 0 means 10 ms and 1 s.
+	MinBackoff, MaxBackoff time.Duration
+
+	// DrainTimeout is how long running partitions have to end, and items to become
+	// durable, once the worker drains. Then what runs is cancelled. 0 means 20 s,
+	// which fits into the 30 s that Kubernetes gives by default.
+	DrainTimeout time.Duration
+
+	// LeaveTimeout is how long after DrainTimeout the worker still tries to report
+	// what the cancelled partitions left. 0 means 1 s.
+	LeaveTimeout time.Duration
+}
+
+// withDefaults replaces zero fields that have a default.
+func (c Config) withDefaults() Config {
+	c.MaxKept = cmp.Or(c.MaxKept, 256<<20)
+	c.Timing = c.Timing.withDefaults()
+	return c
+}
+
+func (t Timing) withDefaults() Timing {
+	t.Spacing = cmp.Or(t.Spacing, 5*time.Millisecond)
+	t.Interval = cmp.Or(t.Interval, 200*time.Millisecond)
+	t.MaxInterval = cmp.Or(t.MaxInterval, time.Minute)
+	t.DrainInterval = cmp.Or(t.DrainInterval, 100*time.Millisecond)
+	t.HandOver = cmp.Or(t.HandOver, 5*time.Millisecond)
+	t.AnswerTimeout = cmp.Or(t.AnswerTimeout, time.Second)
+	t.MinBackoff = cmp.Or(t.MinBackoff, 10*time.Millisecond)
+	t.MaxBackoff = cmp.Or(t.MaxBackoff, time.Second)
+	t.DrainTimeout = cmp.Or(t.DrainTimeout, 20*time.Second)
+	t.LeaveTimeout = cmp.Or(t.LeaveTimeout, time.Second)
+	return t
+}
+
+// validate reports the first field that does not fit.
+func (c Config) validate() error {
+	switch {
+	case !wire.ValidWorker(c.Worker):
+		return fmt.Errorf("Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
+	case c.Hello.Slots < 1 || c.Hello.Slots > wire.MaxSlots:
+		return fmt.Errorf("Hello.Slots %d: want 1 to %d", c.Hello.Slots, wire.MaxSlots)
+	case c.MaxKept < 0:
+		return fmt.Errorf("MaxKept %d: want at least 0 bytes", c.MaxKept)
+	}
+	return c.Timing.validate()
+}
+
+func (t Timing) validate() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Spacing", t.Spacing},
+		{"HandOver", t.HandOver},
+		{"DrainInterval", t.DrainInterval},
+		{"MinBackoff", t.MinBackoff},
+		{"DrainTimeout", t.DrainTimeout},
+		{"LeaveTimeout", t.LeaveTimeout},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("Timing.%s %v: want a positive duration", f.name, f.value)
+		}
+	}
+	switch {
+	case t.Interval < t.Spacing:
+		return fmt.Errorf("Timing.Interval %v: want at least Spacing, %v", t.Interval, t.Spacing)
+	case t.MaxInterval < t.Interval:
+		return fmt.Errorf("Timing.MaxInterval %v: want at least Interval, %v", t.MaxInterval, t.Interval)
+	case t.AnswerTimeout <= t.HandOver:
+		return fmt.Errorf("Timing.AnswerTimeout %v: want more than HandOver, %v", t.AnswerTimeout, t.HandOver)
+	case t.MaxBackoff < t.MinBackoff:
+		return fmt.Errorf("Timing.MaxBackoff %v: want at least MinBackoff, %v", t.MaxBackoff, t.MinBackoff)
+	}
+	return nil
+}
+
+// backoff returns the wait that follows a wait in a row of failures; the first
+// follows 0.
+func (t Timing) backoff(last time.Duration) time.Duration {
+	return max(t.MinBackoff, min(2*last, t.MaxBackoff))
+}

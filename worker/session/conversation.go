@@ -1,0 +1,187 @@
+package session
+
+import "time"
+
+// schedule says when the next report is made, or the last one resent.
+type schedule struct {
+	exchange uint64        // of the last report
+	interval time.Duration // between reports
+	dueAt    time.Duration // when the next report is made if nothing is urgent
+	earliest time.Duration // before this instant no report is made
+
+	urgent bool // something must be reported at once
+	wanted bool // a report is wanted at once, with all that slots have done
+
+	collecting bool // the next report waits for slots
+	collectBy  time.Duration
+
+	sentAt   time.Duration // when the report in flight was first sent
+	resendAt time.Duration
+
+	// How long the last failure of a row made the session wait; 0 after a success.
+	absences time.Duration // reports without responders
+	refusals time.Duration // reports that were refused
+}
+
+// searching reports whether the worker knows no leader that listens.
+func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
+
+// connected begins at once whatever waits for an answer that may have been missed.
+func (s *Session) connected() {
+	s.leader.connected = true
+	s.leader.askAt, s.schedule.resendAt = s.now, s.now
+}
+
+// follow turns to the leader of an epoch that was heard, unless it is an old one,
+// and reports whether that leader is followed now.
+func (s *Session) follow(epoch uint64) bool {
+	switch {
+	case epoch > s.leader.epoch:
+		s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
+		s.startOver()
+		sched := &s.schedule
+		sched.wanted, sched.collecting = true, false
+		sched.interval, sched.earliest = s.cfg.Timing.Interval, s.now
+		sched.absences, sched.refusals = 0, 0
+		s.do(Following{epoch})
+	case epoch > 0 && epoch == s.leader.epoch && s.leader.gone:
+		s.leader.gone = false
+		s.schedule.absences, s.schedule.resendAt = 0, s.now
+	}
+	return epoch > 0 && epoch == s.leader.epoch
+}
+
+// startOver makes the next report the first of a conversation.
+func (s *Session) startOver() {
+	s.conversation = conversation{id: s.conversation.id + 1}
+	s.schedule.urgent = true
+	for _, j := range s.work.jobs {
+		j.received = j.durable
+	}
+}
+
+// reportDue returns when the conversation goes on: when the report in flight is
+// resent, or the next one is made.
+func (s *Session) reportDue() time.Duration {
+	sched := &s.schedule
+	switch {
+	case s.leader.epoch == 0:
+		return never
+	case s.conversation.inFlight:
+		return sched.resendAt
+	case sched.collecting && s.work.awaited > 0:
+		return sched.collectBy
+	case sched.urgent || sched.wanted:
+		return sched.earliest
+	}
+	return max(sched.earliest, sched.dueAt)
+}
+
+// waitForSlots asks the slots for what they have done, if the next report should
+// have it, and reports whether to wait for them. Reports that are only urgent go
+// out as they are.
+func (s *Session) waitForSlots() bool {
+	sched := &s.schedule
+	if sched.collecting {
+		return false // its time is over, or no slot is awaited
+	}
+	if !sched.wanted && !s.drain.begun && s.now < sched.dueAt {
+		return false
+	}
+	s.collect()
+	sched.collecting, sched.collectBy = true, s.now+s.cfg.Timing.HandOver
+	return s.work.awaited > 0
+}
+
+// collect asks every slot that runs a span to hand over.
+func (s *Session) collect() {
+	asked := false
+	for _, j := range s.work.jobs {
+		for _, h := range j.running {
+			if !h.asked {
+				h.asked, asked = true, true
+				s.work.awaited++
+			}
+		}
+	}
+	if asked {
+		s.do(CollectFromSlots{})
+	}
+}
+
+// handedOver notes that the slot of a span did what it was asked.
+func (s *Session) handedOver(h *HeldSpan) {
+	if !h.asked {
+		return
+	}
+	h.asked = false
+	if s.work.awaited--; s.work.awaited == 0 {
+		s.stepWanted = true
+	}
+}
+
+// report makes the next report and sends it.
+func (s *Session) report() {
+	sched, timing := &s.schedule, s.cfg.Timing
+	if s.Full() {
+		s.do(MemoryFull{s.work.keptBytes})
+	}
+	r := s.nextReport()
+	sched.exchange++
+	sched.wanted, sched.collecting, sched.absences = false, false, 0
+	interval := sched.interval
+	if s.drain.begun {
+		interval = min(interval, timing.DrainInterval)
+	}
+	sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval
+	sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout
+	s.do(SendReport{Exchange: sched.exchange, Report: r})
+}
+
+// resend sends the report in flight once more.
+func (s *Session) resend() {
+	s.schedule.resendAt = s.now + s.cfg.Timing.AnswerTimeout
+	s.do(ResendReport{s.schedule.exchange})
+}
+
+// onNoResponders notes that the leader does not listen. Its successor will be
+// heard, or it comes back itself.
+func (s *Session) onNoResponders(in NoResponders) {
+	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
+		return
+	}
+	if !s.leader.gone {
+		s.leader.gone, s.leader.answered = true, false
+		s.leader.askAt = s.now // another may lead whose beacon was missed
+	}
+	s.schedule.absences = s.cfg.Timing.backoff(s.schedule.absences)
+	s.schedule.resendAt = s.now + s.schedule.absences
+}
+
+// onReceipt takes the receipt of the report in flight.
+func (s *Session) onReceipt(in ReceiptHeard) {
+	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
+		return // it came twice, or late
+	}
+	r := in.Receipt
+	if err := s.check(r); err != nil {
+		s.do(ReceiptDropped{err})
+		return
+	}
+	s.leader.gone, s.leader.answered = false, r.Refused == ""
+	s.do(ReportAnswered{s.now - s.schedule.sentAt})
+	sched, timing := &s.schedule, s.cfg.Timing
+	if r.Refused != "" {
+		s.startOver()
+		sched.refusals = timing.backoff(sched.refusals)
+		sched.earliest, sched.wanted = s.now+sched.refusals, true
+		s.do(ReportRefused{Epoch: r.Epoch, Reason: r.Refused, Wait: sched.refusals})
+		return
+	}
+	sched.refusals = 0
+	if r.Every > 0 {
+		sched.interval = max(timing.Spacing, min(r.Every, timing.MaxInterval))
+		sched.dueAt = min(sched.dueAt, s.now+sched.interval)
+	}
+	s.receive(r)
+}

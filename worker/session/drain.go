@@ -1,0 +1,72 @@
+package session
+
+import "time"
+
+// drain is the worker's orderly end. Queued spans are given back at once and
+// running ones at their next partition; items are kept until they are durable.
+type drain struct {
+	begun     bool
+	cancelled bool          // it took too long, and what ran was cancelled
+	left      bool          // Leave was returned
+	cancelAt  time.Duration // when what still runs is cancelled
+	leaveAt   time.Duration // when the worker leaves whatever is left
+}
+
+// due returns when draining goes on if nothing else happens.
+func (d drain) due() time.Duration {
+	switch {
+	case !d.begun || d.left:
+		return never
+	case !d.cancelled:
+		return d.cancelAt
+	}
+	return d.leaveAt
+}
+
+// beginDrain gives up all that is queued, lets running spans end at their next
+// partition boundary and takes no more work.
+func (s *Session) beginDrain() {
+	if s.drain.begun {
+		return
+	}
+	s.drain.begun = true
+	s.drain.cancelAt = s.now + s.cfg.Timing.DrainTimeout
+	s.drain.leaveAt = s.drain.cancelAt + s.cfg.Timing.LeaveTimeout
+	s.schedule.urgent, s.schedule.wanted = true, true
+	for _, j := range s.work.jobs {
+		s.dropQueued(j)
+	}
+	s.do(DrainBegun{s.work.busy})
+	s.collect()
+}
+
+// leave ends the session if it is time, and reports whether it did: everything is
+// durable, or nobody is there to tell and there is nothing to lose, or it has taken
+// too long.
+func (s *Session) leave() bool {
+	nobody := s.searching() || !s.leader.connected
+	known := s.conversation.saidGoodbye && !s.conversation.inFlight
+	switch {
+	case s.Empty() && known:
+		return s.leaveFor(Drained)
+	case s.Empty() && nobody:
+		return s.leaveFor(NothingHeld)
+	case s.now < s.drain.cancelAt:
+		return false
+	case !s.drain.cancelled:
+		s.drain.cancelled = true
+		s.schedule.wanted = true
+		s.do(CancelRunning{s.work.busy})
+	}
+	if s.now < s.drain.leaveAt && (s.work.busy > 0 || !nobody) {
+		return false
+	}
+	return s.leaveFor(TimedOut)
+}
+
+func (s *Session) leaveFor(reason LeaveReason) bool {
+	items, _ := s.Kept()
+	s.drain.left = true
+	s.do(Leave{Reason: reason, Items: items, Running: s.work.busy})
+	return true
+}

@@ -1,0 +1,375 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// TestScripts runs the scripts in testdata, one per thing that can fail. With
+// -rewrite it writes what the session does into them. Commands:
+//
+//	new [slots=N] [max-kept=BYTES]     a session of worker w; 2 slots by default; jobs have 1000 partitions
+//	connected, disconnected, drain
+//	leader EPOCH, nudge EPOCH          a beacon, or an answer to who leads; a nudge
+//	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT]
+//	    [assign=(JOB,LO,HI)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
+//	                                   by default of the last report; keys may be repeated
+//	no-responders [exchange=N]         by default of the last report
+//	opened JOB, open-failed JOB
+//	take [slot=N]                      a slot takes a span; slot 1 by default
+//	run N [slot=N]                     it claims and runs N partitions
+//	deliver [slot=N] [size=BYTES]      it delivers what it has run; items have one byte by default
+//	release [slot=N]                   it gives its span back
+//	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
+//
+// With after=D, any command first waits. After a direct call the session is stepped
+// if it asks for that. Each line of output is an action with its instant, or what a
+// slot gets; the last line says what the session waits for and what it holds.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+type script struct {
+	t       *testing.T
+	d       *datadriven.TestData
+	session *Session
+	now     time.Duration
+	out     strings.Builder
+	sent    SendReport // the last
+	spans   uint64     // assigned so far
+	slots   map[string]*scriptSlot
+}
+
+type scriptSlot struct {
+	span *HeldSpan
+	done jobs.Span // not delivered
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	s.t, s.d = t, d
+	s.out.Reset()
+	if d.Cmd == "new" {
+		s.begin()
+		return s.state()
+	}
+	if after := s.text("after", ""); after != "" {
+		s.wait(s.duration(after))
+	}
+	switch d.Cmd {
+	case "connected":
+		s.step(Connected{})
+	case "disconnected":
+		s.step(Disconnected{})
+	case "drain":
+		s.step(Drain{})
+	case "leader":
+		s.step(LeaderHeard{s.number(s.word(0))})
+	case "nudge":
+		s.step(Nudged{s.number(s.word(0))})
+	case "receipt":
+		s.step(s.receipt())
+	case "no-responders":
+		s.step(NoResponders{s.exchange()})
+	case "wait":
+		s.waitCommand()
+	default:
+		s.call()
+		if s.session.NeedsStep() {
+			s.step(Tick{})
+		}
+	}
+	return s.out.String() + s.state()
+}
+
+func (s *script) begin() {
+	t, d := s.t, s.d
+	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}}
+	session, err := New(Config{
+		Worker:  "w",
+		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2")))},
+		MaxKept: int(s.number(s.text("max-kept", "0"))),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.session = session
+}
+
+// wait passes time, with the ticks that are due.
+func (s *script) wait(d time.Duration) {
+	until := s.now + d
+	for due := s.session.Due(); due <= until; due = s.session.Due() {
+		s.now = max(s.now, due)
+		s.step(Tick{})
+	}
+	s.now = until
+}
+
+func (s *script) waitCommand() {
+	if len(s.d.CmdArgs) > 0 {
+		s.wait(s.duration(s.word(0)))
+		return
+	}
+	due := s.session.Due()
+	if due == never {
+		s.d.Fatalf(s.t, "nothing is due")
+	}
+	s.wait(due - s.now)
+}
+
+// step steps the session and prints its actions.
+func (s *script) step(in Input) {
+	for _, a := range s.session.Step(s.now, in) {
+		if sent, ok := a.(SendReport); ok {
+			s.sent = sent
+			if err := sent.Report.Validate(); err != nil {
+				s.t.Errorf("report: %v", err)
+			}
+		}
+		s.printf("%v %s", s.now, brief(a))
+	}
+}
+
+// call makes a direct call, as slots and tasks do.
+func (s *script) call() {
+	switch s.d.Cmd {
+	case "opened":
+		s.session.Opened(s.word(0))
+		return
+	case "open-failed":
+		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Open: true})
+		return
+	}
+	name := s.text("slot", "1")
+	if s.slots[name] == nil {
+		s.slots[name] = &scriptSlot{}
+	}
+	slot := s.slots[name]
+	switch s.d.Cmd {
+	case "take":
+		slot.span = s.session.Take()
+		if slot.span == nil {
+			s.printf("slot %s gets nothing", name)
+			return
+		}
+		slot.done = jobs.Span{Lo: slot.span.claimed, Hi: slot.span.claimed}
+		s.printf("slot %s gets %v of %s", name, slot.span.id, slot.span.Job())
+	case "run":
+		claim := s.session.Claim(slot.span, s.number(s.word(0)), false)
+		if claim.Empty() {
+			s.printf("slot %s must release its span", name)
+			return
+		}
+		slot.done.Hi = claim.Hi
+		s.printf("slot %s runs %v", name, claim)
+	case "deliver":
+		if err := s.session.Deliver(slot.span, slot.done.Hi, slot.done.Hi, s.items(slot)); err != nil {
+			s.printf("%v", err)
+			return
+		}
+		slot.done.Lo = slot.done.Hi
+	case "release":
+		s.session.Release(slot.span)
+		slot.span = nil
+	default:
+		s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
+	}
+}
+
+func (s *script) items(slot *scriptSlot) (items []wire.Item) {
+	for _, n := range slot.span.job.tree.Cover(slot.done) {
+		p := wire.NewPartial(slot.span.job.tree.Lift(n), make([]byte, s.number(s.text("size", "1"))))
+		items = append(items, wire.Item{Partial: &p})
+	}
+	return items
+}
+
+// receipt makes a receipt, by default that of the last report.
+func (s *script) receipt() ReceiptHeard {
+	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence}
+	acknowledged := map[string]*wire.JobReceipt{}
+	job := func(id string) *wire.JobReceipt {
+		if acknowledged[id] == nil {
+			acknowledged[id] = &wire.JobReceipt{Job: id}
+		}
+		return acknowledged[id]
+	}
+	var order []string
+	for _, a := range s.d.CmdArgs {
+		switch a.Key {
+		case "epoch":
+			r.Epoch = s.number(a.Vals[0])
+		case "sequence":
+			r.Sequence = s.number(a.Vals[0])
+		case "every":
+			r.Every = s.duration(a.Vals[0])
+		case "refused":
+			r.Refused = a.Vals[0]
+		case "assign":
+			s.spans++
+			r.Opens = append(r.Opens, wire.Opening{Job: a.Vals[0], Partitions: 1000})
+			r.Assigned = append(r.Assigned, wire.Assignment{
+				ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0],
+				Span: jobs.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])},
+			})
+		case "cut":
+			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(a.Vals[0])}, Hi: s.number(a.Vals[1])})
+		case "received", "durable", "ended":
+			order = append(order, a.Vals[0])
+			switch a.Key {
+			case "received":
+				job(a.Vals[0]).Received = s.number(a.Vals[1])
+			case "durable":
+				job(a.Vals[0]).Durable = s.number(a.Vals[1])
+				job(a.Vals[0]).Received = s.number(a.Vals[1])
+			case "ended":
+				job(a.Vals[0]).Ended = true
+			}
+		}
+	}
+	for _, id := range order {
+		r.Jobs = append(r.Jobs, *acknowledged[id])
+	}
+	return ReceiptHeard{Exchange: s.exchange(), Receipt: r}
+}
+
+func (s *script) exchange() uint64 {
+	return s.number(s.text("exchange", strconv.FormatUint(s.sent.Exchange, 10)))
+}
+
+// brief describes an action in one line.
+func brief(a Action) string {
+	switch a := a.(type) {
+	case SendReport:
+		return fmt.Sprintf("send report #%d: %s", a.Exchange, briefReport(a.Report))
+	case ResendReport:
+		return fmt.Sprintf("resend report #%d", a.Exchange)
+	case AskLeader:
+		return "ask who leads"
+	case CollectFromSlots:
+		return "collect from slots"
+	case OpenJob:
+		return "open job " + a.Opening.Job
+	case EndJob:
+		return "end job " + a.Job
+	case WakeSlots:
+		return "wake slots"
+	case CancelRunning:
+		return fmt.Sprintf("cancel %d running", a.Running)
+	case Leave:
+		return fmt.Sprintf("leave: %s; %d items, %d running", a.Reason, a.Items, a.Running)
+	case Following:
+		return fmt.Sprintf("notice: following epoch %d", a.Epoch)
+	case ReportAnswered:
+		return fmt.Sprintf("notice: answered after %v", a.Took)
+	case ReportRefused:
+		return fmt.Sprintf("notice: refused by epoch %d: %s; wait %v", a.Epoch, a.Reason, a.Wait)
+	case ReceiptDropped:
+		return fmt.Sprintf("notice: dropped: %v", a.Err)
+	case OrderIgnored:
+		return fmt.Sprintf("notice: ignored: %v", a.Err)
+	case MemoryFull:
+		return fmt.Sprintf("notice: memory is full: %d bytes", a.Bytes)
+	case DrainBegun:
+		return fmt.Sprintf("notice: drain begins, %d running", a.Running)
+	}
+	return fmt.Sprintf("unknown action %T", a)
+}
+
+func briefReport(r wire.Report) string {
+	list := []string{fmt.Sprintf("epoch %d sequence %d", r.Epoch, r.Sequence)}
+	if r.Hello != nil {
+		list = append(list, "hello")
+	}
+	if r.Draining {
+		list = append(list, "draining")
+	}
+	for _, j := range r.Jobs {
+		list = append(list, fmt.Sprintf("items %d to %d of %s", j.First, j.First+uint64(len(j.Items))-1, j.Job))
+	}
+	if r.More {
+		list = append(list, "more follows")
+	}
+	if len(r.Spans) > 0 {
+		list = append(list, "holds "+held(r))
+	}
+	return strings.Join(list, ", ")
+}
+
+// state says what the session waits for and what it holds.
+func (s *script) state() string {
+	var list []string
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	session := s.session
+	switch due := session.Due(); {
+	case session.drain.left:
+		return "left\n"
+	case due == never:
+		add("waits")
+	default:
+		add("due %v", due)
+	}
+	if !session.leader.connected {
+		add("disconnected")
+	}
+	if session.conversation.inFlight {
+		add("in flight #%d", session.schedule.exchange)
+	}
+	if session.schedule.collecting {
+		add("awaits %d slots", session.work.awaited)
+	}
+	if session.leader.gone {
+		add("leader gone")
+	}
+	if items, _ := session.Kept(); items+session.work.held+session.work.busy > 0 {
+		add("holds %d spans, %d busy, %d items", session.work.held, session.work.busy, items)
+	}
+	return strings.Join(list, "; ") + "\n"
+}
+
+func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
+
+// word returns the argument at a place.
+func (s *script) word(i int) string {
+	if i >= len(s.d.CmdArgs) {
+		s.d.Fatalf(s.t, "too few arguments")
+	}
+	return s.d.CmdArgs[i].Key
+}
+
+// text returns the value of a named argument.
+func (s *script) text(name, otherwise string) string {
+	for _, a := range s.d.CmdArgs {
+		if a.Key == name && len(a.Vals) == 1 {
+			return a.Vals[0]
+		}
+	}
+	return otherwise
+}
+
+func (s *script) number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	return n
+}
+
+func (s *script) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.d.Fatalf(s.t, "%v", err)
+	}
+	return d
+}

@@ -1,0 +1,184 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Session is one worker's side of the conversation with its leader, without a
+// clock, a goroutine or I/O. A shell tells it what happens through
+// [Session.Step] and performs the actions that come back. Slots call
+// [Session.Take], [Session.Claim], [Session.HandOver], [Session.Deliver],
+// [Session.Abandon] and [Session.Release] directly; whoever opens jobs calls
+// [Session.Opened] and [Session.OpenFailed]. Methods must not be called
+// concurrently: the caller holds one lock. The same calls give the same actions
+// and reports.
+type Session struct {
+	cfg     Config
+	now     time.Duration
+	actions []Action
+	// stepWanted is set by direct calls that made something due.
+	stepWanted bool
+
+	leader       leader
+	conversation conversation
+	schedule     schedule
+	drain        drain
+	work         work
+}
+
+// never is an instant that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// New makes the session of a worker that has just started: it has no connection
+// and has heard of no leader. Instants are durations since then, on a clock that
+// never goes back.
+func New(cfg Config) (*Session, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure session: %w", err)
+	}
+	s := &Session{cfg: cfg}
+	// No earlier process with this ID used the same number.
+	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
+	s.schedule.interval = cfg.Timing.Interval
+	s.work.ended = make(map[string]uint64)
+	return s, nil
+}
+
+// Step takes one input and returns what the shell must do, in that order.
+func (s *Session) Step(now time.Duration, in Input) []Action {
+	s.now = max(s.now, now)
+	if !s.drain.left {
+		s.hear(in)
+		s.proceed()
+	}
+	s.stepWanted = false
+	actions := s.actions
+	s.actions = nil
+	return actions
+}
+
+// Due returns when a [Tick] is wanted if no other input comes before.
+func (s *Session) Due() time.Duration {
+	if s.drain.left {
+		return never
+	}
+	due := s.drain.due()
+	if s.leader.connected {
+		due = min(due, s.reportDue())
+		if s.searching() {
+			due = min(due, s.leader.askAt)
+		}
+	}
+	return due
+}
+
+// NeedsStep reports whether direct calls since the last Step made something due
+// at once. The shell should then step soon.
+func (s *Session) NeedsStep() bool { return s.stepWanted }
+
+// hear takes an input.
+func (s *Session) hear(in Input) {
+	switch in := in.(type) {
+	case Connected:
+		s.connected()
+	case Disconnected:
+		s.leader.connected = false
+	case LeaderHeard:
+		s.follow(in.Epoch)
+	case Nudged:
+		if s.follow(in.Epoch) {
+			s.schedule.wanted = true
+		}
+	case ReceiptHeard:
+		s.onReceipt(in)
+	case NoResponders:
+		s.onNoResponders(in)
+	case Drain:
+		s.beginDrain()
+	}
+}
+
+// proceed does what is due.
+func (s *Session) proceed() {
+	if s.drain.begun && s.leave() || !s.leader.connected {
+		return
+	}
+	if s.searching() && s.now >= s.leader.askAt {
+		s.leader.askAt = s.now + s.cfg.Timing.MaxBackoff
+		s.do(AskLeader{})
+	}
+	switch {
+	case s.now < s.reportDue():
+	case s.conversation.inFlight:
+		s.resend()
+	case s.waitForSlots():
+	default:
+		s.report()
+	}
+}
+
+func (s *Session) do(a Action) { s.actions = append(s.actions, a) }
+
+// hurry makes the next report due at once.
+func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
+
+// Epoch returns the epoch of the leader that is followed, 0 before the first.
+func (s *Session) Epoch() uint64 { return s.leader.epoch }
+
+// Answered reports whether the leader that is followed took the last report that
+// it answered, and is not known to be gone.
+func (s *Session) Answered() bool { return s.leader.answered }
+
+// Draining reports whether the worker drains.
+func (s *Session) Draining() bool { return s.drain.begun }
+
+// Busy returns how many spans slots run.
+func (s *Session) Busy() int { return s.work.busy }
+
+// Queued returns how many spans wait for a slot.
+func (s *Session) Queued() int {
+	queued := 0
+	for _, j := range s.work.jobs {
+		queued += len(j.queued)
+	}
+	return queued
+}
+
+// Kept returns how many items are kept, and their size in bytes.
+func (s *Session) Kept() (items, bytes int) {
+	for _, j := range s.work.jobs {
+		items += len(j.items)
+	}
+	return items, s.work.keptBytes
+}
+
+// Full reports whether so much is kept that no further partition is begun until
+// some of it is durable.
+func (s *Session) Full() bool { return s.work.keptBytes >= s.cfg.MaxKept }
+
+// Empty reports whether no span is held, no slot is busy and no item is kept.
+func (s *Session) Empty() bool {
+	items, _ := s.Kept()
+	return s.work.held == 0 && s.work.busy == 0 && items == 0
+}
+
+// leader is the leader that the worker follows, as far as it knows.
+type leader struct {
+	connected bool   // to NATS
+	epoch     uint64 // 0 before the first
+	gone      bool   // NATS said that nobody listens for its reports
+	answered  bool
+	askAt     time.Duration // when to ask who leads, while searching
+}
+
+// conversation is the exchange of numbered reports and receipts with one leader.
+type conversation struct {
+	id          uint64
+	sequence    uint64 // of the last report; 0 before the first
+	inFlight    bool   // the last report has no receipt yet
+	moreFollows bool   // the last report left out items that did not fit
+	saidGoodbye bool   // the last report said that the worker drains and holds nothing
+}

@@ -1,0 +1,221 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// HeldSpan is a span that the worker was assigned and has not finished. A slot
+// gets one from [Session.Take] and gives it back with [Session.Release].
+type HeldSpan struct {
+	id      wire.SpanID
+	job     *job
+	lo      uint64 // the first partition that is not delivered
+	claimed uint64 // the first partition that is not begun
+	hi      uint64
+	arrival uint64 // grows with each span assigned
+	dropped bool   // no longer held; what is delivered for it is ignored
+	yields  bool   // told to make room
+	asked   bool   // its slot was asked to hand over
+}
+
+// Job returns the ID of the span's job.
+func (h *HeldSpan) Job() string { return h.job.id }
+
+// Left returns how many partitions of the span are not claimed.
+func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
+
+// Take gives an idle slot the span to run next, or nil. Of the jobs whose spans
+// wait it prefers the highest priority, then the job with the fewest slots, then
+// the job that has waited longest for a slot. Of the job's spans it takes the one
+// that arrived first.
+func (s *Session) Take() *HeldSpan {
+	if s.drain.begun || s.work.busy == s.cfg.Hello.Slots || s.Full() {
+		return nil
+	}
+	var next *job
+	for _, j := range s.work.jobs {
+		if j.runnable() && (next == nil || compareJobs(j, next) < 0) {
+			next = j
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	h := next.queued[0]
+	next.queued = slices.Delete(next.queued, 0, 1)
+	next.running = insertByArrival(next.running, h)
+	s.work.busy++
+	s.work.taken++
+	next.lastTaken = s.work.taken
+	return h
+}
+
+func compareJobs(a, b *job) int {
+	return cmp.Or(
+		-cmp.Compare(a.opening.Priority, b.opening.Priority),
+		cmp.Compare(len(a.running), len(b.running)),
+		cmp.Compare(a.lastTaken, b.lastTaken),
+		cmp.Compare(a.queued[0].arrival, b.queued[0].arrival),
+	)
+}
+
+// runnable reports whether a span of the job could run if there were a slot.
+func (j *job) runnable() bool { return j.state == open && len(j.queued) > 0 }
+
+func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
+	at, _ := slices.BinarySearchFunc(spans, h, func(a, b *HeldSpan) int { return cmp.Compare(a.arrival, b.arrival) })
+	return slices.Insert(spans, at, h)
+}
+
+// Claim gives a slot the next partitions of its span to begin, at most want. An
+// empty span means that the slot must deliver what it has done and release the
+// span, because the span is at its end, was cut or dropped, must make room for one
+// that has more right to a slot, or too much is kept. Long says that the span has
+// had its slot for longer than a job should while another job of the same priority
+// has none.
+func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
+	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
+		return jobs.Span{}
+	}
+	if s.mustYield(h, long) {
+		h.yields = true
+		s.work.yielding++
+		return jobs.Span{}
+	}
+	claim := jobs.Span{Lo: h.claimed, Hi: h.claimed + min(want, h.hi-h.claimed)}
+	h.claimed = claim.Hi
+	return claim
+}
+
+// mustYield reports whether more spans have a better right to a slot than slots
+// are idle or about to be.
+func (s *Session) mustYield(h *HeldSpan, long bool) bool {
+	waiting := 0
+	for _, j := range s.work.jobs {
+		switch {
+		case !j.runnable():
+		case j.opening.Priority > h.job.opening.Priority:
+			waiting += len(j.queued)
+		case j.opening.Priority == h.job.opening.Priority && long && len(j.running) == 0:
+			waiting++
+		}
+	}
+	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
+}
+
+// HandOver returns how far a slot that goes on should deliver, if it has run the
+// partitions before next: next, rounded down to a tree boundary so that few nodes
+// cover the range. At most an eighth is left for the next delivery.
+func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
+	if next == h.hi {
+		return next
+	}
+	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
+}
+
+// Deliver takes what a slot has done since its last delivery: items, in order,
+// that cover exactly the partitions from there to hi. The slot keeps the results of
+// the partitions from hi to next. Claimed partitions from next on count as not
+// begun. If Deliver returns an error, it took nothing.
+func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) error {
+	s.handedOver(h)
+	if h.dropped {
+		return nil
+	}
+	items := make([]item, 0, len(delivered))
+	at := h.lo
+	for _, d := range delivered {
+		var covers jobs.Span
+		switch {
+		case d.Failure != nil:
+			covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
+		case d.Partial == nil || !h.job.tree.Contains(d.Partial.Node):
+			return fmt.Errorf("deliver span %v: an item is no node of the tree", h.id)
+		case len(d.Partial.Data) > MaxInline:
+			return fmt.Errorf("deliver span %v: node %v has %d bytes, at most %d are allowed", h.id, d.Partial.Node, len(d.Partial.Data), MaxInline)
+		default:
+			covers = h.job.tree.Span(d.Partial.Node)
+		}
+		if covers.Lo != at {
+			return fmt.Errorf("deliver span %v: want partition %d next, got %v", h.id, at, covers)
+		}
+		at = covers.Hi
+		items = append(items, item{Item: d, span: h.id})
+	}
+	if at != hi || hi > next || next > h.claimed {
+		return fmt.Errorf("deliver span %v: the items reach to %d, want %d; the slot has run to %d and claimed to %d", h.id, at, hi, next, h.claimed)
+	}
+	for _, i := range items {
+		s.keep(h.job, i)
+		if i.Failure != nil {
+			s.hurry()
+		}
+	}
+	h.lo, h.claimed = hi, next
+	if h.lo == h.hi {
+		s.drop(h)
+		if s.runningShort() || len(h.job.queued)+len(h.job.running) == 0 {
+			s.hurry()
+		}
+	}
+	return nil
+}
+
+// runningShort reports whether fewer spans than half the slots will wait once a
+// slot at the end of its span has taken the next. The leader should then assign
+// more soon. If a worker with many slots reported at the end of each span, it would
+// report all the time.
+func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
+
+// Release gives back a span and its slot. Partitions of the span that are not
+// delivered are queued again, or dropped if the worker drains.
+func (s *Session) Release(h *HeldSpan) {
+	s.handedOver(h)
+	s.work.busy--
+	if h.yields {
+		h.yields = false
+		s.work.yielding--
+	}
+	if s.drain.begun {
+		s.hurry()
+	}
+	if h.dropped {
+		return
+	}
+	h.claimed = h.lo
+	if s.drain.begun {
+		s.drop(h)
+		return
+	}
+	j := h.job
+	j.running = slices.DeleteFunc(j.running, func(o *HeldSpan) bool { return o == h })
+	j.queued = insertByArrival(j.queued, h)
+}
+
+// Abandon drops the partitions of a span that are not delivered because of a
+// failure that retrying cannot remedy. It is reported as a failure of the first of
+// these partitions. The span must still be released.
+func (s *Session) Abandon(h *HeldSpan, f wire.Failure) {
+	s.handedOver(h)
+	if h.dropped {
+		return
+	}
+	f.Partition = h.lo
+	s.keep(h.job, item{Item: wire.Item{Failure: &f}, span: h.id})
+	s.drop(h)
+	s.hurry()
+}
+
+// drop ends the holding of a span.
+func (s *Session) drop(h *HeldSpan) {
+	h.dropped = true
+	s.work.held--
+	same := func(o *HeldSpan) bool { return o == h }
+	h.job.queued = slices.DeleteFunc(h.job.queued, same)
+	h.job.running = slices.DeleteFunc(h.job.running, same)
+}
