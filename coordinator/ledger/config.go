@@ -93,41 +93,53 @@ func (c Config) withDefaults() Config {
 
 // validate checks a Config that has its defaults.
 func (c Config) validate() error {
-	if c.Epoch == 0 {
-		return fmt.Errorf("Epoch 0: want at least 1")
-	}
 	for _, f := range []struct {
 		name  string
 		value time.Duration
 	}{
-		{"Horizon", c.Horizon}, {"ReportEvery", c.ReportEvery}, {"IdleEvery", c.IdleEvery}, {"SilentAfter", c.SilentAfter},
-		{"RecoveryTimeout", c.RecoveryTimeout}, {"RecoveryGrace", c.RecoveryGrace}, {"CheckpointEvery", c.CheckpointEvery},
-		{"RetryAfter", c.RetryAfter}, {"RetryAtMost", c.RetryAtMost},
+		{"Horizon", c.Horizon},
+		{"ReportEvery", c.ReportEvery},
+		{"IdleEvery", c.IdleEvery},
+		{"SilentAfter", c.SilentAfter},
+		{"RecoveryTimeout", c.RecoveryTimeout},
+		{"RecoveryGrace", c.RecoveryGrace},
+		{"CheckpointEvery", c.CheckpointEvery},
+		{"RetryAfter", c.RetryAfter},
+		{"RetryAtMost", c.RetryAtMost},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("%s %v: want a positive duration, or 0 for the default", f.name, f.value)
+			return fieldError(f.name, f.value, "a positive duration, or 0 for the default")
 		}
 	}
 	for _, f := range []struct {
 		name  string
 		value int
 	}{
-		{"ReportsPerSecond", c.ReportsPerSecond}, {"MaxWorkers", c.MaxWorkers}, {"MaxTreeNodes", c.MaxTreeNodes},
-		{"MaxFailing", c.MaxFailing}, {"MaxSkipped", c.MaxSkipped},
+		{"ReportsPerSecond", c.ReportsPerSecond},
+		{"MaxWorkers", c.MaxWorkers},
+		{"MaxTreeNodes", c.MaxTreeNodes},
+		{"MaxFailing", c.MaxFailing},
+		{"MaxSkipped", c.MaxSkipped},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("%s %d: want at least 1, or 0 for the default", f.name, f.value)
+			return fieldError(f.name, f.value, "at least 1, or 0 for the default")
 		}
 	}
 	switch {
+	case c.Epoch == 0:
+		return fieldError("Epoch", c.Epoch, "at least 1")
 	case c.Horizon < 4*c.ReportEvery:
-		return fmt.Errorf("Horizon %v: want at least four times ReportEvery %v, or slots run dry between reports", c.Horizon, c.ReportEvery)
+		return fieldError("Horizon", c.Horizon, fmt.Sprintf("at least four times ReportEvery %v, or slots run dry between reports", c.ReportEvery))
 	case c.SilentAfter < 4*c.ReportEvery:
-		return fmt.Errorf("SilentAfter %v: want at least four times ReportEvery %v, or one lost report looks like a death", c.SilentAfter, c.ReportEvery)
+		return fieldError("SilentAfter", c.SilentAfter, fmt.Sprintf("at least four times ReportEvery %v, or one lost report looks like a death", c.ReportEvery))
 	case c.RecoveryGrace > c.RecoveryTimeout:
-		return fmt.Errorf("RecoveryGrace %v: want at most RecoveryTimeout %v", c.RecoveryGrace, c.RecoveryTimeout)
+		return fieldError("RecoveryGrace", c.RecoveryGrace, fmt.Sprintf("at most RecoveryTimeout %v", c.RecoveryTimeout))
 	case c.RetryAfter > c.RetryAtMost:
-		return fmt.Errorf("RetryAfter %v: want at most RetryAtMost %v", c.RetryAfter, c.RetryAtMost)
+		return fieldError("RetryAfter", c.RetryAfter, fmt.Sprintf("at most RetryAtMost %v", c.RetryAtMost))
 	}
 	return nil
+}
+
+func fieldError(name string, value any, want string) error {
+	return fmt.Errorf("%s %v: want %s", name, value, want)
 }

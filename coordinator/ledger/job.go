@@ -78,7 +78,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		return
 	}
 	j := &job{
-		spec: e.Spec, tree: tree, forest: newForest(tree),
+		spec: e.Spec, tree: tree, state: jobActive, forest: newForest(tree),
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params,
 			Priority: e.Spec.Priority, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore,
