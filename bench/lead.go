@@ -65,7 +65,7 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	const id = "leader"
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
-			Worker: id, PID: os.Getpid(), Store: store.New(counted, driver), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
+			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: counted, Queue: driver}), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
 		},
 		Subjects: subjects, Conn: conns[0],
 	})

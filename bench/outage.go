@@ -3,8 +3,6 @@ package bench
 import (
 	"slices"
 	"time"
-
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 const (
@@ -90,13 +88,13 @@ func newOutage(o outage, done completed, calm, watch, steady time.Duration) Outa
 	if t.Detect > 0 {
 		r.Detect = new(millis(t.Detect))
 	}
-	if t.FirstAssignment == 0 {
+	if t.FirstAssignment == nil {
 		return r
 	}
-	r.FirstAssignment = new(took(t.FirstAssignment))
-	r.Assigned = new(millis(ready.Add(t.FirstAssignment).Sub(o.at)))
-	if t.FirstResult > 0 {
-		r.FirstResult = new(took(t.FirstResult))
+	r.FirstAssignment = new(millis(*t.FirstAssignment))
+	r.Assigned = new(millis(ready.Add(*t.FirstAssignment).Sub(o.at)))
+	if t.FirstResult != nil {
+		r.FirstResult = new(millis(*t.FirstResult))
 	}
 	return r
 }
@@ -137,14 +135,6 @@ func (done completed) shares(from time.Time, d, piece time.Duration, of float64)
 		}
 	}
 	return shares
-}
-
-// took is how long a step of the history took, in milliseconds.
-func took(d time.Duration) float64 {
-	if d == store.AtOnce {
-		return 0
-	}
-	return millis(d)
 }
 
 // millis is a duration in milliseconds, to the microsecond.

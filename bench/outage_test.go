@@ -37,7 +37,7 @@ func TestSharesOfAnOutage(t *testing.T) {
 	executions := inOrder(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10.5), evenly(2, 100, 10.75, 20))
 	o := outage{at: at(10), victim: 1, term: store.TermRecord{
 		Epoch: 2, Cause: "died", At: at(10.05), Detect: 40 * time.Millisecond, Elect: 20 * time.Millisecond,
-		Fence: 5 * time.Millisecond, Resume: 45 * time.Millisecond, FirstAssignment: 50 * time.Millisecond,
+		Fence: 5 * time.Millisecond, Resume: 45 * time.Millisecond, FirstAssignment: new(50 * time.Millisecond),
 	}}
 	got := newOutage(o, countOf(executions), time.Second, 2*time.Second, time.Second)
 	for _, c := range []struct {
@@ -78,20 +78,20 @@ func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
 func TestFirstResultOfAnOutage(t *testing.T) {
 	for _, c := range []struct {
 		name               string
-		assignment, result time.Duration // as in the history
-		want               *float64      // in milliseconds
+		assignment, result *time.Duration // as in the history
+		want               *float64       // in milliseconds
 	}{
-		{"after the assignment", time.Millisecond, 5 * time.Millisecond, new(5.0)},
-		{"before it", store.AtOnce, store.AtOnce, new(0.0)},
-		{"none", time.Millisecond, 0, nil},
-		{"no assignment", 0, 0, nil},
+		{"after the assignment", new(time.Millisecond), new(5 * time.Millisecond), new(5.0)},
+		{"before it", new(time.Duration(0)), new(time.Duration(0)), new(0.0)},
+		{"none", new(time.Millisecond), nil, nil},
+		{"no assignment", nil, nil, nil},
 	} {
 		o := outage{at: at(10), term: store.TermRecord{At: at(10), FirstAssignment: c.assignment, FirstResult: c.result}}
 		got := newOutage(o, countOf(nil), time.Second, time.Second, time.Second)
 		if (got.FirstResult == nil) != (c.want == nil) || c.want != nil && *got.FirstResult != *c.want {
 			t.Errorf("%s: got %v, want %v", c.name, ifKnown(1, got.FirstResult), ifKnown(1, c.want))
 		}
-		if (got.FirstAssignment == nil) != (c.assignment == 0) {
+		if (got.FirstAssignment == nil) != (c.assignment == nil) {
 			t.Errorf("%s: the assignment is %v", c.name, ifKnown(1, got.FirstAssignment))
 		}
 	}

@@ -104,7 +104,7 @@ func newTestCluster(t *testing.T) *testCluster {
 		t.Fatal(err)
 	}
 	c := &testCluster{t: t, nc: nc, subjects: subjects, blobs: memory.NewBlobs(), queue: memory.NewQueue(time.Second)}
-	c.store = store.New(c.blobs, c.queue)
+	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	return c
 }
 

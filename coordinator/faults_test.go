@@ -63,7 +63,7 @@ func TestWorkOnAJobThatTheLeaderDoesNotKnowIsKept(t *testing.T) {
 func TestJobBegunByAnOldLeaderGoesOnAtOnce(t *testing.T) {
 	c := newTestCluster(t)
 	c.queue = memory.NewQueue(time.Hour) // no delivery comes a second time
-	c.store = store.New(c.blobs, c.queue)
+	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.lead(1)
 	other := c.submit("partitions=10")
 	w := newTestWorker(c, "w1", digits)
@@ -186,7 +186,7 @@ func TestLongPlanIsMadeOnce(t *testing.T) {
 	})
 	c := newTestCluster(t)
 	c.queue = memory.NewQueue(100 * time.Millisecond)
-	c.store = store.New(c.blobs, c.queue)
+	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.leadAs(1, func(cfg *coordinator.Config) { cfg.Jobs, cfg.ExtendEvery = []jobs.Job{slow}, 30*time.Millisecond })
 	job := c.submit("partitions=10")
 	w := newTestWorker(c, "w1", digits)
@@ -352,7 +352,7 @@ func (d *deadlines) look(ctx context.Context) {
 func TestDriversBoundTheirCallsThemselves(t *testing.T) {
 	c := newTestCluster(t)
 	spy := &deadlines{Blobs: c.blobs}
-	c.store = store.New(spy, c.queue)
+	c.store = store.New(store.Config{Blobs: spy, Queue: c.queue})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	c.leadUnder(ctx, 1, func(*coordinator.Config) {})

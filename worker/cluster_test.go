@@ -49,7 +49,7 @@ func newCluster(t *testing.T) *testCluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(storage.Close)
-	c.store = storage.Store()
+	c.store = storage.Store(nil)
 	return c
 }
 

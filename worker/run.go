@@ -108,7 +108,7 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 		return nil, err
 	}
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
-	p.store = storage.Store(store.WithObserver(p.health.metrics.storageCall))
+	p.store = storage.Store(p.health.metrics.storageCall)
 	return storage, nil
 }
 

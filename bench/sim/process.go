@@ -48,7 +48,7 @@ func (s *Sim) newProcess(name string) *process {
 		p.rate = 1 + s.scenario.skew*(2*s.chance.Float64()-1)
 	}
 	p.log = s.trace.logger(p)
-	p.store = store.New(&blobs{p}, &queue{p}, store.WithLogger(p.log))
+	p.store = store.New(store.Config{Blobs: &blobs{p}, Queue: &queue{p}, Logger: p.log})
 	s.processes = append(s.processes, p)
 	return p
 }

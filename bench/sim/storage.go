@@ -15,7 +15,7 @@ import (
 
 func newStorage(s *Sim) *storage {
 	st := &storage{sim: s, up: true, values: map[string]value{}, stray: map[string]bool{}, writers: map[string]*process{}, terms: map[string]uint64{}}
-	st.store = store.New(truth{storage: st}, nil)
+	st.store = store.New(store.Config{Blobs: truth{storage: st}})
 	return st
 }
 

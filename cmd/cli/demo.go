@@ -211,7 +211,7 @@ func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, worker
 			return false
 		}
 		change, err := changeAfter(ctx, c, leader.Epoch)
-		return err == nil && change.FirstAssignment > 0
+		return err == nil && change.FirstAssignment != nil
 	}
 	if s, err = watchUntil(ctx, c, id, p, takenOver); err != nil {
 		return err
@@ -302,17 +302,17 @@ func (n *narrator) failover(c change) {
 	total := 0.0
 	for _, step := range []struct {
 		until string
-		ms    float64
+		ms    *float64
 	}{
-		{"it was believed dead", c.Detect},
-		{"its lease was taken over", c.Elect},
-		{"its writes were fenced off", c.Fence},
-		{"work could be assigned again", c.Resume},
+		{"it was believed dead", known(c.Detect)},
+		{"its lease was taken over", known(c.Elect)},
+		{"its writes were fenced off", known(c.Fence)},
+		{"work could be assigned again", known(c.Resume)},
 		{"a worker was assigned work", c.FirstAssignment},
 		{"a worker reported a new result", c.FirstResult},
 	} {
-		if step.ms > 0 {
-			total += step.ms
+		if step.ms != nil {
+			total += *step.ms
 			n.printf("         %8.1f ms  %s\n", total, step.until)
 		}
 	}
@@ -325,4 +325,12 @@ func (n *narrator) verdict(r demoReport) {
 		return
 	}
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
+}
+
+// known returns nil for 0, which means that a duration is not known.
+func known(ms float64) *float64 {
+	if ms == 0 {
+		return nil
+	}
+	return &ms
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// change is one change of leader as history prints it. What is not known is 0.
+// change is one change of leader as history prints it. Detect is 0 if it is not
+// known, Resume until it has happened; the last two are null until they have happened.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`
@@ -21,16 +22,23 @@ type change struct {
 	Elect           float64   `json:"elect_ms"`            // from then until the lease was held
 	Fence           float64   `json:"fence_ms"`            // from then until no earlier leader could write
 	Resume          float64   `json:"resume_ms"`           // from then until work could be handed out
-	FirstAssignment float64   `json:"first_assignment_ms"` // from then until a worker was given work
-	FirstResult     float64   `json:"first_result_ms"`     // from then until a worker reported a new result
+	FirstAssignment *float64  `json:"first_assignment_ms"` // from then until a worker was given work
+	FirstResult     *float64  `json:"first_result_ms"`     // from then until a worker reported a new result
 }
 
 func newChange(t client.Term) change {
 	return change{
 		Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
 		Detect: millis(t.Detect), Elect: millis(t.Elect), Fence: millis(t.Fence), Resume: millis(t.Resume),
-		FirstAssignment: millis(t.FirstAssignment), FirstResult: millis(t.FirstResult),
+		FirstAssignment: optionalMillis(t.FirstAssignment), FirstResult: optionalMillis(t.FirstResult),
 	}
+}
+
+func optionalMillis(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(millis(*d))
 }
 
 // millis is a duration in milliseconds, to the microsecond.
@@ -69,7 +77,7 @@ was waited out; free, nobody had the lease.`,
 func showChanges(w io.Writer, changes []change) {
 	row(w, "EPOCH", "AT", "CAUSE", "DETECT", "ELECT", "FENCE", "RESUME", "FIRST WORK", "FIRST RESULT", "WORKER")
 	for _, c := range changes {
-		row(w, c.Epoch, clock(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), step(c.FirstAssignment), step(c.FirstResult), c.Worker)
+		row(w, c.Epoch, clock(c.At), c.Cause, step(c.Detect), step(c.Elect), step(c.Fence), step(c.Resume), optionalStep(c.FirstAssignment), optionalStep(c.FirstResult), c.Worker)
 	}
 }
 
@@ -79,4 +87,11 @@ func step(ms float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f", ms)
+}
+
+func optionalStep(ms *float64) string {
+	if ms == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *ms)
 }

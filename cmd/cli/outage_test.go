@@ -164,7 +164,7 @@ func (w *manifestWrites) check(t *testing.T, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	blobs := memory.NewBlobs()
-	read := store.New(blobs, nil)
+	read := store.New(store.Config{Blobs: blobs})
 	next := make(map[string]manifestWrite)
 	for _, write := range w.list {
 		if _, twice := next[write.over]; twice {

@@ -72,7 +72,7 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 0)
 	driver := f.openStorage()
-	storage := store.New(driver, driver)
+	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	ids := submitMany(t, storage, 100)
 	damaged := ids[50]
 	if _, err := driver.Put(t.Context(), "manifest/"+damaged, []byte{1}, store.Always); err != nil {
@@ -107,7 +107,7 @@ func TestRemoveOfWhatCannotBeRead(t *testing.T) {
 	const damaged, newer = "\x01", "\xff"
 	f := newTestFlock(t, onJetStream, 0)
 	driver := f.openStorage()
-	storage := store.New(driver, driver)
+	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	for _, test := range []struct {
 		name           string
 		state          store.State // of the manifest; empty: there is none
@@ -149,7 +149,7 @@ func TestRemovalsBrokenOff(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 0)
 	driver := f.openStorage()
-	storage := store.New(driver, driver)
+	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	ids := submitMany(t, storage, 20)
 	for _, id := range ids {
 		ended := store.Manifest{Epoch: 1, Sequence: 1, State: store.Cancelled, Finished: time.Now()}

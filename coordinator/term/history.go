@@ -41,12 +41,12 @@ func (t *Term) recordTerm() {
 		record.Resume = line.settled - line.fenced
 	}
 	if line.firstAssignment > 0 {
-		record.FirstAssignment = max(store.AtOnce, line.firstAssignment-line.settled)
+		record.FirstAssignment = new(max(0, line.firstAssignment-line.settled))
 		if line.firstResult > 0 { // maybe of work that was given before
-			record.FirstResult = max(store.AtOnce, line.firstResult-line.firstAssignment)
+			record.FirstResult = new(max(0, line.firstResult-line.firstAssignment))
 		}
 	}
-	if record == line.recorded {
+	if record.Equal(line.recorded) {
 		return
 	}
 	t.observePhases(line.recorded, record)

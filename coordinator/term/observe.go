@@ -106,14 +106,21 @@ func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
 // observePhases tells the phases of the term's beginning that are new in its
 // record.
 func (t *Term) observePhases(before, after store.TermRecord) {
-	for i, took := range durations(after) {
-		if took > 0 && durations(before)[i] == 0 {
-			t.cfg.Observe(PhaseDone{Phases[i], took})
+	earlier := phases(before)
+	for i, took := range phases(after) {
+		if took != nil && earlier[i] == nil {
+			t.cfg.Observe(PhaseDone{Phases[i], *took})
 		}
 	}
 }
 
-// durations are those of the Phases.
-func durations(t store.TermRecord) []time.Duration {
-	return []time.Duration{t.Detect, t.Elect, t.Fence, t.Resume, t.FirstAssignment, t.FirstResult}
+// phases returns how long each of the Phases took, nil if it is not known.
+func phases(t store.TermRecord) []*time.Duration {
+	known := func(d time.Duration) *time.Duration {
+		if d == 0 {
+			return nil
+		}
+		return &d
+	}
+	return []*time.Duration{known(t.Detect), known(t.Elect), known(t.Fence), known(t.Resume), t.FirstAssignment, t.FirstResult}
 }

@@ -48,7 +48,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
 	s.queue = &queue{stage: s}
-	s.store = store.New(s.blobs, s.queue)
+	s.store = store.New(store.Config{Blobs: s.blobs, Queue: s.queue})
 	s.blobs.Inject(func(memory.Call) error {
 		if s.running == nil {
 			return nil

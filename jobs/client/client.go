@@ -111,7 +111,7 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.storage, c.store = s, s.Store()
+	c.storage, c.store = s, s.Store(nil)
 	return c.store, nil
 }
 

@@ -99,9 +99,10 @@ func (c Config) OpenAccount() (*account.Account, error) {
 	return a, nil
 }
 
-// Store returns the typed storage of the cluster's jobs.
-func (s *Storage) Store(options ...store.Option) *store.Store {
-	return store.New(s.driver, s.driver, append(options, store.WithLogger(s.cfg.Logger))...)
+// Store returns the typed storage of the cluster's jobs. If observe is not nil, it is
+// called after each call of the driver: see [store.Config].
+func (s *Storage) Store(observe func(store.Call)) *store.Store {
+	return store.New(store.Config{Blobs: s.driver, Queue: s.driver, Logger: s.cfg.Logger, Observe: observe})
 }
 
 // Config returns the configuration that the storage was opened with, defaults

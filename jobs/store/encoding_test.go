@@ -56,7 +56,7 @@ func someTerm() TermRecord {
 	return TermRecord{
 		Epoch: 4, Worker: "host-2", Cause: "the leader's process died", At: someTime,
 		Detect: 2 * time.Millisecond, Elect: 7 * time.Millisecond, Fence: 9 * time.Millisecond,
-		Resume: 12 * time.Millisecond, FirstAssignment: 15 * time.Millisecond, FirstResult: time.Second,
+		Resume: 12 * time.Millisecond, FirstAssignment: new(15 * time.Millisecond), FirstResult: new(time.Second),
 	}
 }
 
@@ -70,7 +70,7 @@ var formats = []recordFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued}),
-	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}),
+	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
 	format("submission", encodeSubmission, decodeSubmission, someID),
 }

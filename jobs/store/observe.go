@@ -36,17 +36,13 @@ var (
 	CallOutcomes = []string{"ok", "absent", "conflict", "cancelled", "error"}
 )
 
-// WithObserver has a function told of each call of the drivers, when it has
-// returned. It is called from several goroutines and must not wait.
-func WithObserver(observe func(Call)) Option {
-	return func(s *Store) {
-		blobs := observedBlobs{s.blobs, observe}
-		s.blobs = blobs
-		if d, ok := blobs.Blobs.(PrefixDeleter); ok {
-			s.blobs = observedPrefixDeleter{blobs, d}
-		}
-		s.queue = observedQueue{s.queue, observe}
+// observe wraps a driver so that f is called after each of its calls.
+func observe(blobs Blobs, queue Queue, f func(Call)) (Blobs, Queue) {
+	observed := observedBlobs{blobs, f}
+	if d, ok := blobs.(PrefixDeleter); ok {
+		return observedPrefixDeleter{observed, d}, observedQueue{queue, f}
 	}
+	return observed, observedQueue{queue, f}
 }
 
 type observedBlobs struct {

@@ -13,7 +13,7 @@ import (
 // that are listed.
 func TestObserver(t *testing.T) {
 	var calls []store.Call
-	s := store.New(memory.NewBlobs(), memory.NewQueue(hideFor), store.WithObserver(func(c store.Call) { calls = append(calls, c) }))
+	s := store.New(store.Config{Blobs: memory.NewBlobs(), Queue: memory.NewQueue(hideFor), Observe: func(c store.Call) { calls = append(calls, c) }})
 	spec := newSpec()
 	must(t, s.Submit(t.Context(), spec))
 	submission, err := s.Receive(t.Context())

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,18 +38,25 @@ type Store struct {
 	log   *slog.Logger
 }
 
-// Option is an optional part of New.
-type Option func(*Store)
+// Config says what a store is made of.
+type Config struct {
+	Blobs Blobs // keeps values
+	Queue Queue // carries submissions; may be nil for a store that only reads and writes values
 
-// WithLogger tells the store where to report what it put aside: submissions
-// moved to the poison list, and damaged entries left out of a list.
-func WithLogger(log *slog.Logger) Option { return func(s *Store) { s.log = log } }
+	// Logger takes a warning for each submission that is moved to the poison list, and
+	// for each damaged record that is left out of a list. Nil discards them.
+	Logger *slog.Logger
 
-// New is the storage that keeps values in blobs and submissions in queue.
-func New(blobs Blobs, queue Queue, options ...Option) *Store {
-	s := &Store{blobs: blobs, queue: queue, log: slog.New(slog.DiscardHandler)}
-	for _, option := range options {
-		option(s)
+	// Observe, if not nil, is called after each call of Blobs and Queue. It is called
+	// from several goroutines and must not block.
+	Observe func(Call)
+}
+
+// New returns a store.
+func New(cfg Config) *Store {
+	s := &Store{blobs: cfg.Blobs, queue: cfg.Queue, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+	if cfg.Observe != nil {
+		s.blobs, s.queue = observe(cfg.Blobs, cfg.Queue, cfg.Observe)
 	}
 	return s
 }

@@ -1,11 +1,9 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
@@ -27,12 +26,12 @@ type fixture struct {
 	*store.Store
 	blobs *memory.Blobs
 	queue *memory.Queue
-	log   *bytes.Buffer
+	log   *logtest.Log
 }
 
 func newFixture() fixture {
-	f := fixture{blobs: memory.NewBlobs(), queue: memory.NewQueue(hideFor), log: &bytes.Buffer{}}
-	f.Store = store.New(f.blobs, f.queue, store.WithLogger(slog.New(slog.NewTextHandler(f.log, nil))))
+	f := fixture{blobs: memory.NewBlobs(), queue: memory.NewQueue(hideFor), log: &logtest.Log{}}
+	f.Store = store.New(store.Config{Blobs: f.blobs, Queue: f.queue, Logger: f.log.Logger()})
 	return f
 }
 
@@ -503,12 +502,12 @@ func TestTerms(t *testing.T) {
 		}
 		must(t, f.PutTerm(t.Context(), store.TermRecord{Epoch: epoch, Worker: "w", At: at}))
 	}
-	must(t, f.PutTerm(t.Context(), store.TermRecord{Epoch: 1250, Worker: "w", At: at, FirstResult: time.Second}))
+	must(t, f.PutTerm(t.Context(), store.TermRecord{Epoch: 1250, Worker: "w", At: at, FirstResult: new(time.Second)}))
 	_, err := f.blobs.Put(t.Context(), fmt.Sprintf("term/%016x", 1240), []byte("damaged"), store.Always)
 	must(t, err)
 	terms, err := f.Terms(t.Context())
 	must(t, err)
-	if first, last := terms[0].Epoch, terms[len(terms)-1]; first != 201 || last.Epoch != 1250 || last.FirstResult != time.Second || !last.At.Equal(at) {
+	if first, last := terms[0].Epoch, terms[len(terms)-1]; first != 201 || last.Epoch != 1250 || *last.FirstResult != time.Second || !last.At.Equal(at) {
 		t.Errorf("terms begin with epoch %d and end with %+v", first, last)
 	}
 	for i := range terms[1:] {

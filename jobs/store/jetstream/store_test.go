@@ -47,7 +47,7 @@ func TestWholeJob(t *testing.T) {
 	ctx := t.Context()
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
-	s := store.New(d, d)
+	s := store.New(store.Config{Blobs: d, Queue: d})
 	spec := newSpec()
 	check := func(err error) {
 		t.Helper()
@@ -98,7 +98,7 @@ func BenchmarkPutManifest(b *testing.B) {
 	for _, workers := range []int{2, 100} {
 		b.Run(fmt.Sprintf("%dworkers", workers), func(b *testing.B) {
 			d := open(b, connect(b), jetstream.Config{})
-			s, id, m := store.New(d, d), store.NewID(time.Now()), newManifest(workers)
+			s, id, m := store.New(store.Config{Blobs: d, Queue: d}), store.NewID(time.Now()), newManifest(workers)
 			version := must[store.Version](b)(s.PutManifest(b.Context(), id, m, store.IfAbsent))
 			each(b, func() {
 				m.Sequence++
@@ -111,7 +111,7 @@ func BenchmarkPutManifest(b *testing.B) {
 // BenchmarkSmallJob is all that storage does for a job that is over at once.
 func BenchmarkSmallJob(b *testing.B) {
 	d := open(b, connect(b), jetstream.Config{})
-	s := store.New(d, d)
+	s := store.New(store.Config{Blobs: d, Queue: d})
 	each(b, func() {
 		ctx, spec := b.Context(), newSpec()
 		check := func(err error) {

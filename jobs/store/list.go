@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// entry is a record and its key.
+type entry[T any] struct {
+	key   string
+	value T
+}
+
+// readers is the number of records that readAll reads concurrently.
+const readers = 8
+
+// readAll reads the records whose keys begin with prefix, sorted by key. It leaves
+// out records that are deleted before they are read. A record that cannot be
+// decoded is logged and left out, so that it does not hide the others.
+func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]byte) (T, error)) ([]entry[T], error) {
+	keys, err := s.blobs.List(ctx, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", prefix, err)
+	}
+	found := make([]*entry[T], len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i, key := range keys {
+		group.Go(func() error {
+			data, _, err := s.blobs.Get(ctx, key)
+			if errors.Is(err, ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read %s: %w", key, err)
+			}
+			value, err := decode(data)
+			if err != nil {
+				s.log.Warn("Damaged record left out", "key", key, "error", err)
+				return nil
+			}
+			found[i] = &entry[T]{key, value}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	entries := make([]entry[T], 0, len(found))
+	for _, e := range found {
+		if e != nil {
+			entries = append(entries, *e)
+		}
+	}
+	return entries, nil
+}
