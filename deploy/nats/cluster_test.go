@@ -1,163 +1,296 @@
 package nats_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
-	"net"
-	"os"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/cmd/cli"
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// TestServerLost runs a job on three servers and takes away, in the middle, the
-// one that leads the stream of values.
-func TestServerLost(t *testing.T) {
-	servers := startCluster(t)
-	f := &flock{t: t, url: clientURLs(servers), flags: []string{"--replicas", "3"}}
-	f.startWorkers(3)
-	var here, submitted, now, done outcome
-	f.must("", &here, "run", "probe", "-p", "partitions=1500", "-p", "partial-size=1000")
-	f.must(submitter, &submitted, "submit", "probe", "-p", "partitions=1500", "-p", "partial-size=1000", "-p", "sleep=10ms")
-	f.until("a part of the job is done", func() bool {
-		var status struct {
-			State string
-			Done  uint64
-		}
-		f.must(submitter, &status, "status", submitted.ID)
-		if status.State == "completed" {
-			t.Fatal("the job was over before a server was lost")
-		}
-		return status.Done > 200
+// TestClusterWorks runs workers with each configuration and everything that submitters,
+// observers and operators may do.
+func TestClusterWorks(t *testing.T) {
+	t.Run("jetstream", func(t *testing.T) {
+		c := startServer(t, "user: worker\n", auditor+"user: worker\n")
+		_, received := c.audit(t)
+		c.startWorkers(2)
+		c.use()
+		c.checkUsed(received)
+		c.checkNothingRefused()
 	})
-
-	nc, _ := f.connect(worker)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, stream := range []string{"KV_bellwether-default", "bellwether-default-large", "bellwether-default-queue", "KV_bellwether_default_lease"} {
-		info, err := js.Stream(t.Context(), stream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := info.CachedInfo().Config.Replicas; n != 3 {
-			t.Errorf("stream %s has %d replicas, want 3", stream, n)
-		}
-	}
-	values, err := js.Stream(t.Context(), "KV_bellwether-default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := values.CachedInfo().Cluster.Leader
-	nc.Close()
-	for _, s := range servers {
-		if s.Name() == lost {
-			s.Shutdown()
-			s.WaitForShutdown()
-		}
-	}
-
-	f.until("the job has ended", func() bool {
-		return f.ask(submitter, &now, "status", submitted.ID) == nil && now.State != "running"
+	t.Run("narrow", func(t *testing.T) {
+		c := startServer(t, narrow...)
+		c.startWorkers(1)
+		c.checkReadsAreBound(c.use())
+		c.checkNothingRefused()
 	})
-	f.until("the result is read", func() bool { return f.ask(submitter, &done, "result", submitted.ID) == nil })
-	if done.State != "completed" || done.SHA256 != here.SHA256 {
-		t.Errorf("with server %s lost: %+v, in one process: %+v", lost, done, here)
-	}
-	f.refusedNothing()
+	t.Run("azure", func(t *testing.T) {
+		t.Setenv("AZURE_STORAGE_CONNECTION_STRING", azuritetest.Server(t).ConnectionString())
+		c := startServer(t, azure...)
+		c.flags = []string{"--storage", "azure"}
+		c.startWorkers(2)
+		c.use()
+		c.checkNothingRefused()
+	})
+	t.Run("another name", func(t *testing.T) { // with the edit of README.md
+		c := startServer(t, "bellwether.default", "bellwether.blue-1", "bellwether-default", "bellwether-blue-1", "bellwether_default", "bellwether_blue-1")
+		c.flags = []string{"--cluster", "blue-1"}
+		c.startWorkers(1)
+		var done outcome
+		c.must(submitter, &done, "submit", "probe", "-p", "partitions=10", "--wait")
+		if done.State != "completed" {
+			t.Errorf("got %+v", done)
+		}
+		c.checkNothingRefused()
+	})
 }
 
-// TestStrangerIsNoRoute: a server that has no certificate of the operator's
-// authority does not become one of the cluster, where it would see everything.
-func TestStrangerIsNoRoute(t *testing.T) {
-	servers := startCluster(t)
-	trusted := os.Getenv("NATS_SERVER_CA")
-	certify(t)                          // by an authority of its own,
-	t.Setenv("NATS_SERVER_CA", trusted) // while it takes the others for what they are
-	t.Setenv("NATS_SERVER_NAME", "wolf")
-	options := configure(t, "cluster.conf")
-	options.Cluster.Host, options.Cluster.Port = "127.0.0.1", server.RANDOM_PORT
-	said := &serverLog{}
-	servers[0].SetLogger(said, false, false)
-	wolf := start(t, options)
-	f := &flock{t: t, logs: []*log{&said.log}}
-	f.until("the others turn the stranger away", func() bool {
-		return strings.Contains(said.String(), "certificate signed by unknown authority")
-	})
-	for _, s := range servers {
-		if n := s.NumRemotes(); n != 2 {
-			t.Errorf("server %s has %d others, want 2", s.Name(), n)
-		}
+// TestCertificateIsChecked connects without the server's authority.
+func TestCertificateIsChecked(t *testing.T) {
+	c := startServer(t)
+	t.Setenv("NATS_CA", "")
+	nc, err := nats.Connect(c.url, nats.UserInfo(worker, passwords[worker]))
+	if err == nil {
+		nc.Close()
+		t.Error("connected to a server whose authority is unknown")
 	}
-	if n := wolf.NumRemotes(); n != 0 {
-		t.Errorf("the stranger has joined %d servers", n)
+	var errs strings.Builder
+	if status := c.run(t.Context(), worker, &errs, &errs, "leader"); status != 3 || !strings.Contains(errs.String(), "--tlsca") {
+		t.Errorf("status %d: %s; want a hint at --tlsca", status, &errs)
 	}
 }
 
-// serverLog is a server's log.
-type serverLog struct{ log }
-
-func (l *serverLog) Noticef(format string, v ...any) { fmt.Fprintf(l, format+"\n", v...) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.Noticef(format, v...) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.Noticef(format, v...) }
-func (l *serverLog) Fatalf(format string, v ...any)  { l.Noticef(format, v...) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.Noticef(format, v...) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.Noticef(format, v...) }
-
-// startCluster runs three servers with cluster.conf, and waits until they have
-// chosen one to lead JetStream.
-func startCluster(t *testing.T) []*server.Server {
-	t.Helper()
-	certify(t)
-	ports := freePorts(t, 3)
-	var routes []string
-	for _, port := range ports {
-		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", port))
-	}
-	t.Setenv("NATS_SERVER_ROUTES", "["+strings.Join(routes, ", ")+"]")
-	var servers []*server.Server
-	for i, port := range ports {
-		t.Setenv("NATS_SERVER_NAME", fmt.Sprint("nats-", i))
-		options := configure(t, "cluster.conf")
-		options.Cluster.Host, options.Cluster.Port = "127.0.0.1", port
-		servers = append(servers, start(t, options))
-	}
-	f := &flock{t: t}
-	f.until("the servers are a cluster", func() bool {
-		led := false
-		for _, s := range servers {
-			if !s.ReadyForConnections(time.Second) || s.NumRemotes() != 2 || !s.JetStreamIsCurrent() {
-				return false
-			}
-			led = led || s.JetStreamIsLeader()
-		}
-		return led
-	})
-	return servers
+// cluster is one or more servers with workers that run in this process.
+type cluster struct {
+	t     *testing.T
+	url   string
+	flags []string // of every command
+	logs  []*log   // of the workers
 }
 
-func clientURLs(servers []*server.Server) string {
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, s.ClientURL())
-	}
-	return strings.Join(urls, ",")
-}
-
-// freePorts are ports that nobody listened on just now.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
+func (c *cluster) startWorkers(n int) {
+	c.t.Helper()
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		ctx, stop := context.WithCancel(context.Background())
+		out := new(log)
+		c.logs = append(c.logs, out)
+		ended := make(chan int, 1)
+		go func() { ended <- c.run(ctx, worker, out, out, "worker", "--slots", "1") }()
+		c.t.Cleanup(func() {
+			stop()
+			if status := <-ended; status != 0 {
+				c.t.Errorf("a worker ended with status %d:\n%s", status, out)
+			}
+		})
 	}
-	return ports
+	c.until("all workers have joined", func() bool {
+		var list []json.RawMessage
+		return c.ask(submitter, &list, "workers") == nil && len(list) == n
+	})
+}
+
+// run runs a command as a user, or without a user.
+func (c *cluster) run(ctx context.Context, user string, out, errs io.Writer, args ...string) int {
+	flags := append([]string{"--nats", c.url, "--timeout", "10s"}, c.flags...)
+	if user != "" {
+		flags = append(flags, "--user", user, "--password", passwords[user])
+	}
+	streams := cli.Streams{In: strings.NewReader(""), Out: out, Err: errs}
+	return cli.Run(ctx, append(flags, args...), streams, jobs.MustNew(probe.Definition), jobs.MustNew(bulky))
+}
+
+// bulky is a job with a result that does not fit into one message.
+var bulky = jobs.Definition[struct{}, int, string]{
+	Name: "bulky", Version: "1", Summary: "has a large result",
+	Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 4}, nil },
+	Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[int], error) { return one{}, nil },
+	Merge:  func(left, right int) (int, error) { return left + right, nil },
+	Finish: func(_ context.Context, _ struct{}, n int) (string, error) { return strings.Repeat("baa ", n<<18), nil },
+}
+
+type one struct{}
+
+func (one) Map(context.Context, uint64) (int, error) { return 1, nil }
+
+// outcome is the output of commands about a job.
+type outcome struct {
+	ID, State, SHA256 string
+	Partitions        uint64
+	Epoch             uint64
+}
+
+// ask runs a command as a user and decodes its output.
+func (c *cluster) ask(user string, answer any, args ...string) error {
+	var out, errs bytes.Buffer
+	if status := c.run(c.t.Context(), user, &out, &errs, append(args, "-o", "json")...); status != 0 {
+		return fmt.Errorf("%s: %v: status %d: %s", user, args, status, &errs)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(out.Bytes(), answer)
+}
+
+func (c *cluster) must(user string, answer any, args ...string) {
+	c.t.Helper()
+	if err := c.ask(user, answer, args...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) until(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			for _, l := range c.logs {
+				c.t.Log(l)
+			}
+			c.t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
+
+// use has each user do everything that README.md says it may. It returns the ID of a job
+// that completed.
+func (c *cluster) use() string {
+	t := c.t
+	t.Helper()
+	var here, done, got outcome
+	c.must("", &here, "run", "probe", "-p", "partitions=1000")
+	c.must(submitter, &done, "submit", "probe", "-p", "partitions=1000", "--wait")
+	if done.State != "completed" || done.Partitions != 1000 || done.SHA256 != here.SHA256 {
+		t.Fatalf("got %+v, in one process %+v", done, here)
+	}
+	for _, user := range []string{submitter, observer} {
+		var list, history []outcome
+		c.must(user, &got, "result", done.ID)
+		c.must(user, &list, "list")
+		c.must(user, &history, "history")
+		if got.SHA256 != done.SHA256 || len(list) != 1 || list[0].ID != done.ID || len(history) != 1 {
+			t.Errorf("%s: result %+v, list %+v, history %+v", user, got, list, history)
+		}
+		c.must(user, &got, "status", done.ID)
+		c.must(user, nil, "watch", done.ID)
+		c.must(user, &got, "leader")
+	}
+	// Large partials and a large result do not fit into one message.
+	c.must(submitter, &got, "submit", "probe", "-p", "partitions=20", "-p", "partial-size=2000000", "--wait")
+	c.must(submitter, &got, "submit", "bulky", "--wait")
+	if got.State != "completed" {
+		t.Errorf("large result: %+v", got)
+	}
+
+	var long outcome
+	c.must(submitter, &long, "submit", "probe", "-p", "partitions=1000000", "-p", "sleep=20ms")
+	c.until("the long job runs", func() bool {
+		c.must(observer, &got, "status", long.ID)
+		return got.State == "running"
+	})
+	if status := c.run(t.Context(), observer, io.Discard, io.Discard, "cancel", long.ID, "--timeout", "500ms"); status != 3 {
+		t.Errorf("an observer's cancel: status %d, want 3", status)
+	}
+	c.must(submitter, nil, "cancel", long.ID)
+	c.must(submitter, &got, "status", long.ID)
+	if got.State != "cancelled" {
+		t.Errorf("after cancel: %+v", got)
+	}
+
+	c.must(worker, nil, "leader", "step-down")
+	c.until("the next term has begun", func() bool { return c.ask(submitter, &got, "leader") == nil && got.Epoch > 1 })
+	var removed []outcome
+	c.must(worker, &removed, "remove", long.ID)
+	if len(removed) != 1 {
+		t.Errorf("removed: %+v", removed)
+	}
+	return done.ID
+}
+
+// checkUsed checks that workers have used each of their permissions to publish.
+func (c *cluster) checkUsed(received chan *nats.Msg) {
+	c.t.Helper()
+	sent := map[string]bool{}
+	for _, user := range configure(c.t, "server.conf").Users {
+		if user.Username != worker {
+			continue
+		}
+		for _, allowed := range user.Permissions.Publish.Allow {
+			if strings.Contains(allowed, ".MSG.GET.") {
+				continue // only with several servers: see TestServerIsLost
+			}
+			c.until("a worker publishes "+allowed, func() bool {
+				for len(received) > 0 {
+					sent[(<-received).Subject] = true
+				}
+				for subject := range sent {
+					if server.SubjectsCollide(subject, allowed) {
+						return true
+					}
+				}
+				return false
+			})
+		}
+	}
+}
+
+// checkReadsAreBound checks that a submitter cannot read a plan through the subject of a
+// result, which it may read, nor replace other values by a roll-up of a spec.
+func (c *cluster) checkReadsAreBound(id string) {
+	c.t.Helper()
+	nc := c.connect(c.t, submitter)
+	plan := values + "plan." + id
+	for _, body := range []string{`{"last_by_subj":"` + plan + `"}`, `{"multi_last":["` + plan + `"]}`, `{"seq":1}`, `{"next_by_subj":"` + plan + `"}`} {
+		answer, err := nc.Request(direct+"result."+id, []byte(body), 5*time.Second)
+		if err != nil || len(answer.Data) > 0 || answer.Header.Get("Status") != "408" {
+			c.t.Errorf("%s: got %+v (%v), want status 408", body, answer, err)
+		}
+	}
+	for _, reach := range []string{"sub", "all"} {
+		m := nats.NewMsg(values + "spec." + id)
+		m.Header.Set("Nats-Rollup", reach)
+		answer, err := nc.RequestMsg(m, 5*time.Second)
+		if err != nil || !strings.Contains(string(answer.Data), "rollup not permitted") {
+			c.t.Errorf("roll-up of %s: got %+v (%v)", reach, answer, err)
+		}
+	}
+}
+
+// checkNothingRefused checks that the server refused nothing that the workers did.
+func (c *cluster) checkNothingRefused() {
+	c.t.Helper()
+	for _, l := range c.logs {
+		if strings.Contains(strings.ToLower(l.String()), "permissions violation") {
+			c.t.Errorf("the configuration lacks a permission that workers need:\n%s", l)
+		}
+	}
+}
+
+// log collects the output of several goroutines.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(data)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

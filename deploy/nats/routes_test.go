@@ -1,0 +1,163 @@
+package nats_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestServerIsLost runs a job on three servers and takes away, in the middle, the
+// one that leads the stream of values.
+func TestServerIsLost(t *testing.T) {
+	servers := startCluster(t)
+	c := &cluster{t: t, url: clientURLs(servers), flags: []string{"--replicas", "3"}}
+	c.startWorkers(3)
+	var here, submitted, now, done outcome
+	c.must("", &here, "run", "probe", "-p", "partitions=1500", "-p", "partial-size=1000")
+	c.must(submitter, &submitted, "submit", "probe", "-p", "partitions=1500", "-p", "partial-size=1000", "-p", "sleep=10ms")
+	c.until("a part of the job is done", func() bool {
+		var status struct {
+			State string
+			Done  uint64
+		}
+		c.must(submitter, &status, "status", submitted.ID)
+		if status.State == "completed" {
+			t.Fatal("the job was over before a server was lost")
+		}
+		return status.Done > 200
+	})
+
+	nc := c.connect(t, worker)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{"KV_bellwether-default", "bellwether-default-large", "bellwether-default-queue", "KV_bellwether_default_lease"} {
+		info, err := js.Stream(t.Context(), stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := info.CachedInfo().Config.Replicas; n != 3 {
+			t.Errorf("stream %s has %d replicas, want 3", stream, n)
+		}
+	}
+	values, err := js.Stream(t.Context(), "KV_bellwether-default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := values.CachedInfo().Cluster.Leader
+	nc.Close()
+	for _, s := range servers {
+		if s.Name() == lost {
+			s.Shutdown()
+			s.WaitForShutdown()
+		}
+	}
+
+	c.until("the job has ended", func() bool {
+		return c.ask(submitter, &now, "status", submitted.ID) == nil && now.State != "running"
+	})
+	c.until("the result is read", func() bool { return c.ask(submitter, &done, "result", submitted.ID) == nil })
+	if done.State != "completed" || done.SHA256 != here.SHA256 {
+		t.Errorf("with server %s lost: %+v, in one process: %+v", lost, done, here)
+	}
+	c.checkNothingRefused()
+}
+
+// TestStrangerIsNoRoute: a server that has no certificate of the operator's
+// authority does not become one of the cluster, where it would see everything.
+func TestStrangerIsNoRoute(t *testing.T) {
+	servers := startCluster(t)
+	trusted := os.Getenv("NATS_SERVER_CA")
+	certify(t)                          // by an authority of its own,
+	t.Setenv("NATS_SERVER_CA", trusted) // while it takes the others for what they are
+	t.Setenv("NATS_SERVER_NAME", "wolf")
+	options := configure(t, "cluster.conf")
+	options.Cluster.Host, options.Cluster.Port = "127.0.0.1", server.RANDOM_PORT
+	said := &serverLog{}
+	servers[0].SetLogger(said, false, false)
+	wolf := start(t, options)
+	c := &cluster{t: t, logs: []*log{&said.log}}
+	c.until("the others turn the stranger away", func() bool {
+		return strings.Contains(said.String(), "certificate signed by unknown authority")
+	})
+	for _, s := range servers {
+		if n := s.NumRemotes(); n != 2 {
+			t.Errorf("server %s has %d others, want 2", s.Name(), n)
+		}
+	}
+	if n := wolf.NumRemotes(); n != 0 {
+		t.Errorf("the stranger has joined %d servers", n)
+	}
+}
+
+// serverLog is a server's log.
+type serverLog struct{ log }
+
+func (l *serverLog) Noticef(format string, v ...any) { fmt.Fprintf(l, format+"\n", v...) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.Noticef(format, v...) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.Noticef(format, v...) }
+func (l *serverLog) Fatalf(format string, v ...any)  { l.Noticef(format, v...) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.Noticef(format, v...) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.Noticef(format, v...) }
+
+// startCluster runs three servers with cluster.conf, and waits until they have
+// chosen one to lead JetStream.
+func startCluster(t *testing.T) []*server.Server {
+	t.Helper()
+	certify(t)
+	ports := freePorts(t, 3)
+	var routes []string
+	for _, port := range ports {
+		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", port))
+	}
+	t.Setenv("NATS_SERVER_ROUTES", "["+strings.Join(routes, ", ")+"]")
+	var servers []*server.Server
+	for i, port := range ports {
+		t.Setenv("NATS_SERVER_NAME", fmt.Sprint("nats-", i))
+		options := configure(t, "cluster.conf")
+		options.Cluster.Host, options.Cluster.Port = "127.0.0.1", port
+		servers = append(servers, start(t, options))
+	}
+	c := &cluster{t: t}
+	c.until("the servers are a cluster", func() bool {
+		led := false
+		for _, s := range servers {
+			if !s.ReadyForConnections(time.Second) || s.NumRemotes() != 2 || !s.JetStreamIsCurrent() {
+				return false
+			}
+			led = led || s.JetStreamIsLeader()
+		}
+		return led
+	})
+	return servers
+}
+
+func clientURLs(servers []*server.Server) string {
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.ClientURL())
+	}
+	return strings.Join(urls, ",")
+}
+
+// freePorts are ports that nobody listened on just now.
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
