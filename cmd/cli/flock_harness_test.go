@@ -110,15 +110,20 @@ func (f *testFlock) awaitWorkers(n int) {
 	})
 }
 
-// until waits for a condition.
+// until waits until a condition holds.
 func (f *testFlock) until(what string, holds func() bool) {
 	f.t.Helper()
 	deadline := time.Now().Add(flockPatience)
-	for !holds() {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("waited %v in vain until %s", flockPatience, what)
+	for {
+		began := time.Now()
+		if holds() {
+			return
 		}
-		time.Sleep(20 * time.Millisecond) // between two looks
+		if time.Now().After(deadline) {
+			f.t.Fatalf("waited %v until %s", flockPatience, what)
+		}
+		// A look may be a command, which needs CPU time that other processes lack then.
+		time.Sleep(max(20*time.Millisecond, 4*time.Since(began)))
 	}
 }
 

@@ -184,10 +184,10 @@ func TestLeaderIsTerminated(t *testing.T) {
 	})
 }
 
-// TestHandoverLeavesNoGap compares what the others do in the second before a
-// leader is told to stop and in the second after.
+// TestHandoverLeavesNoGap compares the throughput of the other workers in the second before
+// a leader is told to stop and in the second after.
 func TestHandoverLeavesNoGap(t *testing.T) {
-	onEachStorage(t, func(t *testing.T, on testStorage) {
+	onEachStorageAlone(t, func(t *testing.T, on testStorage) {
 		const handovers = 3
 		f := newTestFlock(t, on, handovers+2)
 		long := []string{"n=1000000", "width=100", "sleep=5ms"}

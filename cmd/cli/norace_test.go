@@ -2,5 +2,5 @@
 
 package cli_test
 
-// demoLimit makes the demo's job long enough to be interrupted.
-const demoLimit = "2e10"
+// demoLimit makes the demo's job last long enough for a failover in it.
+const demoLimit = "6e9"

@@ -47,10 +47,15 @@ func azureAt(t *testing.T, connection string) []string {
 	return []string{"--storage", "azure", "--azure-connection-file", newFile(t, "connection", []byte(connection))}
 }
 
-// onEachStorage runs a test on each kind of storage, beside other tests: they wait
-// more than they compute.
+// onEachStorage runs a test on each kind of storage, in parallel with other tests.
 func onEachStorage(t *testing.T, test func(t *testing.T, on testStorage)) {
 	t.Parallel()
+	onEachStorageAlone(t, test)
+}
+
+// onEachStorageAlone runs a test on each kind of storage at once, but not in parallel with
+// other tests: the test measures how fast workers are.
+func onEachStorageAlone(t *testing.T, test func(t *testing.T, on testStorage)) {
 	for _, on := range []testStorage{onJetStream, onAzure} {
 		t.Run(on.name, func(t *testing.T) {
 			t.Parallel()
