@@ -68,7 +68,6 @@
 //	subject     of a NATS message
 //	successor   the worker that is to lead next
 //	unlogged    how many lines of the kind were left out before this one
-//	until       when an eviction may happen
 //	url         of the NATS server
 //	worker      the worker that the line is about
 //
