@@ -95,7 +95,7 @@ func (e configError) Is(target error) bool { return target == ErrConfig }
 func (e configError) Unwrap() error        { return e.error }
 
 func (c Config) withDefaults() Config {
-	c.ID = cmp.Or(c.ID, randomID())
+	c.ID = cmp.Or(c.ID, NewID())
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
@@ -123,9 +123,9 @@ func (c Config) validate() error {
 	return nil
 }
 
-// randomID returns an ID that no other process has: the host's name, for people, and
+// NewID returns a worker ID that no other process has: the host's name, for people, and
 // a random suffix.
-func randomID() string {
+func NewID() string {
 	var suffix [4]byte
 	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand
 	name := strings.Map(func(r rune) rune {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +51,9 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return statusOK
+	}
+	if status, ok := errors.AsType[commandStatus](err); ok {
+		return int(status)
 	}
 	if !a.started { // cobra refused the command line
 		err = usage(err)
@@ -121,7 +125,7 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(onCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(),
 		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand())
-	add(local, a.devCommand(), a.workerCommand(), a.benchCommand())
+	add(local, a.devCommand(), a.workerCommand(), a.electCommand(), a.benchCommand(), a.electWatchdogCommand())
 	if _, err := a.job(demoJob); err == nil {
 		add(local, a.demoCommand())
 	}

@@ -1,5 +1,5 @@
-// Package leases opens the lease that the workers of a cluster race for, on the
-// kind of storage that the cluster uses:
+// Package leases opens leases on the kind of storage that a cluster uses: the lease
+// for which the cluster's workers compete, and leases with names of their own.
 //
 //	         leases
 //	        /      \
@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/bellwether-compute/bellwether/election"
@@ -19,6 +20,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/kvlease"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // Open opens the lease of the storage's cluster. cfg has the lease's Duration; Open
@@ -28,38 +30,53 @@ import (
 // take the Duration.
 func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
 	if s.Account() == nil {
-		return openKV(ctx, s, cfg)
+		return openKV(ctx, s.Config(), s.Conn(), kvlease.Config{Duration: cfg.Duration})
 	}
-	return openBlob(ctx, s, cfg)
+	if err := s.Check(ctx); err != nil {
+		return nil, err
+	}
+	// An acquisition takes up to four requests, so calls get as much of the lease's
+	// duration as still allows two renewals in time.
+	cfg.CallTimeout = cfg.Duration / 3
+	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// openKV opens the lease in a bucket that holds nothing else. Cluster names have no
+// OpenNamed opens a lease that is not the cluster's, but is kept beside it. The name is
+// 1 to 40 lower-case letters, digits and dashes. The lease has cfg's Duration and
+// CallTimeout. On JetStream the lease uses nc, which may be reconnecting: then OpenNamed
+// fails with an error that is not cluster.ErrConfig, and may be called again. On Azure
+// it makes no call.
+func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
+	if c.Storage != cluster.Azure {
+		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
+	}
+	a, err := c.OpenAccount()
+	if err != nil {
+		return nil, err
+	}
+	return openBlob(c, a, bloblease.Config{Blob: "_elect-" + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
+}
+
+// openKV opens a lease in the bucket for the cluster's leases. Cluster names have no
 // underscore, so no other cluster's bucket has its name.
-func openKV(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
-	js, err := jetstream.New(s.Conn())
+func openKV(ctx context.Context, c cluster.Config, nc *nats.Conn, cfg kvlease.Config) (election.Lease, error) {
+	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("use JetStream: %w", err)
 	}
-	lease, err := kvlease.Open(ctx, js, kvlease.Config{
-		Bucket: "bellwether_" + s.Config().Name + "_lease", Duration: cfg.Duration, Replicas: s.Config().Replicas,
-	})
+	cfg.Bucket, cfg.Replicas = "bellwether_"+c.Name+"_lease", c.Replicas
+	lease, err := kvlease.Open(ctx, js, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return lease, nil
 }
 
-// openBlob opens the lease on a blob in the container of the cluster's jobs. The
-// blob's name cannot be a job's key. An acquisition takes up to four requests, so
-// calls get as much of the lease's duration as still allows two renewals in time.
-func openBlob(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
-	if err := s.Check(ctx); err != nil {
-		return nil, err
-	}
-	cfg.CallTimeout = cfg.Duration / 3
-	lease, err := bloblease.Open(s.Account(), bloblease.Config{
-		Container: azure.Name(s.Config().Name), Duration: cfg.Duration, CallTimeout: cfg.CallTimeout,
-	})
+// openBlob opens a lease on a blob in the container of the cluster's jobs. The blob's
+// name begins with an underscore, so it cannot be a job's key.
+func openBlob(c cluster.Config, a *account.Account, cfg bloblease.Config) (election.Lease, error) {
+	cfg.Container = azure.Name(c.Name)
+	lease, err := bloblease.Open(a, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cluster.ErrConfig, err)
 	}

@@ -20,6 +20,15 @@ func NewSubjects(cluster string) (Subjects, error) {
 	return Subjects{"bellwether." + cluster + "."}, nil
 }
 
+// Election returns the subjects of an election of that name other than that
+// of the cluster's leader. They begin with bellwether.CLUSTER.elect.NAME.
+func (s Subjects) Election(name string) (Subjects, error) {
+	if !clusterForm.MatchString(name) {
+		return Subjects{}, fmt.Errorf("election name %q: want 1 to 40 lower-case letters, digits and dashes", name)
+	}
+	return Subjects{s.prefix + "elect." + name + "."}, nil
+}
+
 // Report is where workers send reports to the leader of an epoch, which answers
 // with a receipt. When the leader's process dies, NATS itself answers at once
 // that nobody listens.

@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/command"
+	"github.com/bellwether-compute/bellwether/election/leases"
+	"github.com/bellwether-compute/bellwether/election/natspeers"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+const (
+	watchdogCommand = "elect-watchdog"
+
+	minElectLease = time.Second
+
+	electPause         = time.Second            // before another try to open the lease
+	electReconnectWait = 500 * time.Millisecond // between tries to reach NATS
+)
+
+type electFlags struct {
+	name  string
+	lease time.Duration
+	grace time.Duration
+	log   logFlags
+}
+
+func (a *app) electCommand() *cobra.Command {
+	var flags electFlags
+	cmd := &cobra.Command{
+		Use:   "elect --name NAME [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while this process is the one that leads NAME",
+		Long: `Run a command while this process holds the lease NAME. Of all processes that are
+started with the same name, cluster and storage, one at a time runs its command; the
+others wait. When the command ends, the lease is released, another process runs its
+command, and this process exits with the command's exit status (128 + the signal's
+number if a signal ended it).
+
+The command is stopped before another process can hold the lease. If the lease cannot
+be renewed, the command gets SIGTERM, and SIGKILL when --grace has passed, both before
+the lease expires; then this process waits for the lease again. This holds even while
+this process is suspended: a watchdog process ends the command. The signals go to the
+command's process group, which is its own. Standard input is empty.
+
+The environment of the command has a fencing token in BELLWETHER_EPOCH: a number that
+grows with each holder of NAME. A resource that refuses a lower number than the highest
+it has seen is safe even if the whole machine is suspended and resumed. The environment
+also has NAME in BELLWETHER_ELECTION and this process's ID in BELLWETHER_ID.
+
+SIGTERM or Ctrl-C stops the command, releases the lease and exits. The exit status is
+126 if the command cannot be executed, 127 if it is not found, and 1 if a signal came
+while this process waited for the lease.
+
+With storage azure, NATS is optional: without it, the others notice within a tenth of
+the lease's duration that the lease was released. All processes of a NAME must use the
+same --lease. A holder that dies is replaced when its lease has expired.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(cmd.Context(), flags, args) },
+	}
+	cmd.Flags().SetInterspersed(false) // flags after COMMAND are the command's
+	cmd.Flags().StringVar(&flags.name, "name", "", "name of the lease: 1 to 40 lower-case letters, digits and dashes")
+	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
+	cmd.Flags().DurationVar(&flags.grace, "grace", 0, "time from SIGTERM to SIGKILL, at most half of --lease (default a third of --lease)")
+	flags.log.register(cmd)
+	level := cmd.Flags().Lookup("log-level")
+	flags.log.level, level.DefValue = "warn", "warn"
+	return cmd
+}
+
+// electWatchdogCommand is started by elect and runs the command.
+func (a *app) electWatchdogCommand() *cobra.Command {
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:    watchdogCommand,
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE:   func(_ *cobra.Command, args []string) error { return command.Watchdog(args, grace) },
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().DurationVar(&grace, "grace", 0, "")
+	return cmd
+}
+
+// commandStatus is the exit status of the command, which elect exits with. Nothing is
+// printed about it.
+type commandStatus int
+
+func (s commandStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// errLeaseAtRisk: the command was stopped because the lease was about to expire.
+var errLeaseAtRisk = errors.New("the lease could not be renewed in time")
+
+// elector runs a command whenever its process holds the lease.
+type elector struct {
+	name    string
+	cluster cluster.Config
+	cfg     election.Config
+	command command.Config
+	log     *slog.Logger
+	status  int // of the command, once it has ended
+}
+
+func (a *app) elect(ctx context.Context, flags electFlags, args []string) error {
+	e, subjects, err := a.newElector(flags, args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	nc, err := e.connect()
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	lease, err := e.open(ctx, nc)
+	if err != nil {
+		return err
+	}
+	peers, err := natspeers.New(nc, subjects, e.cfg.ID, e.log)
+	if err != nil {
+		return err
+	}
+	defer peers.Close()
+	for {
+		err = election.Hold(ctx, lease, peers, e.cfg, e.run)
+		if !errors.Is(err, errLeaseAtRisk) || ctx.Err() != nil {
+			break
+		}
+	}
+	var failed *command.StartError
+	switch {
+	case err == nil, errors.Is(err, errLeaseAtRisk):
+		return commandStatus(e.status)
+	case errors.As(err, &failed):
+		return &statusError{failed.Status, err}
+	case ctx.Err() != nil:
+		return fmt.Errorf("stopped while waiting for the lease %s", e.name)
+	}
+	return err
+}
+
+// newElector checks the flags. The times leave room for one renewal that fails and one
+// that succeeds before the command would be stopped.
+func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
+	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
+	grace := cmp.Or(flags.grace, flags.lease/3)
+	if flags.lease < minElectLease {
+		return fail(usagef("--lease %v: want at least %v", flags.lease, minElectLease))
+	}
+	if grace <= 0 || grace > flags.lease/2 {
+		return fail(usagef("--grace %v: want more than 0 and at most half of --lease, %v", grace, flags.lease/2))
+	}
+	log, err := flags.log.logger(a)
+	if err != nil {
+		return fail(err)
+	}
+	target, err := a.target.config()
+	if err != nil {
+		return fail(err)
+	}
+	target.Logger = log
+	all, err := target.Subjects()
+	if err != nil {
+		return fail(err)
+	}
+	subjects, err := all.Election(flags.name)
+	if err != nil {
+		return fail(usagef("--name: %w", err))
+	}
+	if err := command.Find(args[0]); err != nil {
+		var failed *command.StartError
+		errors.As(err, &failed)
+		return fail(&statusError{failed.Status, err})
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fail(fmt.Errorf("find this program: %w", err))
+	}
+	id := worker.NewID()
+	renewEvery, margin := flags.lease/5, flags.lease*2/15
+	return &elector{
+		name: flags.name, cluster: target, log: log.With("election", flags.name, "id", id),
+		cfg: election.Config{
+			ID: id, Exclusive: true, Logger: log.With("election", flags.name, "id", id),
+			Duration: flags.lease, Margin: margin, RenewEvery: renewEvery,
+			CallTimeout: (flags.lease - margin - grace - renewEvery) / 2,
+		},
+		command: command.Config{
+			Args: args, Grace: grace,
+			Env:      []string{"BELLWETHER_ELECTION=" + flags.name, "BELLWETHER_ID=" + id},
+			Watchdog: []string{program, watchdogCommand, "--grace", grace.String(), "--"},
+		},
+	}, subjects, nil
+}
+
+// connect returns a NATS connection that connects in the background and never gives up.
+func (e *elector) connect() (*nats.Conn, error) {
+	return e.cluster.ConnectNATS("elect "+e.name+" "+e.cfg.ID,
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // credentials may be corrected while the process retries
+		nats.ReconnectWait(electReconnectWait),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { e.log.Info("Cannot reach NATS, retrying", "error", err) }),
+	)
+}
+
+// open opens the lease, and retries until ctx is done.
+func (e *elector) open(ctx context.Context, nc *nats.Conn) (election.Lease, error) {
+	for logged := false; ; {
+		call, cancel := context.WithTimeout(ctx, e.cfg.Duration)
+		lease, err := leases.OpenNamed(call, e.cluster, nc, e.name, e.cfg)
+		cancel()
+		if err == nil || errors.Is(err, cluster.ErrConfig) {
+			return lease, err
+		}
+		if !logged {
+			logged = true
+			e.log.Warn("Cannot open the lease, retrying", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("stopped while waiting for the lease %s: %w", e.name, err)
+		case <-time.After(electPause):
+		}
+	}
+}
+
+// run runs the command during one term.
+func (e *elector) run(ctx context.Context, term *election.Term) error {
+	cfg := e.command
+	cfg.Env = append(slices.Clone(cfg.Env), fmt.Sprintf("BELLWETHER_EPOCH=%d", term.Epoch))
+	result, err := command.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	e.status = result.Status
+	e.log.Info("Command ended", "epoch", term.Epoch, "status", result.Status, "stopped", result.Stopped)
+	if result.Stopped {
+		return errLeaseAtRisk // or this process was told to stop
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// Package command runs a command while its process holds a lease, and ends the
+// command before the lease can be lost.
+//
+//	elector (holds the lease)              watchdog                  command
+//	─────────────────────────              ────────                  ───────
+//	Run ── starts ───────────────────────▶ Watchdog ── starts ─────▶ own process group
+//	    ── deadline, stop, kill (stdin) ─▶     │
+//	    ◀─ started, exited (descriptor 3) ─    └─ SIGTERM, SIGKILL ─▶ the whole group
+//
+// The elector renews the lease and tells the watchdog each new deadline, the instant
+// until which the lease can be trusted. The watchdog sends SIGTERM to the command a
+// grace period before the deadline and SIGKILL at the deadline, whatever the elector
+// does. Deadlines are instants of a clock that both processes share; on Linux it also
+// advances while the machine is suspended.
+//
+// # What can fail
+//
+//   - The elector cannot renew the lease: the deadline stays, and the watchdog stops the
+//     command before the lease expires.
+//   - The elector is suspended (SIGSTOP): the same. The watchdog and the command have
+//     process groups of their own, so a terminal's signals do not reach them.
+//   - The elector dies: the watchdog reads the end of its standard input and stops the
+//     command, with SIGTERM, and with SIGKILL after the grace period or at the deadline.
+//   - The lease is lost at once, because an operator broke it: the elector has the
+//     watchdog send SIGKILL immediately.
+//   - The watchdog dies: on Linux the kernel kills the command. The elector kills the
+//     command's process group as well.
+//   - The watchdog is suspended: the elector kills the command's process group at the
+//     deadline.
+//   - The elector and the watchdog are suspended together but the command is not, or the
+//     whole machine is suspended and resumed: the command runs on, in the latter case
+//     for up to 100 ms. Only the fencing token protects against that: the resource that
+//     the command writes to must refuse an epoch below the highest it has seen.
+//   - The command's processes leave its process group (daemons do): they are not
+//     stopped.
+//
+// The package needs Unix. It is for Bellwether's command line.
+package command

@@ -1,0 +1,22 @@
+package command
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedClock returns an instant of a clock that all processes of the machine share. It
+// advances while the machine is suspended.
+func sharedClock() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		panic(fmt.Errorf("read CLOCK_BOOTTIME: %w", err)) // every supported kernel has it
+	}
+	return time.Duration(now.Nano())
+}
+
+// dieWithParent has the kernel kill the command when the watchdog ends.
+func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

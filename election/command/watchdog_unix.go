@@ -1,0 +1,148 @@
+//go:build unix
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	reportTo = 3 // descriptor of the events
+	// Processes of the command's group that the command left behind are waited for this
+	// long after SIGKILL.
+	groupTimeout = time.Second
+)
+
+// Watchdog runs a command for the elector that has started this process. It reads
+// orders from standard input and writes events to descriptor 3.
+func Watchdog(args []string, grace time.Duration) error {
+	// A signal to all processes of a service reaches the elector too, which decides.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// The kernel kills the command when the thread ends that has started it.
+	runtime.LockOSThread()
+
+	syscall.CloseOnExec(reportTo)
+	reports := json.NewEncoder(os.NewFile(reportTo, "events"))
+	orders := make(chan order)
+	go readOrders(orders)
+	first := <-orders
+	if first.Deadline == 0 {
+		return errors.New("the elector ended before it sent a deadline")
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+	if err := startError(args[0], cmd.Start()); err != nil {
+		var failed *StartError
+		errors.As(err, &failed)
+		return reports.Encode(event{Failed: failed})
+	}
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // if the elector is gone, orders end
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // ProcessState says how it ended
+		close(exited)
+	}()
+	g := &group{id: cmd.Process.Pid, grace: grace, deadline: first.Deadline}
+	g.supervise(orders, exited)
+	return reports.Encode(event{Ended: &Result{Status: statusOf(cmd.ProcessState), Stopped: g.stopping}})
+}
+
+// readOrders passes the elector's orders on. The end of the input is an order to stop.
+func readOrders(orders chan<- order) {
+	for decoder := json.NewDecoder(os.Stdin); ; {
+		var o order
+		if decoder.Decode(&o) != nil {
+			orders <- order{Stop: true}
+			return
+		}
+		orders <- o
+	}
+}
+
+// group is the command's process group.
+type group struct {
+	id       int
+	grace    time.Duration
+	deadline time.Duration // on the shared clock
+	stopping bool
+	killAt   time.Duration // once it is stopping
+}
+
+// supervise returns when the command has ended and its process group was killed.
+func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
+	check := time.NewTimer(0)
+	defer check.Stop()
+	for {
+		check.Reset(min(g.check(), pollEvery))
+		select {
+		case <-exited:
+			g.end()
+			return
+		case o := <-orders:
+			if o.Deadline > 0 {
+				g.deadline = o.Deadline
+			}
+			if o.Stop {
+				g.stop()
+			}
+			if o.Kill {
+				g.killAt = 0
+			}
+		case <-check.C:
+		}
+	}
+}
+
+// check sends the signals that are due and returns the time until the next one.
+func (g *group) check() time.Duration {
+	now := sharedClock()
+	if now >= g.deadline-g.grace {
+		g.stop()
+	}
+	if !g.stopping {
+		return g.deadline - g.grace - now
+	}
+	killAt := min(g.killAt, g.deadline)
+	if now >= killAt {
+		g.signal(syscall.SIGKILL)
+		return pollEvery
+	}
+	return killAt - now
+}
+
+// stop asks the command to end, once.
+func (g *group) stop() {
+	if g.stopping {
+		return
+	}
+	g.stopping, g.killAt = true, sharedClock()+g.grace
+	g.signal(syscall.SIGTERM)
+	g.signal(syscall.SIGCONT) // a suspended process handles SIGTERM only then
+}
+
+// end kills the processes of the group that the command has left behind.
+func (g *group) end() {
+	for start := time.Now(); g.signal(syscall.SIGKILL) && time.Since(start) < groupTimeout; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// signal sends a signal to the group and reports whether the group has a process.
+func (g *group) signal(s syscall.Signal) bool { return syscall.Kill(-g.id, s) == nil }
+
+// statusOf returns the exit status as a shell does.
+func statusOf(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
