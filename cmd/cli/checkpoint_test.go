@@ -13,16 +13,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-var recordCheckpoint = flag.Bool("record-checkpoint", false, "replace what an earlier version has left in storage")
+var recordCheckpoint = flag.Bool("record-checkpoint", false, "record the checkpoint in testdata again")
 
-// oldCheckpoint is what version 1 of the formats had in storage of a job that was
-// half done: a file per key.
+// oldCheckpoint is a folder with the records of a half-finished job in version 1 of the
+// formats, one file per key.
 const oldCheckpoint = "testdata/checkpoint.v1"
 
 var oldParams = []string{"n=4000", "width=10", "sleep=10ms"}
 
-// TestOldCheckpointIsResumed puts what an earlier version has left into storage.
-// This version goes on with it.
+// TestOldCheckpointIsResumed writes the records of a job of an earlier version into storage,
+// and expects this version to resume the job.
 func TestOldCheckpointIsResumed(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 1)
@@ -31,7 +31,7 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 		f.recordCheckpoint(driver)
 		return
 	}
-	f.scale(0) // the next leader's epoch is above that of the checkpoint, which is 1
+	f.scale(0) // so that the next leader's epoch is above 1, the epoch of the checkpoint
 	id := ""
 	err := filepath.WalkDir(oldCheckpoint, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -64,7 +64,7 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 	}
 }
 
-// openStorage opens the flock's storage beneath the store.
+// openStorage opens the storage driver of the cluster.
 func (f *testFlock) openStorage() *jetstream.Driver {
 	f.t.Helper()
 	nc, err := nats.Connect(f.url)
@@ -79,7 +79,7 @@ func (f *testFlock) openStorage() *jetstream.Driver {
 	return driver
 }
 
-// recordCheckpoint stops a job half-way and keeps what is in storage of it.
+// recordCheckpoint stops a job half-way and copies its records from storage.
 func (f *testFlock) recordCheckpoint(driver *jetstream.Driver) {
 	f.t.Helper()
 	var submitted struct {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// TestDevReplacesADeadWorker kills a worker process of dev, and then dev itself:
-// its workers go with it.
-func TestDevReplacesADeadWorker(t *testing.T) {
+// TestDevRestartsADeadWorker kills a worker process of dev, which must be restarted, and then
+// dev, whose workers must end.
+func TestDevRestartsADeadWorker(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -48,7 +48,7 @@ func TestDevReplacesADeadWorker(t *testing.T) {
 	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	f.until("another worker is there", func() bool {
+	f.until("another worker runs", func() bool {
 		now := f.pids()
 		return len(now) == 2 && now[0] != before[0] && now[1] != before[0]
 	})
@@ -61,15 +61,14 @@ func TestDevReplacesADeadWorker(t *testing.T) {
 	for _, pid := range workers {
 		for alive(pid) {
 			if time.Now().After(deadline) {
-				t.Fatalf("worker process %d outlives dev", pid)
+				t.Fatalf("worker process %d runs although dev has ended", pid)
 			}
 			time.Sleep(20 * time.Millisecond) // between two looks
 		}
 	}
 }
 
-// alive reports whether a process exists and is more than an entry that its new
-// parent has yet to collect.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -78,11 +77,11 @@ func alive(pid int) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "linux"
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // the name before it may hold anything
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // the name before it may contain any characters
 	return !bytes.HasPrefix(rest, []byte("Z"))
 }
 
-// pids are the process IDs of the workers that a leader knows.
+// pids returns the process IDs of the workers that the leader knows.
 func (f *testFlock) pids() []int {
 	f.t.Helper()
 	var workers []struct {

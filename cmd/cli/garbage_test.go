@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// TestGarbageOnEverySubject speaks nonsense to everyone while a job runs. All of
-// it is refused, and nothing is lost.
+// TestGarbageOnEverySubject sends malformed messages on every subject while a job runs. All
+// of them are refused, and nothing is lost.
 func TestGarbageOnEverySubject(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, workers)

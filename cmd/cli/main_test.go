@@ -22,8 +22,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// TestMain makes the test binary the program under test as well: a program with a
-// job of its own besides built-in ones.
+// TestMain makes the test binary also the program under test: a program with the job squares
+// and built-in jobs.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
@@ -33,8 +33,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// tests also stops the Azurite that they share, and looks for goroutines that
-// they left behind.
+// tests runs the tests, stops the Azurite that they share, and looks for leaked goroutines.
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
@@ -56,8 +55,8 @@ func (m tests) Run() int {
 	return code
 }
 
-// squares is the job of the tests: the sum of the squares below n. It can be slow
-// and can fail.
+// squares is the job of the tests. It computes the sum of the squares below n, and can be
+// slow or fail.
 var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
 	Name: "squares", Version: "1", Summary: "the sum of squares",
 	Defaults: squaresParams{N: 1000, Width: 10},
@@ -74,10 +73,10 @@ var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
 type squaresParams struct {
 	N     uint64        `json:"n" min:"1" max:"1000000000" help:"squares of the numbers below it"`
 	Width uint64        `json:"width" min:"1" max:"1000000" help:"numbers per partition"`
-	Sleep time.Duration `json:"sleep" min:"0s" max:"1m" help:"what each partition takes"`
+	Sleep time.Duration `json:"sleep" min:"0s" max:"1m" help:"duration of each partition"`
 	Fail  string        `json:"fail" help:"fail with this error"`
-	Trace string        `json:"trace" help:"a folder: each process notes there what it executes"`
-	Hold  string        `json:"hold" help:"a file: until it is there, the last partition is not done, unless its process is told to stop"`
+	Trace string        `json:"trace" help:"folder in which each process notes what it executes"`
+	Hold  string        `json:"hold" help:"file without which the last partition does not end, unless its process is told to stop"`
 }
 
 type squaresResult struct {
@@ -86,16 +85,16 @@ type squaresResult struct {
 
 type squaresMapper struct {
 	squaresParams
-	trace *os.File        // nil: none
-	told  <-chan struct{} // closed once this process is told to stop
-	deaf  func()          // ends listening for that
+	trace   *os.File        // nil without a trace
+	stopped <-chan struct{} // closed when this process is told to stop
+	ignore  func()          // stops listening for signals
 }
 
 func openSquares(_ context.Context, p squaresParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
-	m := squaresMapper{squaresParams: p, deaf: func() {}}
+	m := squaresMapper{squaresParams: p, ignore: func() {}}
 	if p.Hold != "" {
-		told, deaf := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		m.told, m.deaf = told.Done(), deaf
+		ctx, ignore := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		m.stopped, m.ignore = ctx.Done(), ignore
 	}
 	if p.Trace != "" {
 		var err error
@@ -135,24 +134,24 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 	return sum, nil
 }
 
-// hold waits until the file is there or this process is told to stop.
+// hold waits until the file exists or this process is told to stop.
 func (m squaresMapper) hold(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(m.Hold); err == nil {
 			return nil
 		}
 		select {
-		case <-m.told:
+		case <-m.stopped:
 			return nil
 		case <-ctx.Done():
 			return fmt.Errorf("hold: %w", ctx.Err())
-		case <-time.After(10 * time.Millisecond): // between two looks
+		case <-time.After(10 * time.Millisecond): // between two checks
 		}
 	}
 }
 
 func (m squaresMapper) Close() error {
-	m.deaf()
+	m.ignore()
 	if m.trace == nil {
 		return nil
 	}

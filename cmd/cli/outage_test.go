@@ -24,19 +24,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// faultyFlock is a flock whose workers run in the test's process and reach Azurite
-// through a proxy, and NATS over a link each, that injure what goes through.
+// faultyFlock has workers in the test's process. They reach Azurite and NATS through proxies
+// that inject faults.
 type faultyFlock struct {
 	*testFlock
-	storage *faults.Transport // what is done to requests
-	blobs   *faults.TCPProxy  // and to connections, those for blobs and
-	queues  *faults.TCPProxy  // those for queues
-	faulty  []string          // the flags by which storage is found that way
+	storage *faults.Transport // injects faults into requests to storage
+	blobs   *faults.TCPProxy  // injects faults into connections for blobs
+	queues  *faults.TCPProxy  // and for queues
+	faulty  []string          // flags that select storage through the proxies
 	members []*inProcess
 	writes  manifestWrites
 }
 
-// inProcess is a worker in the test's process.
+// inProcess is a worker in this process.
 type inProcess struct {
 	id   string
 	nats *faults.TCPProxy
@@ -63,7 +63,7 @@ func newFaultyFlock(t *testing.T) *faultyFlock {
 	return f
 }
 
-// proxy is a link to a proxy of one of storage's endpoints.
+// proxy returns a TCP proxy to an HTTP proxy of one of storage's endpoints.
 func (f *faultyFlock) proxy(endpoint string) *faults.TCPProxy {
 	f.t.Helper()
 	handler, err := f.storage.Handler(endpoint)
@@ -91,7 +91,7 @@ func (f *faultyFlock) link(to string) *faults.TCPProxy {
 
 var selfForm = regexp.MustCompile(`self=([a-z0-9-]+)`)
 
-// join starts workers, and waits for nothing.
+// join starts workers, and does not wait until a leader knows them.
 func (f *faultyFlock) join(n int) {
 	f.t.Helper()
 	for range n {
@@ -104,7 +104,7 @@ func (f *faultyFlock) join(n int) {
 				"worker", "--slots", "1", "--log-format", "text", "--nats", "nats://" + m.nats.Address(), "--cluster", f.cluster,
 			}, f.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
 		}()
-		f.t.Cleanup(func() { // before links and proxies are closed
+		f.t.Cleanup(func() { // before the proxies are closed
 			stop()
 			if status := <-ended; status != 0 {
 				f.t.Errorf("a worker ended with status %d", status)
@@ -122,20 +122,20 @@ func (f *faultyFlock) member(id string) *inProcess {
 			return m
 		}
 	}
-	f.t.Fatalf("nobody is called %s", id)
+	f.t.Fatalf("no worker has the ID %s", id)
 	return nil
 }
 
-// awaitLeaderAfter waits until somebody leads under a higher epoch.
+// awaitLeaderAfter waits until a leader has a higher epoch.
 func (f *faultyFlock) awaitLeaderAfter(epoch uint64) {
 	f.t.Helper()
-	f.until(fmt.Sprintf("somebody leads after epoch %d", epoch), func() bool {
+	f.until(fmt.Sprintf("there is a leader after epoch %d", epoch), func() bool {
 		var now leaderAnswer
 		return f.ask(&now, "leader") == 0 && now.Epoch > epoch
 	})
 }
 
-// manifestWrites are the writes of manifests that succeeded.
+// manifestWrites records the successful writes of manifests.
 type manifestWrites struct {
 	mu   sync.Mutex
 	list []manifestWrite
@@ -157,8 +157,8 @@ func (w *manifestWrites) observe(kind account.Kind, r *http.Request, body []byte
 	w.list = append(w.list, manifestWrite{"manifest/" + key, r.Header.Get("If-Match"), answer.Header.Get("ETag"), body})
 }
 
-// check follows each manifest from its first version to its last: once an epoch
-// has written, no lower one does.
+// check follows the manifest from its first version to its last. After an epoch has written,
+// no lower epoch may write.
 func (w *manifestWrites) check(t *testing.T, id string) {
 	t.Helper()
 	w.mu.Lock()
@@ -193,8 +193,8 @@ func (w *manifestWrites) check(t *testing.T, id string) {
 	}
 }
 
-// sometimes lets a fault happen to one request in three, of these kinds if any is
-// named.
+// sometimes injects a fault into one in three requests of the kinds, or of any kind if none
+// is given.
 func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.Decide {
 	t.Helper()
 	seed := rand.Uint64()
@@ -212,27 +212,19 @@ func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.D
 	}
 }
 
-// faultyParams are those of a job that three workers need 6 s for.
+// faultyParams are the parameters of a job for which three workers need 6 s.
 var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
 
-// TestWithFaultyStorage changes leaders twice while storage is unreliable: by a
-// handover, and by cutting the leader off from NATS.
+// TestWithFaultyStorage changes the leader twice while storage is unreliable: by a handover,
+// and by cutting the leader off from NATS.
 func TestWithFaultyStorage(t *testing.T) {
 	t.Parallel()
-	for name, decide := range map[string]func(t *testing.T) faults.Decide{
-		"slow":        func(*testing.T) faults.Decide { return faults.Always(faults.Fault{Delay: 2 * time.Second}) },
-		"reset":       func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{Reset: true}) },
-		"lost answer": func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{LoseAnswer: true}) },
-		"500": func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 500, Code: "InternalError"})
-		},
-		"503": func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 1})
-		},
-		"429": func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 1})
-		},
-		"412": func(t *testing.T) faults.Decide {
+	for _, c := range []struct {
+		name   string
+		decide func(t *testing.T) faults.Decide
+	}{ // those that take longest begin first
+		{"slow", func(*testing.T) faults.Decide { return faults.Always(faults.Fault{Delay: 2 * time.Second}) }},
+		{"412", func(t *testing.T) faults.Decide {
 			refuse := sometimes(t, faults.Fault{Status: 412, Code: "ConditionNotMet"})
 			return func(kind account.Kind, r *http.Request) faults.Fault {
 				if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") == "" {
@@ -240,18 +232,29 @@ func TestWithFaultyStorage(t *testing.T) {
 				}
 				return refuse(kind, r)
 			}
-		},
+		}},
+		{"reset", func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{Reset: true}) }},
+		{"lost answer", func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{LoseAnswer: true}) }},
+		{"500", func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 500, Code: "InternalError"})
+		}},
+		{"503", func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 1})
+		}},
+		{"429", func(t *testing.T) faults.Decide {
+			return sometimes(t, faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 1})
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFaultyFlock(t)
-			f.storage.Set(decide(t))
+			f.storage.Set(c.decide(t))
 			f.join(3)
 			id := f.submitHeld(faultyParams...)
 			f.awaitDone(id, 30)
 			var next leaderAnswer
 			if status := f.ask(&next, "leader", "step-down"); status != 0 {
-				t.Logf("step-down: status %d", status) // its answer comes late where storage is slow
+				t.Logf("step-down: status %d", status) // the answer may come too late if storage is slow
 			}
 			f.awaitDone(id, 200)
 			before := f.leader()
@@ -268,9 +271,9 @@ func TestWithFaultyStorage(t *testing.T) {
 	}
 }
 
-// TestStorageIsOut has storage away for longer than the lease: nobody leads then,
-// commands and logs say why, and all goes on when it is back.
-func TestStorageIsOut(t *testing.T) {
+// TestStorageOutage stalls storage for longer than the lease. Then there is no leader, and
+// commands say why. When storage is back, the job continues.
+func TestStorageOutage(t *testing.T) {
 	t.Parallel()
 	f := newFaultyFlock(t)
 	f.join(3)
@@ -290,7 +293,7 @@ func TestStorageIsOut(t *testing.T) {
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("status took %v to say so", took)
 	}
-	f.until("nobody leads", func() bool {
+	f.until("there is no leader", func() bool {
 		var now leaderAnswer
 		return f.ask(&now, "leader", "--timeout", "1s") == 3
 	})

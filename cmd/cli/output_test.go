@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// testOutput keeps what processes write, for a test that fails.
+// testOutput keeps the output of processes, and logs it if the test fails.
 type testOutput struct {
 	t    *testing.T
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // holds one
+	more chan struct{} // receives a value after a write
 }
 
 func newTestOutput(t *testing.T) *testOutput {
@@ -32,7 +32,7 @@ func (o *testOutput) Write(data []byte) (int, error) {
 	return o.text.Write(data)
 }
 
-// String is all that was written by now.
+// String returns the output so far.
 func (o *testOutput) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,11 +43,11 @@ func (o *testOutput) print() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.t.Failed() {
-		o.t.Logf("what the processes wrote:\n%s", o.text.String())
+		o.t.Logf("output of the processes:\n%s", o.text.String())
 	}
 }
 
-// await waits for a match and returns its first group.
+// await waits until the output matches, and returns the first submatch.
 func (o *testOutput) await(pattern *regexp.Regexp) string {
 	o.t.Helper()
 	deadline := time.After(flockPatience)
@@ -61,7 +61,7 @@ func (o *testOutput) await(pattern *regexp.Regexp) string {
 		select {
 		case <-o.more:
 		case <-deadline:
-			o.t.Fatalf("waited %v in vain for %v in the output", flockPatience, pattern)
+			o.t.Fatalf("waited %v for %v in the output", flockPatience, pattern)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestScaling changes a fleet's size during one job as an autoscaler would, down to
-// nobody in between: nothing is computed twice, and the bytes are the same.
+// TestScaling changes the number of workers during a job as an autoscaler would, once to
+// zero. Nothing is computed twice, and the result has the same bytes.
 func TestScaling(t *testing.T) {
 	t.Parallel()
 	const all = 1000
@@ -34,8 +34,8 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// scale starts workers or tells the oldest to stop, until there are n, all of them
-// known to a leader.
+// scale starts workers, or stops the oldest, until n run, and waits until a leader knows
+// all of them.
 func (f *testFlock) scale(n int) {
 	f.t.Helper()
 	running := f.Running()

@@ -31,7 +31,7 @@ func wantStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await runs a program again and again until what it prints matches:
+// await runs a program repeatedly until its output matches:
 //
 //	await REGEX PROGRAM ARG…
 func await(ts *testscript.TestScript, neg bool, args []string) {

@@ -10,16 +10,16 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 )
 
-// testStorage is a kind of storage that flocks are tested on.
+// testStorage is a kind of storage on which clusters are tested.
 type testStorage struct {
 	name string
-	// shortLease is for tests in which nobody is left who could notice a death, or
-	// in which a leader must sleep for longer than its lease.
+	// shortLease is for tests in which no process is left to notice a death, or in which a
+	// leader must be suspended for longer than its lease.
 	shortLease time.Duration
 	start      func(t *testing.T) testGround
 }
 
-// testGround is a NATS server, and the flags by which storage is found.
+// testGround is a NATS server, and the flags that select the storage.
 type testGround struct {
 	nats  string
 	flags []string
@@ -35,14 +35,14 @@ var (
 		return testGround{server.URL(), []string{"--storage", "jetstream"}}
 	}}
 
-	// Azure's leases last for 15 s at least. The NATS server has no JetStream.
+	// Azure's leases last at least 15 s. The NATS server has no JetStream.
 	onAzure = testStorage{"azure", 15 * time.Second, func(t *testing.T) testGround {
 		connection := azuritetest.Server(t).ConnectionString()
 		return testGround{startServer(t, server.Options{}), azureAt(t, connection)}
 	}}
 )
 
-// azureAt is the flags for storage in the account of a connection string.
+// azureAt returns the flags for the storage account of a connection string.
 func azureAt(t *testing.T, connection string) []string {
 	return []string{"--storage", "azure", "--azure-connection-file", newFile(t, "connection", []byte(connection))}
 }

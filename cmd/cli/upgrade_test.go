@@ -17,16 +17,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// nextSquares is the tests' job in a version that only the next program knows.
+// nextSquares is the job squares in a version that only the next program knows.
 var nextSquares = func() jobs.Job {
 	next := squares
 	next.Version = "2"
 	return jobs.MustNew(next)
 }()
 
-// TestRollingUpgrade replaces a fleet's workers, one by one, by those of a program
-// that knows another version of the job as well. The job that runs loses nothing. One
-// of the new version waits, says why, and begins once a worker knows it.
+// TestRollingUpgrade replaces the workers one by one with workers of a program that also
+// knows another version of the job. The running job loses nothing. A job of the new version
+// waits, its status says why, and it begins when a worker knows the version.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	const fleet = 3
@@ -73,8 +73,8 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
-// TestLeaderMakesWayForTheNextProgram adds one worker that knows more to a fleet
-// whose leader stays: a job of the new version need not wait for that to go.
+// TestLeaderMakesWayForTheNextProgram adds a worker that knows a new version of the job. The
+// leader, which does not know it, hands over, so that a job of that version can begin.
 func TestLeaderMakesWayForTheNextProgram(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 2)
@@ -95,7 +95,7 @@ func TestLeaderMakesWayForTheNextProgram(t *testing.T) {
 	}
 }
 
-// submitNext submits the new version of the tests' job.
+// submitNext submits the job squares in the new version.
 func (f *testFlock) submitNext(params ...string) string {
 	f.t.Helper()
 	var out, errs bytes.Buffer

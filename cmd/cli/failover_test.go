@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// The job of these tests: 400 partitions of 20 ms, which 4 workers with a slot
-// each need 2 s for.
+// The job of these tests has 400 partitions of 20 ms. 4 workers with one slot each need 2 s
+// for it.
 const (
 	partitions    = 400
 	partitionTime = 20 * time.Millisecond
@@ -19,22 +19,22 @@ const (
 
 var jobParams = []string{"n=4000", "width=10", "sleep=" + partitionTime.String()}
 
-// held is what a process' slot may have done that nobody has when it dies: its
-// reports come at least every 250 ms, and what it reports to a leader in the same
-// process is durable within a second and a bit.
+// Bounds of the partitions whose results are lost when a process with one slot dies. A
+// worker reports at least every 250 ms. If the leader is in the same process, what it
+// reported is lost too until a checkpoint has it, which takes little more than a second.
 const (
-	heldByFollower = uint64(500 * time.Millisecond / partitionTime)
-	heldByLeader   = uint64(2500 * time.Millisecond / partitionTime)
+	maxLostByFollower = uint64(500 * time.Millisecond / partitionTime)
+	maxLostByLeader   = uint64(2500 * time.Millisecond / partitionTime)
 )
 
-func TestWithoutTroubleNothingIsRepeated(t *testing.T) {
+func TestWithoutFailuresNothingIsRepeated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, workers)
 		got := f.finish(f.submit(jobParams...), jobParams...)
 		if len(got.Epochs) != 1 {
 			t.Errorf("epochs: got %v, want one", got.Epochs)
 		}
-		if got.Repeated > workers { // the last partitions may be run twice, to end sooner
+		if got.Repeated > workers { // speculation at the end of the job
 			t.Errorf("repeated: got %d partitions, want at most %d", got.Repeated, workers)
 		}
 	})
@@ -51,11 +51,11 @@ func TestLeaderIsKilled(t *testing.T) {
 		if len(got.Epochs) < 2 {
 			t.Errorf("epochs: got %v, want at least two", got.Epochs)
 		}
-		if got.Repeated > heldByLeader {
-			t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByLeader)
+		if got.Repeated > maxLostByLeader {
+			t.Errorf("repeated: got %d partitions, a slot that dies loses at most %d", got.Repeated, maxLostByLeader)
 		}
 		if n := f.repeatedBy(leader.PID); n > workers {
-			t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
+			t.Errorf("the survivors executed %d partitions twice among them, want at most %d by speculation", n, workers)
 		}
 		f.awaitChange("died")
 	})
@@ -72,11 +72,11 @@ func TestFollowerIsKilled(t *testing.T) {
 		if len(got.Epochs) != 1 {
 			t.Errorf("epochs: got %v, want one", got.Epochs)
 		}
-		if got.Repeated > heldByFollower {
-			t.Errorf("repeated: got %d partitions, a dead slot can have held %d", got.Repeated, heldByFollower)
+		if got.Repeated > maxLostByFollower {
+			t.Errorf("repeated: got %d partitions, a slot that dies loses at most %d", got.Repeated, maxLostByFollower)
 		}
 		if n := f.repeatedBy(victim.PID()); n > workers {
-			t.Errorf("the survivors executed %d partitions twice among them, want at most %d at the job's end", n, workers)
+			t.Errorf("the survivors executed %d partitions twice among them, want at most %d by speculation", n, workers)
 		}
 	})
 }
@@ -152,10 +152,10 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 		f.add(workers)
 		got := f.finish(id, jobParams...)
 		if got.Repeated > workers {
-			t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
+			t.Errorf("repeated: got %d partitions, want at most %d by speculation", got.Repeated, workers)
 		}
 		if n := f.repeatedBy(); n > workers {
-			t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
+			t.Errorf("%d partitions were executed twice, want at most %d by speculation", n, workers)
 		}
 	})
 }
@@ -175,10 +175,10 @@ func TestLeaderIsTerminated(t *testing.T) {
 			t.Errorf("epochs: got %v, want two", got.Epochs)
 		}
 		if got.Repeated > workers {
-			t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
+			t.Errorf("repeated: got %d partitions, want at most %d by speculation", got.Repeated, workers)
 		}
 		if n := f.repeatedBy(); n > workers {
-			t.Errorf("%d partitions were executed twice, want at most %d at the job's end", n, workers)
+			t.Errorf("%d partitions were executed twice, want at most %d by speculation", n, workers)
 		}
 		f.awaitChange("handover")
 	})
@@ -195,14 +195,14 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 		var stopped []time.Time
 		leaders := make(map[int]bool)
 		for range handovers {
-			time.Sleep(1200 * time.Millisecond) // what is tested: a second without trouble, and a bit
+			time.Sleep(1200 * time.Millisecond) // the second before the handover, and some more
 			leader := f.process(f.leader().PID)
 			leaders[leader.PID()] = true
 			stopped = append(stopped, time.Now())
 			leader.Signal(syscall.SIGTERM)
 			<-leader.Done()
 		}
-		time.Sleep(1200 * time.Millisecond) // the same
+		time.Sleep(1200 * time.Millisecond) // the second after the last handover, and some more
 		var cancelled struct{}
 		f.do(&cancelled, "cancel", id)
 		rate := func(from time.Time) (n int) {
@@ -223,7 +223,7 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 		}
 		slices.Sort(ratios)
 		if median := ratios[handovers/2]; median < 0.9 {
-			t.Errorf("after a handover the others go on at %.2f of their rate, want at least 0.9", median)
+			t.Errorf("median throughput of the others after a handover: got %.2f of that before, want at least 0.9", median)
 		}
 	})
 }
@@ -273,7 +273,7 @@ func TestStepDown(t *testing.T) {
 	})
 }
 
-// awaitChange waits until the history's last change of leader has this cause.
+// awaitChange waits until the last change of leader in the history has the cause.
 func (f *testFlock) awaitChange(cause string) {
 	f.t.Helper()
 	f.until("the history says "+cause, func() bool {
@@ -286,7 +286,7 @@ func (f *testFlock) awaitChange(cause string) {
 	})
 }
 
-// pidsBut is every process that left a trace but one.
+// pidsBut returns the process IDs of all processes that wrote a trace, except one.
 func (f *testFlock) pidsBut(p *procs.Process) []int {
 	var pids []int
 	for pid := range f.executions() {

@@ -21,36 +21,36 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// testFlock is a NATS server in the test's process, storage, and worker processes,
-// which are the test binary.
+// testFlock is a NATS server in this process, storage, and worker processes. Their program
+// is the test binary.
 type testFlock struct {
 	t       *testing.T
 	url     string   // of the NATS server
-	cluster string   // its name
-	flags   []string // by which commands find storage
-	trace   string   // a folder: what every process executed
-	release string   // a file: once it is there, jobs submitted with submitHeld may end
+	cluster string   // name
+	flags   []string // that select the storage
+	trace   string   // folder in which each process notes what it executes
+	release string   // file that releases the jobs of submitHeld once it exists
 	output  *testOutput
 	*procs.Supervisor
 }
 
 var testClusters atomic.Int64
 
-// newTestCluster returns a name that no other test has: storage may be shared.
+// newTestCluster returns a name that no other test uses, since tests share storage.
 func newTestCluster() string { return fmt.Sprintf("test-%d", testClusters.Add(1)) }
 
-// flockPatience bounds each wait of a test: a loaded machine is slow.
+// flockPatience bounds each wait of a test. It allows for a loaded machine.
 const flockPatience = 60 * time.Second
 
-// newTestFlock starts a flock whose workers have one slot each and get these
-// flags besides. When the test ends, so do all processes.
+// newTestFlock starts workers with one slot each and the given flags. All processes end with
+// the test.
 func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *testFlock {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
 	at := on.start(t)
-	program, err := exec.LookPath("bellwether") // put there by testscript.Main
+	program, err := exec.LookPath("bellwether") // installed by testscript.Main
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newTestFlock(t *testing.T, on testStorage, workers int, flags ...string) *t
 	return f
 }
 
-// newCommander returns a testFlock without processes, for commands alone.
+// newCommander returns a testFlock without processes, which only runs commands.
 func newCommander(t *testing.T, nats, cluster string, flags []string) *testFlock {
 	t.Helper()
 	return &testFlock{
@@ -80,7 +80,7 @@ func newCommander(t *testing.T, nats, cluster string, flags []string) *testFlock
 	}
 }
 
-// add starts workers and waits until a leader knows all that run.
+// add starts workers and waits until a leader knows all running workers.
 func (f *testFlock) add(n int) {
 	f.t.Helper()
 	for range n {
@@ -93,7 +93,7 @@ func (f *testFlock) add(n int) {
 
 func (f *testFlock) awaitWorkers(n int) {
 	f.t.Helper()
-	f.until(fmt.Sprintf("%d workers are there", n), func() bool {
+	f.until(fmt.Sprintf("the leader knows %d workers", n), func() bool {
 		var workers []struct {
 			State string `json:"state"`
 		}
@@ -127,7 +127,7 @@ func (f *testFlock) until(what string, holds func() bool) {
 	}
 }
 
-// run runs a command in this process.
+// run runs a command in this process, and returns its exit status and output.
 func (f *testFlock) run(args ...string) (status int, out, errs string) {
 	var o, e bytes.Buffer
 	args = slices.Concat(args, []string{"--nats", f.url, "--cluster", f.cluster}, f.flags)
@@ -135,7 +135,7 @@ func (f *testFlock) run(args ...string) (status int, out, errs string) {
 	return status, o.String(), e.String()
 }
 
-// ask runs a command, decodes its JSON and returns its status.
+// ask runs a command, decodes its JSON output and returns its exit status.
 func (f *testFlock) ask(answer any, args ...string) (status int) {
 	f.t.Helper()
 	status, out, _ := f.run(slices.Concat(args, []string{"-o", "json", "--timeout", "20s"})...)
@@ -151,7 +151,7 @@ func (f *testFlock) ask(answer any, args ...string) (status int) {
 	return status
 }
 
-// do is ask for a command that must succeed.
+// do is like ask for a command that must succeed.
 func (f *testFlock) do(answer any, args ...string) {
 	f.t.Helper()
 	if status := f.ask(answer, args...); status != 0 {
@@ -159,7 +159,7 @@ func (f *testFlock) do(answer any, args ...string) {
 	}
 }
 
-// What commands print, as far as the tests read it.
+// The parts of the JSON output that the tests read.
 type (
 	leaderAnswer struct {
 		Epoch  uint64 `json:"epoch"`
@@ -184,7 +184,7 @@ type (
 	}
 )
 
-// submit submits the tests' job, which leaves a trace of what it executes.
+// submit submits the job squares, which writes a trace of the partitions that it executes.
 func (f *testFlock) submit(params ...string) string {
 	f.t.Helper()
 	var answer struct {
@@ -194,8 +194,8 @@ func (f *testFlock) submit(params ...string) string {
 	return answer.ID
 }
 
-// submitHeld is submit for a job that does not end before finish waits for its end:
-// what a test does to the flock meanwhile comes in time, however slow the machine.
+// submitHeld is like submit for a job that does not end before finish is called. So the job
+// is still running when the test kills a process, however slow the machine is.
 func (f *testFlock) submitHeld(params ...string) string {
 	f.t.Helper()
 	return f.submit(append(params, "hold="+f.release)...)
@@ -219,23 +219,23 @@ func (f *testFlock) leader() leaderAnswer {
 	return leader
 }
 
-// process is the running process of that ID.
+// process returns the running process with the process ID.
 func (f *testFlock) process(pid int) *procs.Process {
 	f.t.Helper()
 	p := f.Find(pid)
 	if p == nil {
-		f.t.Fatalf("process %d is none of the flock", pid)
+		f.t.Fatalf("process %d is not one of the workers", pid)
 	}
 	return p
 }
 
-// kill ends a process with SIGKILL and waits until it is gone.
+// kill kills a process (SIGKILL) and waits until it has ended.
 func (f *testFlock) kill(p *procs.Process) {
 	p.Kill()
 	<-p.Done()
 }
 
-// others are the running processes but one.
+// others returns the running processes except one.
 func (f *testFlock) others(pid int) []*procs.Process {
 	var list []*procs.Process
 	for _, p := range f.Running() {
@@ -246,21 +246,21 @@ func (f *testFlock) others(pid int) []*procs.Process {
 	return list
 }
 
-// awaitDone waits until that many partitions are done.
+// awaitDone waits until n partitions are done.
 func (f *testFlock) awaitDone(id string, n uint64) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("%d partitions are done", n), func() bool {
 		var s statusAnswer
 		f.do(&s, "status", id)
 		if s.State == "completed" || s.State == "failed" {
-			f.t.Fatalf("the job is %s before %d partitions were seen done", s.State, n)
+			f.t.Fatalf("the job is %s, and the test has not seen %d partitions done", s.State, n)
 		}
 		return s.Done >= n
 	})
 }
 
-// finish waits for the end of a job and checks that its bytes are those of the
-// same job run in one process.
+// finish releases the job, waits until it has ended, and checks that its result has the same
+// bytes as that of the same job in one process.
 func (f *testFlock) finish(id string, params ...string) outcomeAnswer {
 	f.t.Helper()
 	if err := os.WriteFile(f.release, nil, 0o600); err != nil {
@@ -281,18 +281,18 @@ func (f *testFlock) finish(id string, params ...string) outcomeAnswer {
 		f.t.Errorf("partitions: got %d, run has %d", got.Partitions, want.Partitions)
 	}
 	if got.Executed < got.Partitions || got.Repeated != got.Executed-got.Partitions {
-		f.t.Errorf("executed %d and repeated %d do not fit %d partitions", got.Executed, got.Repeated, got.Partitions)
+		f.t.Errorf("executed %d and repeated %d do not match %d partitions", got.Executed, got.Repeated, got.Partitions)
 	}
 	return got
 }
 
-// execution is one execution of a partition.
+// execution is one execution of a partition, as a trace has it.
 type execution struct {
 	partition uint64
 	at        time.Time // when it ended
 }
 
-// traces is what each process executed, in order.
+// traces returns the executions of each process, in order, by process ID.
 func (f *testFlock) traces() map[int][]execution {
 	f.t.Helper()
 	files, err := filepath.Glob(filepath.Join(f.trace, "*"))
@@ -325,7 +325,7 @@ func (f *testFlock) traces() map[int][]execution {
 	return all
 }
 
-// executions counts, per process, how often it executed each partition.
+// executions counts, by process ID, how often a process executed each partition.
 func (f *testFlock) executions() map[int]map[uint64]int {
 	f.t.Helper()
 	all := make(map[int]map[uint64]int)
@@ -338,8 +338,8 @@ func (f *testFlock) executions() map[int]map[uint64]int {
 	return all
 }
 
-// repeatedBy counts the executions beyond one per partition of all processes but
-// these.
+// repeatedBy counts the repeated executions of partitions by all processes except the given
+// ones.
 func (f *testFlock) repeatedBy(but ...int) int {
 	once := make(map[uint64]int)
 	for pid, executed := range f.executions() {
