@@ -13,24 +13,23 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
-// azuriteServer is an Azurite, one process after another, and the proxies through
-// which workers send it requests.
+// azuriteServer runs one Azurite process at a time, with proxies for the requests of workers.
 type azuriteServer struct {
 	cfg       azurite.Config
 	server    *azurite.Server
-	transport *faults.Transport // what is done to requests
+	transport *faults.Transport // faults of requests
 	blobs     *proxy
 	queues    *proxy
-	book      *book
+	history   *history
 }
 
-// startWithin is for npm, which installs Azurite the first time.
+// startWithin includes the installation of Azurite by npm on the first run.
 const startWithin = 5 * time.Minute
 
 func (c *cluster) startAzurite(ctx context.Context) (err error) {
-	s := &azuriteServer{book: c.book, cfg: azurite.Config{Dir: c.dir.azurite}}
+	s := &azuriteServer{history: c.history, cfg: azurite.Config{Dir: c.dir.azurite}}
 	for _, port := range []*int{&s.cfg.BlobPort, &s.cfg.QueuePort, &s.cfg.TablePort} {
-		if *port, err = quietPort(); err != nil {
+		if *port, err = freePort(); err != nil {
 			return fmt.Errorf("find a port for Azurite: %w", err)
 		}
 	}
@@ -50,20 +49,20 @@ func (c *cluster) startAzurite(ctx context.Context) (err error) {
 	return err
 }
 
-// stop stops the process in order: it does not sync what it acknowledges.
+// stop stops the process by SIGTERM, because it does not sync what it acknowledges.
 func (s *azuriteServer) stop() {
 	if err := s.server.Stop(); err != nil {
-		s.book.complain("Azurite: %v", err)
+		s.history.violation("Azurite: %v", err)
 	}
 }
 
-// start starts another process at the same addresses.
+// start starts another process with the same addresses.
 func (s *azuriteServer) start() {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
 	server, err := azurite.Start(ctx, s.cfg)
 	if err != nil {
-		s.book.complain("Azurite: %v", err)
+		s.history.violation("Azurite: %v", err)
 		return
 	}
 	s.server = server
@@ -81,10 +80,10 @@ func (s *azuriteServer) close() {
 	}
 }
 
-// account is the URL of the account at the near end of a link.
+// account returns the URL of the storage account at the near end of a link.
 func account(l *faults.TCPProxy) string { return "http://" + l.Address() + "/" + azurite.AccountName }
 
-// proxy passes requests on to one of Azurite's endpoints.
+// proxy forwards requests to one endpoint of Azurite.
 type proxy struct {
 	listener net.Listener
 	server   *http.Server
@@ -103,7 +102,7 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 	p := &proxy{listener: listener, server: &http.Server{Handler: handler}, served: make(chan struct{})}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(listener) // until it is closed
+		_ = p.server.Serve(listener) // returns when the server is closed
 	}()
 	return p, nil
 }
@@ -111,6 +110,6 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) close() {
-	_ = p.server.Close() // a listener is closed whatever it says
+	_ = p.server.Close() // the listener is closed in any case
 	<-p.served
 }

@@ -23,11 +23,11 @@ import (
 )
 
 var (
-	minutes = flag.Float64("chaos.minutes", 0.15, "how long there are faults")
-	seed    = flag.Uint64("chaos.seed", 0, "what determines them; 0: drawn")
+	minutes = flag.Float64("chaos.minutes", 0.15, "time during which faults are injected, in minutes")
+	seed    = flag.Uint64("chaos.seed", 0, "seed of the faults; 0: random")
 )
 
-// TestMain makes the test binary the program of the processes as well.
+// TestMain makes the test binary the program of the processes.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "worker":
@@ -46,7 +46,7 @@ func known() []jobs.Job {
 	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition)}
 }
 
-// TestChaos is short unless told otherwise: see doc.go.
+// TestChaos is short by default: see doc.go.
 func TestChaos(t *testing.T) {
 	for _, on := range []Storage{JetStream, Azure} {
 		t.Run(string(on), func(t *testing.T) {
@@ -65,13 +65,13 @@ func TestChaos(t *testing.T) {
 			ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			replay := fmt.Sprintf("make chaos MINUTES=%v SEED=%d STORAGE=%s", *minutes, seed, on)
-			fmt.Fprintln(t.Output(), "the same again:", replay)
+			fmt.Fprintln(t.Output(), "replay:", replay)
 			err = Run(ctx, Config{
 				Seed: seed, For: time.Duration(*minutes * float64(time.Minute)), Storage: on,
 				Program: program, Jobs: known(), Out: t.Output(), Parent: os.TempDir(),
 			})
 			if err != nil {
-				t.Errorf("%v\nthe same again: %s", err, replay)
+				t.Errorf("%v\nreplay: %s", err, replay)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// checkStorage looks at what storage has once all jobs have ended.
+// checkStorage checks the contents of storage after all jobs have ended.
 func (c *cluster) checkStorage() error {
 	if err := c.checkList(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *cluster) checkStorage() error {
 		return err
 	}
 	for _, p := range poison {
-		c.book.complain("submission %s was put aside: %s", p.Name, p.Reason)
+		c.history.violation("submission %s is on the poison list: %s", p.Name, p.Reason)
 	}
 	if c.on == Azure {
 		return c.checkAzure()
@@ -41,16 +41,16 @@ func (c *cluster) checkStorage() error {
 	return c.checkJetStream()
 }
 
-// listed is what list prints of a job.
+// listed is the output of list for one job.
 type listed struct {
 	ID     string
 	State  store.State
 	SHA256 string
 }
 
-// checkList looks for jobs that are lost, and for those that nobody ordered or that
-// have changed since they ended. Jobs whose submission was not confirmed have run
-// like others; those that have not ended are cancelled, since nobody else would.
+// checkList finds jobs that are lost, that no client submitted, or that changed after they
+// ended. Jobs whose submission was not acknowledged count as others do; those that have not
+// ended are cancelled.
 func (c *cluster) checkList() error {
 	var list []listed
 	if err := c.ask(&list, "list"); err != nil {
@@ -60,42 +60,42 @@ func (c *cluster) checkList() error {
 	unknown := 0
 	for _, j := range list {
 		found[j.ID] = true
-		if _, known := c.book.jobs[j.ID]; !known {
+		if _, known := c.history.jobs[j.ID]; !known {
 			unknown++
 			c.checkUnconfirmed(j)
-		} else if seen, ended := c.book.outcomes[j.ID]; ended && (j.State != seen.State || j.SHA256 != seen.SHA256) {
-			c.book.complain("job %s ended %s (%s) and is %s (%s) now", j.ID, seen.State, seen.SHA256, j.State, j.SHA256)
+		} else if seen, ended := c.history.outcomes[j.ID]; ended && (j.State != seen.State || j.SHA256 != seen.SHA256) {
+			c.history.violation("job %s ended %s (%s) and is %s (%s) now", j.ID, seen.State, seen.SHA256, j.State, j.SHA256)
 		}
 	}
-	for id, o := range c.book.jobs {
+	for id, o := range c.history.jobs {
 		if !found[id] {
-			c.book.complain("job %s (%s) is lost", id, o.name)
+			c.history.violation("job %s (%s) is lost", id, o.name)
 		}
 	}
-	if half := len(c.book.half); unknown > half {
-		c.book.complain("%d jobs are listed whose submission was not confirmed, %d submissions were not", unknown, half)
+	if half := len(c.history.unconfirmed); unknown > half {
+		c.history.violation("%d jobs are listed without an acknowledged submission, but only %d submissions were not acknowledged", unknown, half)
 	}
 	return nil
 }
 
 func (c *cluster) checkUnconfirmed(j listed) {
-	c.book.note("not confirmed when it was submitted: %s, %s", j.ID, j.State)
+	c.history.note("submission not acknowledged: %s, %s", j.ID, j.State)
 	if !j.State.Final() {
 		var answer struct{}
 		if err := c.ask(&answer, "cancel", j.ID); err != nil {
-			c.book.note("not cancelled: %v", err)
+			c.history.note("not cancelled: %v", err)
 		}
 		return
 	}
-	if j.State == store.Completed && !slices.ContainsFunc(c.book.half, func(o order) bool {
+	if j.State == store.Completed && !slices.ContainsFunc(c.history.unconfirmed, func(o op) bool {
 		want, err := c.reference(o)
 		return err == nil && want.SHA256 == j.SHA256
 	}) {
-		c.book.complain("job %s has the result %s, which is that of no order", j.ID, j.SHA256)
+		c.history.violation("job %s has the result %s, which no operation has", j.ID, j.SHA256)
 	}
 }
 
-// contents is what a driver's storage is checked for.
+// contents gives access to the storage of a driver.
 type contents struct {
 	blobs    store.Blobs
 	messages func(context.Context) (int, error) // in the queue, visible or not
@@ -155,8 +155,8 @@ func (c *cluster) checkAzure() error {
 	})
 }
 
-// checkContents waits until nothing is left that a job that has ended must not
-// leave: a leader tidies up after it has told of the end.
+// checkContents waits until the index and the queue are empty and counts the partials that are
+// left. A leader cleans up after it has announced the end of a job.
 func (c *cluster) checkContents(in contents) error {
 	listed := func(prefix string) func(context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) {
@@ -164,23 +164,23 @@ func (c *cluster) checkContents(in contents) error {
 			return len(keys), err
 		}
 	}
-	if err := c.until("the index is empty", func() bool { return c.none(listed("active/")) }); err != nil {
+	if err := c.until("the index is empty", func() bool { return c.isEmpty(listed("active/")) }); err != nil {
 		return err
 	}
-	if err := c.until("the queue is empty", func() bool { return c.none(in.messages) }); err != nil {
+	if err := c.until("the queue is empty", func() bool { return c.isEmpty(in.messages) }); err != nil {
 		return err
 	}
 	left, allowed := 0, 0
-	for id, o := range c.book.jobs {
+	for id, o := range c.history.jobs {
 		n, err := listed("partial/" + id + "/")(c.ctx)
 		if err != nil {
 			return err
 		}
 		left += n
-		most := c.spared(id, o)
+		most := c.partialsAllowed(id, o)
 		allowed = max(allowed, most)
 		if n > most {
-			c.book.complain("%d partials of job %s (%s) are left, %d may be", n, id, o.name, most)
+			c.history.violation("%d partials of job %s (%s) are left, %d may be", n, id, o.name, most)
 		}
 	}
 	chunks, err := in.chunks(c.ctx)
@@ -188,75 +188,75 @@ func (c *cluster) checkContents(in contents) error {
 		return err
 	}
 	if chunks > 0 && allowed == 0 {
-		c.book.complain("%d chunks of partials are left", chunks)
+		c.history.violation("%d chunks of partials are left", chunks)
 	}
-	c.book.note("left: %d partials, %d chunks: see the known exceptions", left, chunks)
+	c.history.note("left: %d partials, %d chunks: see the known exceptions", left, chunks)
 	return nil
 }
 
-func (c *cluster) none(count func(context.Context) (int, error)) bool {
+func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 	n, err := count(c.ctx)
 	return err == nil && n == 0
 }
 
-// spared is how many partials may be left of a job: see the known exceptions. A job
-// ends a little earlier for its leader than for its workers.
-func (c *cluster) spared(id string, o order) (n int) {
+// partialsAllowed returns the number of partials of a job that may be left: see the known
+// exceptions. Workers learn of the end of a job a little later than its leader.
+func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const later = 5 * time.Second
 	if !o.large {
 		return 0
 	}
-	begun := c.book.begun[id]
-	if c.on == JetStream && c.book.crash.After(begun) {
+	begun := c.history.begun[id]
+	if c.on == JetStream && c.history.crash.After(begun) {
 		return math.MaxInt
 	}
-	for _, at := range c.book.deaths {
-		if at.After(begun) && at.Before(c.book.outcomes[id].Finished.Add(later)) {
+	for _, at := range c.history.deaths {
+		if at.After(begun) && at.Before(c.history.outcomes[id].Finished.Add(later)) {
 			n++
 		}
 	}
 	return n
 }
 
-// checkRemains looks at what is left on this machine when all has ended.
+// checkRemains finds processes and files that are left at the end.
 func (c *cluster) checkRemains() {
-	for _, pid := range c.book.pids {
+	for _, pid := range c.history.pids {
 		if err := syscall.Kill(-pid, 0); !errors.Is(err, syscall.ESRCH) {
-			c.book.complain("process %d, or one that it started, is left", pid)
+			c.history.violation("process %d, or a child of it, is still running", pid)
 		}
 	}
 	files, err := os.ReadDir(c.dir.temporary)
 	if err != nil {
-		c.book.complain("%w", err)
+		c.history.violation("%w", err)
 	}
 	for _, f := range files {
-		c.book.complain("file %s is left", f.Name())
+		c.history.violation("file %s is left", f.Name())
 	}
 	ordered, err := filepath.Glob(filepath.Join(c.dir.once, "*", "exit-*"))
 	if err != nil {
-		c.book.complain("%w", err)
+		c.history.violation("%w", err)
 	}
-	if c.book.exits > len(ordered) {
-		c.book.complain("%d processes ended with the status of those that a job ends, but jobs ended %d", c.book.exits, len(ordered))
+	if c.history.exits > len(ordered) {
+		c.history.violation("%d processes ended with the exit status of jobs, but jobs made %d exit", c.history.exits, len(ordered))
 	}
 	c.checkLogs()
 }
 
-// checkLogs looks for what no process may write.
+// checkLogs finds data races and panics in the logs.
 func (c *cluster) checkLogs() {
 	files, err := filepath.Glob(filepath.Join(c.dir.logs, "*"))
 	if err != nil {
-		c.book.complain("%w", err)
+		c.history.violation("%w", err)
 	}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			c.book.complain("%w", err)
+			c.history.violation("%w", err)
 		}
 		for line := range bytes.Lines(text) {
 			for _, never := range []string{"DATA RACE", "| panic: ", "| fatal error: "} {
 				if strings.Contains(string(line), never) {
-					c.book.complain("%s: %s", filepath.Base(name), bytes.TrimSpace(line))
+					c.history.violation("%s: %s", filepath.Base(name), bytes.TrimSpace(line))
 				}
 			}
 		}

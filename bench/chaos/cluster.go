@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Storage is what a cluster keeps things in.
+// Storage is the storage of a cluster.
 type Storage string
 
 // The kinds of storage.
@@ -26,7 +26,7 @@ const (
 	Azure     Storage = "azure"
 )
 
-// lease is how long a lease lasts. Azure's last for 15 s at least.
+// lease returns the duration of a lease. On Azure the shortest is 15 s.
 func (s Storage) lease() time.Duration {
 	if s == Azure {
 		return 15 * time.Second
@@ -34,54 +34,54 @@ func (s Storage) lease() time.Duration {
 	return 4 * time.Second
 }
 
-// Config says what to run.
+// Config configures Run.
 type Config struct {
 	Seed    uint64
-	For     time.Duration // how long there are faults
+	For     time.Duration // time during which faults are injected
 	Storage Storage
-	// Program is the path of one whose command worker is that of package cli, and
-	// whose command nats calls ServeNATS.
+	// Program is the path of a program whose command worker is that of package cli, and whose
+	// command nats calls ServeNATS.
 	Program string
-	Jobs    []jobs.Job // that it knows: primes, montecarlo and probe
-	Out     io.Writer  // takes the timeline
-	// Parent is a directory. What the processes write is kept in one below it while
-	// they run, and after that if something went wrong.
+	Jobs    []jobs.Job // jobs of the program: primes, montecarlo and probe
+	Out     io.Writer  // receives the timeline
+	// Parent is the folder in which a folder for logs and data is made. That folder is kept
+	// if a check fails.
 	Parent string
 }
 
-// SettleWithin is how long after the last fault all jobs must have ended. It is
-// longer than it takes for a lease to expire, for a submission whose receiver died to
-// be delivered again (30 s), and for the jobs.
+// SettleWithin is the time after the last fault within which all jobs must end. It is longer
+// than the expiry of a lease, the redelivery of a submission whose receiver died (30 s), and
+// the jobs take together.
 const SettleWithin = 90 * time.Second
 
-// cluster is all that runs.
+// cluster has all processes of a run.
 type cluster struct {
-	ctx     context.Context // done where Run is to end at once
+	ctx     context.Context // done if Run is to end immediately
 	seed    uint64
 	on      Storage
 	program string
 	jobs    []jobs.Job
-	book    *book
+	history *history
 	dir     folders
 
 	nats       *natsServer
 	azurite    *azuriteServer // nil on JetStream
-	noNetworks error          // why machines have no networks of their own, if so
-	flags      []string       // by which commands find NATS and storage
+	noNetworks error          // why nodes have no network namespaces, or nil
+	flags      []string       // flags of commands that name NATS and storage
 
-	mu       sync.Mutex
-	machines map[int]*machine
-	left     []*machine     // those that are none any more: faults may be under way there
-	busy     map[place]bool // where a fault is under way
+	mu    sync.Mutex
+	nodes map[int]*node
+	left  []*node         // nodes that left: faults may still be active there
+	busy  map[target]bool // targets of active faults
 }
 
-// place is what a fault is done to: a scope and, if it is a machine's, which.
-type place struct {
-	scope   scope
-	machine int
+// target is the target of a fault: a scope and, if the scope is on a node, its number.
+type target struct {
+	scope scope
+	node  int
 }
 
-// folders are where processes keep things.
+// folders are the folders of a run.
 type folders struct{ top, logs, nats, azurite, once, temporary string }
 
 func newFolders(parent string) (f folders, err error) {
@@ -97,8 +97,8 @@ func newFolders(parent string) (f folders, err error) {
 	return f, err
 }
 
-// Run runs a cluster, does to it what the seed says, and returns what went wrong. At
-// the end of ctx it ends everything at once.
+// Run runs a cluster with the faults of a seed and returns the violations. It ends immediately
+// when ctx is done.
 func Run(ctx context.Context, cfg Config) error {
 	dir, err := newFolders(cfg.Parent)
 	if err != nil {
@@ -106,16 +106,16 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	c := &cluster{
 		ctx: ctx, seed: cfg.Seed, on: cfg.Storage, program: cfg.Program, jobs: cfg.Jobs,
-		book: newBook(cfg.Out), dir: dir,
-		machines: map[int]*machine{}, busy: map[place]bool{},
+		history: newHistory(cfg.Out), dir: dir,
+		nodes: map[int]*node{}, busy: map[target]bool{},
 	}
 	if err := c.run(cfg.For); err != nil {
-		c.book.complain("%w", err)
+		c.history.violation("%w", err)
 	}
 	c.checkRemains()
 	c.report()
-	if err := errors.Join(c.book.complaints...); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w\nwhat the processes wrote is in %s", err, dir.top)
+	if err := errors.Join(c.history.violations...); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w\nthe logs of the processes are in %s", err, dir.top)
 	}
 	if err := os.RemoveAll(dir.top); err != nil {
 		return fmt.Errorf("remove folders: %w", err)
@@ -123,20 +123,20 @@ func Run(ctx context.Context, cfg Config) error {
 	return ctx.Err()
 }
 
-// run begins, plays, checks and ends everything.
+// run starts the cluster, runs the workload with faults, checks and stops everything.
 func (c *cluster) run(duration time.Duration) error {
 	defer c.close()
 	if err := c.begin(); err != nil {
 		return err
 	}
-	c.play(duration)
+	c.runWorkload(duration)
 	if c.ctx.Err() != nil {
 		return nil
 	}
 	return errors.Join(c.checkStorage(), c.reportTakeovers())
 }
 
-// begin starts NATS, storage and the first machines, and waits for them.
+// begin starts NATS, storage and the first nodes, and waits until all workers have joined.
 func (c *cluster) begin() (err error) {
 	if err := c.startNATS(); err != nil {
 		return err
@@ -148,30 +148,30 @@ func (c *cluster) begin() (err error) {
 		}
 		connectionString = c.azurite.server.ConnectionString()
 	}
-	if c.flags, err = c.at(c.nats.url(), "customers", connectionString); err != nil {
+	if c.flags, err = c.at(c.nats.url(), "clients", connectionString); err != nil {
 		return err
 	}
 	try, err := newNetwork()
 	if c.noNetworks = err; err == nil {
 		try.close()
 	} else {
-		c.book.note("no packets are dropped, since machines have no networks of their own: %v", err)
+		c.history.note("no packets are dropped, because nodes have no network namespaces: %v", err)
 	}
-	for _, number := range machines(initially) {
+	for _, number := range nodeNumbers(initially) {
 		m, err := c.add(number)
 		if err != nil {
 			return err
 		}
 		m.start()
 	}
-	return c.until("all workers are there", func() bool {
+	return c.until("all workers have joined", func() bool {
 		var workers []struct{}
 		return c.ask(&workers, "workers") == nil && len(workers) == initially
 	})
 }
 
-// at is the flags by which NATS and storage are found. A connection string is put
-// into a file of that name.
+// at returns the flags that name NATS and storage. It writes the connection string, if any,
+// to a file of that name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.on)}
 	if connectionString == "" {
@@ -183,12 +183,12 @@ func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 
 const clusterName = "chaos"
 
-// environment is what processes get besides this one's. A data race ends them.
+// environment returns additional environment variables of processes. A data race ends a process.
 func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }
 
-// until waits for a condition.
+// until waits until a condition holds.
 func (c *cluster) until(what string, holds func() bool) error {
 	deadline := time.Now().Add(SettleWithin)
 	for !holds() {
@@ -196,14 +196,14 @@ func (c *cluster) until(what string, holds func() bool) error {
 		case c.ctx.Err() != nil:
 			return c.ctx.Err()
 		case time.Now().After(deadline):
-			return fmt.Errorf("waited %v in vain until %s", SettleWithin, what)
+			return fmt.Errorf("timed out after %v waiting until %s", SettleWithin, what)
 		}
-		c.pause(impatience)
+		c.pause(retryInterval)
 	}
 	return nil
 }
 
-// pause waits, but no longer than there is reason to.
+// pause waits, at most until Run is to end.
 func (c *cluster) pause(d time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -211,52 +211,52 @@ func (c *cluster) pause(d time.Duration) {
 	}
 }
 
-// add makes a machine.
-func (c *cluster) add(number int) (*machine, error) {
-	m, err := c.newMachine(number)
+// add makes a node.
+func (c *cluster) add(number int) (*node, error) {
+	m, err := c.newNode(number)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.machines[number] = m
+	c.nodes[number] = m
 	return m, nil
 }
 
-// remove takes a machine from the others.
-func (c *cluster) remove(m *machine) {
+// remove removes a node.
+func (c *cluster) remove(m *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.machines, m.number)
+	delete(c.nodes, m.number)
 	c.left = append(c.left, m)
 }
 
-// machine is the one of that number, or nil.
-func (c *cluster) machine(number int) *machine {
+// node returns the node with a number, or nil.
+func (c *cluster) node(number int) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.machines[number]
+	return c.nodes[number]
 }
 
-// members are the machines, in order.
-func (c *cluster) members() []*machine {
+// allNodes returns the nodes in order of their numbers.
+func (c *cluster) allNodes() []*node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var list []*machine
-	for _, m := range c.machines {
+	var list []*node
+	for _, m := range c.nodes {
 		list = append(list, m)
 	}
-	slices.SortFunc(list, func(x, y *machine) int { return x.number - y.number })
+	slices.SortFunc(list, func(x, y *node) int { return x.number - y.number })
 	return list
 }
 
-// leading is the machine whose process leads, or nil.
-func (c *cluster) leading() *machine {
+// leader returns the node whose process leads, or nil.
+func (c *cluster) leader() *node {
 	var leader struct{ PID int }
 	if c.ask(&leader, "leader") != nil {
 		return nil
 	}
-	for _, m := range c.members() {
+	for _, m := range c.allNodes() {
 		if l := m.running(); l != nil && l.PID() == leader.PID {
 			return m
 		}
@@ -264,18 +264,18 @@ func (c *cluster) leading() *machine {
 	return nil
 }
 
-// close ends all processes: in order, unless Run is to end at once.
+// close stops all processes, by SIGKILL if Run is to end immediately.
 func (c *cluster) close() {
 	signal := syscall.SIGTERM
 	if c.ctx.Err() != nil {
 		signal = syscall.SIGKILL
 	}
 	var ending sync.WaitGroup
-	for _, m := range c.members() {
-		ending.Go(func() { m.retire(signal) })
+	for _, m := range c.allNodes() {
+		ending.Go(func() { m.shutdown(signal) })
 	}
 	ending.Wait()
-	for _, m := range append(c.members(), c.left...) {
+	for _, m := range append(c.allNodes(), c.left...) {
 		m.close()
 	}
 	if c.azurite != nil {

@@ -1,52 +1,50 @@
-// Package chaos does to a cluster of real processes whatever can happen to one, for
-// as long as it is told to, and checks that nobody notices but by the clock.
+// Package chaos tests a cluster of real processes under faults, in the manner of Jepsen:
+// clients run a workload while a nemesis injects faults by a seed, and checks compare the
+// history with what the cluster promises.
 //
-//	            schedule (seed) ──▶ faults
+//	            schedule (seed) ──▶ nemesis
 //	                                  │
-//	customers ──▶ CLI     ┌───────────┼──────────────┐
+//	clients ────▶ CLI     ┌───────────┼──────────────┐
 //	    │          │      ▼           ▼              ▼
-//	    │          └──▶ NATS ◀── link, packets ── machine: a worker process
+//	    │          └──▶ NATS ◀── link, packets ── node: a worker process
 //	    │          └──▶ Azurite ◀── proxy ◀── link ──┘
-//	    └── expects what 'run' gives, or a failure, or a cancellation
+//	    └── expect the result of 'run', or a failure, or a cancellation
 //
-// Each machine has one worker process, links of its own to NATS and storage and,
-// where the operating system allows it, a network of its own whose packets can be
-// dropped. The NATS server is a process too, so that it can be killed: it syncs what
-// it acknowledges. Azurite, which does not, is stopped in order. Customers submit
-// jobs as a user does, cancel some of them, and wait for the others; some jobs fail,
-// panic or end their worker's process to order.
+// Each node has one worker process and its own links to NATS and storage. On Linux it also has
+// a network namespace in which packets can be dropped. The NATS server is a process that can
+// be killed: it syncs what it acknowledges. Azurite does not sync, so it is only stopped by
+// SIGTERM. Clients submit jobs as a user does, cancel some and wait for the others. Some jobs
+// are made to fail, to panic or to exit their worker's process.
 //
-// When time is up all faults end, and within [SettleWithin] everything must be well:
-// each job has the bytes that 'run' gives, or has failed for the reason that was
-// ordered, or is cancelled; no job is lost; nothing is left in the queue, in the
-// index of active jobs or on the poison list, and no partial; all processes end in
-// order when they are told to; no process and no temporary file is left.
+// When the time is up all faults end. Within [SettleWithin] each job must have the result of
+// 'run', or have failed for the intended reason, or be cancelled. No job is lost. The queue,
+// the index of active jobs and the poison list are empty, and no partial is left. All
+// processes end on SIGTERM, and no process and no temporary file is left.
 //
 // # Seeds
 //
-// A seed determines the schedule: which fault comes when, for how long and to which
-// machine, and what customers order. What the processes are doing at that moment it
-// does not determine, so a seed that failed once may pass the next time. The logs of
-// a run that failed are kept.
+// A seed determines the schedule (which fault begins when, how long it lasts, and on which
+// node) and the operations of the clients. It does not determine what the processes are doing
+// at that moment, so a seed that failed once may pass the next time. The logs of a failed run
+// are kept.
 //
 // # Known exceptions
 //
-// A large partial stays in storage where its worker died after writing it and before
-// hearing of the job's end. As many are let pass as processes died while the job ran.
+// A large partial stays in storage if its worker dies after writing it and before it learns
+// that the job has ended. One such partial is allowed for each process that died during the
+// job.
 //
-// What a NATS server has deleted may be there again after it was killed: its files
-// tell of deletions later than of what is stored (seen with 2.15.2). A job that is in
-// the index again is taken out again, and a submission that is delivered again finds
-// its job ended; but partials stay. Those of jobs that began before the last kill are
-// let pass.
+// A NATS server that was killed may restore deleted messages: its files record deletions later
+// than writes (seen with 2.15.2). A job restored to the index is removed again, and a
+// submission that is delivered again finds its job ended, but partials stay. Those of jobs
+// that began before the last kill are allowed.
 //
-// A submission that is not confirmed may have been made: its job then runs like any
-// other, or is listed as queued and never begun. Customers submit again.
+// A submission without an answer may have succeeded: its job then runs like any other, or is
+// listed as queued and never begins. Clients submit again.
 //
 // # Running it
 //
 //	make chaos MINUTES=10 SEED=7 STORAGE=azure
 //
-// Without a seed it draws one, which it prints. A short run on each storage is among
-// the tests.
+// Without a seed it draws one and prints it. A short run on each storage is part of the tests.
 package chaos

@@ -9,33 +9,33 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
-// scope is what a fault is done to. No two faults are done to the same at once.
+// scope is the part of the cluster that a fault affects. A target has one active fault at most.
 type scope int
 
 const (
-	fleet    scope = iota // all processes of workers
-	process               // a machine's process
-	links                 // what connects a machine with NATS and storage
-	packets               // the same, in a network of its own
+	fleet    scope = iota // all worker processes
+	process               // the process of a node
+	links                 // the links of a node to NATS and storage
+	packets               // the packets of a node in its network namespace
 	natsNode              // the NATS server
 	storage               // the storage account
-	requests              // what is asked of the storage account
-	joining               // a machine that is new
-	leaving               // a machine, for good
+	requests              // the requests to the storage account
+	joining               // a node that joins
+	leaving               // a node that leaves
 )
 
 // fault is a kind of fault.
 type fault struct {
 	name        string
 	on          scope
-	least, most time.Duration // how long it lasts
+	least, most time.Duration // bounds of its duration
 
-	// begin does it to the machine, if it is done to one, and returns what ends it;
-	// nil where it could not be done.
-	begin func(*cluster, *machine) (end func())
+	// begin injects the fault, on a node if the scope is on one, and returns a function that
+	// ends it; nil if it could not be injected.
+	begin func(*cluster, *node) (end func())
 }
 
-// catalog is every fault that can be done to a cluster on that storage.
+// catalog returns all faults of a cluster on that storage.
 func catalog(on Storage) []fault {
 	const ms, s = time.Millisecond, time.Second
 	lease := on.lease()
@@ -71,12 +71,12 @@ func catalog(on Storage) []fault {
 		fault{"storage links stalled", links, 500 * ms, 8 * s, onStorageLinks((*faults.TCPProxy).Stall)},
 		fault{"storage links reset", links, 0, 0, onStorageLinks((*faults.TCPProxy).Reset)},
 
-		fault{"requests slow", requests, 2 * s, 6 * s, injure(faults.Fault{Delay: 2 * s})},
-		fault{"requests reset", requests, 2 * s, 6 * s, injure(faults.Fault{Reset: true})},
-		fault{"answers lost", requests, 2 * s, 6 * s, injure(faults.Fault{LoseAnswer: true})},
-		fault{"answers cut", requests, 2 * s, 6 * s, injure(faults.Fault{CutAnswer: true})},
-		fault{"status 500", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusInternalServerError, Code: "InternalError"})},
-		fault{"status 503", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusServiceUnavailable, Code: "ServerBusy", RetryAfter: 1})},
-		fault{"status 429", requests, 2 * s, 6 * s, injure(faults.Fault{Status: http.StatusTooManyRequests, Code: "TooManyRequests", RetryAfter: 1})},
+		fault{"requests slow", requests, 2 * s, 6 * s, onRequests(faults.Fault{Delay: 2 * s})},
+		fault{"requests reset", requests, 2 * s, 6 * s, onRequests(faults.Fault{Reset: true})},
+		fault{"answers lost", requests, 2 * s, 6 * s, onRequests(faults.Fault{LoseAnswer: true})},
+		fault{"answers cut", requests, 2 * s, 6 * s, onRequests(faults.Fault{CutAnswer: true})},
+		fault{"status 500", requests, 2 * s, 6 * s, onRequests(faults.Fault{Status: http.StatusInternalServerError, Code: "InternalError"})},
+		fault{"status 503", requests, 2 * s, 6 * s, onRequests(faults.Fault{Status: http.StatusServiceUnavailable, Code: "ServerBusy", RetryAfter: 1})},
+		fault{"status 429", requests, 2 * s, 6 * s, onRequests(faults.Fault{Status: http.StatusTooManyRequests, Code: "TooManyRequests", RetryAfter: 1})},
 	)
 }

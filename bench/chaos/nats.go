@@ -20,8 +20,8 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// ServeNATS runs a NATS server that keeps things in a directory until SIGTERM or the
-// end of standard input. The program of a cluster calls it as its command nats.
+// ServeNATS runs a NATS server with its data in a folder until SIGTERM or the end of standard
+// input. The program of a cluster calls it as its command nats.
 func ServeNATS(dir, port string) error {
 	n, err := strconv.Atoi(port)
 	if err != nil {
@@ -42,21 +42,20 @@ func ServeNATS(dir, port string) error {
 	return nil
 }
 
-// natsServer is the process of a NATS server, one after another, at one address and
-// with one directory.
+// natsServer runs one NATS server process at a time, always with the same address and folder.
 type natsServer struct {
-	port  string
-	flock *procs.Supervisor
-	log   *os.File
-	book  *book
+	port       string
+	supervisor *procs.Supervisor
+	log        *os.File
+	history    *history
 
 	mu      sync.Mutex
 	process *procs.Process
 }
 
 func (c *cluster) startNATS() (err error) {
-	s := &natsServer{book: c.book}
-	port, err := quietPort()
+	s := &natsServer{history: c.history}
+	port, err := freePort()
 	if err != nil {
 		return fmt.Errorf("find a port for NATS: %w", err)
 	}
@@ -64,7 +63,7 @@ func (c *cluster) startNATS() (err error) {
 	if s.log, err = os.Create(filepath.Join(c.dir.logs, "nats.log")); err != nil {
 		return fmt.Errorf("start NATS: %w", err)
 	}
-	s.flock = procs.New(procs.Config{
+	s.supervisor = procs.New(procs.Config{
 		Program: c.program,
 		Args:    []string{"nats", c.dir.nats, s.port},
 		Env:     []string{"TMPDIR=" + c.dir.temporary},
@@ -81,9 +80,9 @@ func (c *cluster) startNATS() (err error) {
 	})
 }
 
-// quietPort is a free port below those that systems give to connections: it stays
-// free while nobody listens.
-func quietPort() (port int, err error) {
+// freePort returns a free port below the range that systems use for outgoing connections, so
+// it stays free while no server listens.
+func freePort() (port int, err error) {
 	const lowest, highest, tries = 12_000, 30_000, 100
 	for range tries {
 		var l net.Listener
@@ -100,31 +99,31 @@ func (s *natsServer) address() string { return net.JoinHostPort("127.0.0.1", s.p
 func (s *natsServer) url() string { return "nats://" + s.address() }
 
 func (s *natsServer) start() {
-	p, err := s.flock.Start()
+	p, err := s.supervisor.Start()
 	if err != nil {
-		s.book.complain("NATS: %v", err)
+		s.history.violation("NATS: %v", err)
 		return
 	}
-	s.book.started(p.PID())
+	s.history.started(p.PID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process = p
 }
 
-// running is the process that runs, or nil.
+// running returns the running process, or nil.
 func (s *natsServer) running() *procs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
 	case <-s.process.Done():
-		s.book.complain("NATS ended by itself: %v", s.process.Wait())
+		s.history.violation("NATS ended without a signal: %v", s.process.Wait())
 		return nil
 	default:
 		return s.process
 	}
 }
 
-// end ends the process and waits for that.
+// end ends the process by a signal and waits for that.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {
@@ -135,6 +134,6 @@ func (s *natsServer) end(by syscall.Signal) {
 }
 
 func (s *natsServer) close() {
-	s.flock.Stop(endsWithin, nil)
+	s.supervisor.Stop(endsWithin, nil)
 	_ = s.log.Close()
 }

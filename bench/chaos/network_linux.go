@@ -10,22 +10,21 @@ import (
 	"syscall"
 )
 
-// network is a network namespace of Linux: it has a loopback interface and nothing
-// else, and rules by which packets are dropped there. It exists as long as it is open
-// or a process that was started in it runs.
+// network is a network namespace of Linux with a loopback interface and rules that drop
+// packets. It exists until it is closed and all processes in it have ended.
 type network struct {
 	work chan func()
 	busy sync.Mutex
 	done chan struct{}
 }
 
-// newNetwork opens a network. It takes root, iproute2 and nftables.
+// newNetwork opens a network. It needs root, iproute2 and nftables.
 func newNetwork() (*network, error) {
 	n := &network{work: make(chan func()), done: make(chan struct{})}
 	opened := make(chan error)
 	go func() {
 		defer close(n.done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // it is never unlocked, so the thread ends with the goroutine
 		err := syscall.Unshare(syscall.CLONE_NEWNET)
 		opened <- err
 		if err != nil {
@@ -52,8 +51,8 @@ func newNetwork() (*network, error) {
 	return n, nil
 }
 
-// do does something on a thread in the network: sockets that it opens and processes
-// that it starts belong there.
+// do calls a function on a thread in the network: sockets that it opens and processes that it
+// starts belong to the network.
 func (n *network) do(do func()) {
 	n.busy.Lock()
 	defer n.busy.Unlock()
@@ -76,17 +75,17 @@ func (n *network) run(command string) (err error) {
 	return nil
 }
 
-// name says which port is that of a link, for rules.
+// name adds the port of a link to the set that rules refer to.
 func (n *network) name(port string) error {
 	return n.run("nft add element inet chaos links { " + port + " }")
 }
 
-// drop drops the packets that a rule of nftables selects, until pass.
+// drop drops the packets that a rule of nftables selects, until pass is called.
 func (n *network) drop(rule string) error {
 	return n.run("nft add rule inet chaos input " + rule + " drop")
 }
 
-// pass lets all packets pass again.
+// pass removes all rules.
 func (n *network) pass() error { return n.run("nft flush chain inet chaos input") }
 
 // close closes the network.

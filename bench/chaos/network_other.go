@@ -4,7 +4,7 @@ package chaos
 
 import "errors"
 
-// network would be one of whose packets some can be dropped.
+// network cannot be opened on this system.
 type network struct{}
 
 func newNetwork() (*network, error) { return nil, errors.New("only Linux has network namespaces") }

@@ -11,20 +11,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// enough is how often a fault must have been planned before it is wrong that it was
-// never done.
-const enough = 3
+// minPlanned is the number of planned injections of a fault from which on it is a violation
+// that the fault was never injected.
+const minPlanned = 3
 
-// report prints what was covered, and what became of it.
+// report prints the coverage of faults and the outcomes of jobs.
 func (c *cluster) report() {
-	b := c.book
+	b := c.history
 	b.mu.Lock()
 	fmt.Fprintf(b.out, "\n%-28s %5s %5s  %s\n", "fault", "plan", "done", "to the leader")
 	var never []string
 	for _, f := range catalog(c.on) {
-		planned, hit := b.planned[f.name], b.hit[f.name]
-		fmt.Fprintf(b.out, "%-28s %5d %5d  %5d\n", f.name, planned, hit, b.leaders[f.name])
-		if planned >= enough && hit == 0 {
+		planned, injected := b.planned[f.name], b.injected[f.name]
+		fmt.Fprintf(b.out, "%-28s %5d %5d  %5d\n", f.name, planned, injected, b.leaders[f.name])
+		if planned >= minPlanned && injected == 0 {
 			never = append(never, f.name)
 		}
 	}
@@ -36,16 +36,16 @@ func (c *cluster) report() {
 		repeated += o.Repeated
 	}
 	fmt.Fprintf(b.out, "\njobs        %s\n", counted(states))
-	fmt.Fprintf(b.out, "submitted   %d times without being confirmed\n", len(b.half))
+	fmt.Fprintf(b.out, "submitted   %d times without an acknowledgement\n", len(b.unconfirmed))
 	fmt.Fprintf(b.out, "partitions  %d executed, %d of them repeated\n", executed, repeated)
-	fmt.Fprintf(b.out, "processes   %d started, %d killed, %d ended by a job\n", len(b.pids), len(b.deaths)-b.exits, b.exits)
+	fmt.Fprintf(b.out, "processes   %d started, %d killed, %d made to exit by a job\n", len(b.pids), len(b.deaths)-b.exits, b.exits)
 	b.mu.Unlock()
 	for _, name := range never {
-		b.complain("%s was planned and never done", name)
+		b.violation("%s was planned and never injected", name)
 	}
 }
 
-// reportTakeovers prints how often leaders changed, by cause.
+// reportTakeovers prints the number of terms by cause.
 func (c *cluster) reportTakeovers() error {
 	var changes []struct{ Cause string }
 	if err := c.ask(&changes, "history"); err != nil {
@@ -55,11 +55,11 @@ func (c *cluster) reportTakeovers() error {
 	for _, change := range changes {
 		causes[change.Cause]++
 	}
-	c.book.note("takeovers: %s", counted(causes))
+	c.history.note("takeovers: %s", counted(causes))
 	return nil
 }
 
-// counted lists how often there was what, in order of the names.
+// counted lists numbers with their names, in order of the names.
 func counted[K ~string](times map[K]int) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(times)) {

@@ -36,7 +36,7 @@ func TestScheduleKeepsItsBounds(t *testing.T) {
 		}
 		for seed := range uint64(100) {
 			const duration = 3 * time.Minute
-			members := machines(initially)
+			members := nodeNumbers(initially)
 			last := time.Duration(0)
 			for _, e := range schedule(seed, catalog(on), duration) {
 				f := kinds[e.fault]
@@ -46,31 +46,32 @@ func TestScheduleKeepsItsBounds(t *testing.T) {
 				last = e.at
 				switch f.on {
 				case joining:
-					if slices.Contains(members, e.machine) {
-						t.Fatalf("seed %d: a machine joins that is there: %+v", seed, e)
+					if slices.Contains(members, e.node) {
+						t.Fatalf("seed %d: a node joins that is in the cluster: %+v", seed, e)
 					}
-					members = append(members, e.machine)
+					members = append(members, e.node)
 				case leaving, process, links, packets:
-					if !slices.Contains(members, e.machine) {
-						t.Fatalf("seed %d: a machine is none of %v: %+v", seed, members, e)
+					if !slices.Contains(members, e.node) {
+						t.Fatalf("seed %d: the node is not one of %v: %+v", seed, members, e)
 					}
 				default:
-					if e.machine != 0 {
-						t.Fatalf("seed %d: a machine is named in vain: %+v", seed, e)
+					if e.node != 0 {
+						t.Fatalf("seed %d: the fault is not on a node, but names one: %+v", seed, e)
 					}
 				}
 				if f.on == leaving {
-					members = slices.DeleteFunc(members, func(m int) bool { return m == e.machine })
+					members = slices.DeleteFunc(members, func(m int) bool { return m == e.node })
 				}
 				if len(members) < fewest || len(members) > most {
-					t.Fatalf("seed %d: %d machines after %+v", seed, len(members), e)
+					t.Fatalf("seed %d: %d nodes after %+v", seed, len(members), e)
 				}
 			}
 		}
 	})
 }
 
-// TestLongScheduleHasEveryFault: a run that long fails if a fault was never done.
+// TestLongScheduleHasEveryFault checks that minPlanned is reached: a long run fails if a fault
+// was never injected.
 func TestLongScheduleHasEveryFault(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on Storage) {
 		for seed := range uint64(100) {
@@ -79,34 +80,34 @@ func TestLongScheduleHasEveryFault(t *testing.T) {
 				planned[e.fault]++
 			}
 			for _, f := range catalog(on) {
-				if planned[f.name] < enough {
-					t.Errorf("seed %d: %s is planned %d times in 10 minutes", seed, f.name, planned[f.name])
+				if planned[f.name] < minPlanned {
+					t.Errorf("seed %d: %s is planned only %d times in 10 minutes", seed, f.name, planned[f.name])
 				}
 			}
 		}
 	})
 }
 
-func TestOrders(t *testing.T) {
-	deal := func(seed uint64, customer int) (list []order) {
-		for o := newOrders(seed, customer); len(list) < 2*len(menu); {
+func TestOperations(t *testing.T) {
+	generate := func(seed uint64, client int) (list []op) {
+		for o := newGenerator(seed, client); len(list) < 2*len(workload); {
 			list = append(list, o.next())
 		}
 		return list
 	}
-	if !reflect.DeepEqual(deal(1, 1), deal(1, 1)) {
-		t.Error("the same seed gives other orders")
+	if !reflect.DeepEqual(generate(1, 1), generate(1, 1)) {
+		t.Error("the same seed gives other operations")
 	}
-	if reflect.DeepEqual(deal(1, 1), deal(1, 2)) {
-		t.Error("two customers order the same")
+	if reflect.DeepEqual(generate(1, 1), generate(1, 2)) {
+		t.Error("two clients have the same operations")
 	}
 	kinds := make(map[string]int)
-	for _, o := range deal(1, 1) {
+	for _, o := range generate(1, 1) {
 		kinds[o.name]++
 	}
 	for name, n := range kinds {
-		if n != 2 || len(kinds) != len(menu) {
-			t.Errorf("%s is ordered %d times, want each of %d kinds twice", name, n, len(menu))
+		if n != 2 || len(kinds) != len(workload) {
+			t.Errorf("%s is generated %d times, want each of %d kinds twice", name, n, len(workload))
 		}
 	}
 }

@@ -17,17 +17,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// customers is how many there are. Each has one job done at a time.
-const customers = 3
+// clients is the number of clients. Each runs one operation at a time.
+const clients = 3
 
-// answerWithin is the time that a command has for answers. Between two tries of one
-// that had none, a customer waits.
+// answerWithin is the timeout of a command, and retryInterval the time before it is retried.
 const (
-	answerWithin = 2 * time.Second
-	impatience   = 100 * time.Millisecond
+	answerWithin  = 2 * time.Second
+	retryInterval = 100 * time.Millisecond
 )
 
-// outcome is what commands print of a job that has ended.
+// outcome is the output of commands about a job that has ended.
 type outcome struct {
 	ID         string      `json:"id"`
 	State      store.State `json:"state"`
@@ -39,7 +38,7 @@ type outcome struct {
 	Finished   time.Time   `json:"finished"`
 }
 
-// failure is a command that did not succeed.
+// failure is the error of a command.
 type failure struct {
 	args   []string
 	status int
@@ -50,7 +49,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s: status %d: %s", strings.Join(f.args, " "), f.status, f.text)
 }
 
-// ask runs a command of the CLI and decodes what it prints, if it prints something.
+// ask runs a command of the CLI and decodes its output, if any.
 func (c *cluster) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
 	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
@@ -66,11 +65,11 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// buy has orders done until time is up, and the last one after that.
-func (c *cluster) buy(number int, until time.Time, patience context.Context) {
-	orders := newOrders(c.seed, number)
+// runClient runs operations until the faults end. The last operation may end later.
+func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
+	generator := newGenerator(c.seed, number)
 	for n := 1; c.ctx.Err() == nil; n++ {
-		o := orders.next()
+		o := generator.next()
 		left := time.Until(until)
 		if left <= 0 {
 			return
@@ -79,33 +78,33 @@ func (c *cluster) buy(number int, until time.Time, patience context.Context) {
 			continue
 		}
 		o.faults = append(o.faults, c.onceDir(o, fmt.Sprintf("%d-%d", number, n))...)
-		c.order(patience, o)
+		c.runOp(settleCtx, o)
 	}
 }
 
-// onceDir makes the directory in which an order's faults are counted.
-func (c *cluster) onceDir(o order, name string) []string {
+// onceDir makes the folder in which the faults of an operation are counted.
+func (c *cluster) onceDir(o op, name string) []string {
 	if o.job != "probe" {
 		return nil
 	}
 	dir := filepath.Join(c.dir.once, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		c.book.complain("%v", err)
+		c.history.violation("%v", err)
 	}
 	return []string{"once-dir=" + dir}
 }
 
-// order submits a job, cancels it if that is ordered, waits for its end and checks
-// that.
-func (c *cluster) order(patience context.Context, o order) {
-	id, ok := c.submit(patience, o)
+// runOp submits a job, cancels it if the operation says so, waits for its end and checks its
+// outcome.
+func (c *cluster) runOp(settleCtx context.Context, o op) {
+	id, ok := c.submit(settleCtx, o)
 	if !ok {
 		return
 	}
-	c.book.submitted(id, o)
+	c.history.submitted(id, o)
 	if o.cancelAfter > 0 {
 		c.pause(o.cancelAfter)
-		if !c.cancel(patience, id) {
+		if !c.cancel(settleCtx, id) {
 			return
 		}
 	}
@@ -115,28 +114,27 @@ func (c *cluster) order(patience context.Context, o order) {
 		if got.State.Final() {
 			break
 		}
-		if !c.again(patience, o, id, err) {
+		if !c.retry(settleCtx, o, id, err) {
 			return
 		}
 	}
-	c.book.ended(o, got)
+	c.history.ended(o, got)
 	c.check(o, got)
 }
 
-// again reports whether a command that failed is worth another try, and waits before
-// it.
-func (c *cluster) again(patience context.Context, o order, id string, err error) bool {
-	c.pause(impatience)
-	if c.ctx.Err() == nil && patience.Err() == nil {
+// retry waits and reports whether to retry a failed command.
+func (c *cluster) retry(settleCtx context.Context, o op, id string, err error) bool {
+	c.pause(retryInterval)
+	if c.ctx.Err() == nil && settleCtx.Err() == nil {
 		return true
 	}
 	if c.ctx.Err() == nil {
-		c.book.complain("job %s (%s): not done %v after the last fault: %v", id, o.name, SettleWithin, err)
+		c.history.violation("job %s (%s): not done %v after the last fault: %v", id, o.name, SettleWithin, err)
 	}
 	return false
 }
 
-func (c *cluster) submit(patience context.Context, o order) (id string, ok bool) {
+func (c *cluster) submit(settleCtx context.Context, o op) (id string, ok bool) {
 	args := append([]string{"submit", o.job}, o.flags...)
 	for _, p := range slices.Concat(o.params, o.faults) {
 		args = append(args, "-p", p)
@@ -147,33 +145,33 @@ func (c *cluster) submit(patience context.Context, o order) (id string, ok bool)
 		if err == nil {
 			return answer.ID, true
 		}
-		c.book.unconfirmed(o)
-		if !c.again(patience, o, "not submitted", err) {
+		c.history.addUnconfirmed(o)
+		if !c.retry(settleCtx, o, "not submitted", err) {
 			return "", false
 		}
 	}
 }
 
-func (c *cluster) cancel(patience context.Context, id string) bool {
+func (c *cluster) cancel(settleCtx context.Context, id string) bool {
 	for {
 		var answer struct{ State store.State }
 		err := c.ask(&answer, "cancel", id)
 		if err == nil {
 			return true
 		}
-		if !c.again(patience, order{name: "to be cancelled"}, id, err) {
+		if !c.retry(settleCtx, op{name: "cancel"}, id, err) {
 			return false
 		}
 	}
 }
 
-// check compares how a job has ended with what was ordered.
-func (c *cluster) check(o order, got outcome) {
-	complain := func(format string, args ...any) {
-		c.book.complain("job %s (%s) %s", got.ID, o.name, fmt.Sprintf(format, args...))
+// check compares the outcome of a job with the expected one.
+func (c *cluster) check(o op, got outcome) {
+	violation := func(format string, args ...any) {
+		c.history.violation("job %s (%s) %s", got.ID, o.name, fmt.Sprintf(format, args...))
 	}
 	if got.State != o.want || !strings.Contains(got.Error, o.reason) {
-		complain("is %s (%s), want %s (%s)", got.State, got.Error, o.want, o.reason)
+		violation("is %s (%s), want %s (%s)", got.State, got.Error, o.want, o.reason)
 		return
 	}
 	if got.State != store.Completed {
@@ -181,19 +179,19 @@ func (c *cluster) check(o order, got outcome) {
 	}
 	want, err := c.reference(o)
 	if err != nil {
-		complain("has no reference: %v", err)
+		violation("has no reference: %v", err)
 		return
 	}
 	if got.SHA256 != want.SHA256 || got.Partitions != want.Partitions {
-		complain("has the result %s of %d partitions, run gives %s of %d", got.SHA256, got.Partitions, want.SHA256, want.Partitions)
+		violation("has the result %s of %d partitions, run gives %s of %d", got.SHA256, got.Partitions, want.SHA256, want.Partitions)
 	}
 	if got.Executed < got.Partitions || got.Repeated != got.Executed-got.Partitions {
-		complain("executed %d and repeated %d do not fit %d partitions", got.Executed, got.Repeated, got.Partitions)
+		violation("executed %d and repeated %d do not fit %d partitions", got.Executed, got.Repeated, got.Partitions)
 	}
 }
 
-// reference runs a job in this process, without what goes wrong.
-func (c *cluster) reference(o order) (want outcome, err error) {
+// reference runs a job in this process, without its faults.
+func (c *cluster) reference(o op) (want outcome, err error) {
 	args := []string{"run", o.job}
 	for _, p := range o.params {
 		args = append(args, "-p", p)

@@ -12,12 +12,12 @@ import (
 	azureaccount "github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// What follows begins faults, and returns what ends them: see fault.
+// The following functions inject faults and return functions that end them: see fault.
 
 func nothing() {}
 
-func kill(_ *cluster, m *machine) func() {
-	l := m.tell(syscall.SIGKILL)
+func kill(_ *cluster, m *node) func() {
+	l := m.terminate(syscall.SIGKILL)
 	if l == nil {
 		return nil
 	}
@@ -27,9 +27,9 @@ func kill(_ *cluster, m *machine) func() {
 	}
 }
 
-func killAll(c *cluster, _ *machine) func() {
+func killAll(c *cluster, _ *node) func() {
 	var ends []func()
-	for _, m := range c.members() {
+	for _, m := range c.allNodes() {
 		if end := kill(c, m); end != nil {
 			ends = append(ends, end)
 		}
@@ -41,8 +41,8 @@ func killAll(c *cluster, _ *machine) func() {
 	}
 }
 
-func terminate(_ *cluster, m *machine) func() {
-	l := m.tell(syscall.SIGTERM)
+func terminate(_ *cluster, m *node) func() {
+	l := m.terminate(syscall.SIGTERM)
 	if l == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func terminate(_ *cluster, m *machine) func() {
 	}
 }
 
-func freeze(_ *cluster, m *machine) func() {
+func freeze(_ *cluster, m *node) func() {
 	l := m.running()
 	if l == nil {
 		return nil
@@ -61,7 +61,7 @@ func freeze(_ *cluster, m *machine) func() {
 	return func() { l.Signal(syscall.SIGCONT) }
 }
 
-func stepDown(c *cluster, _ *machine) func() {
+func stepDown(c *cluster, _ *node) func() {
 	var next struct{}
 	if c.ask(&next, "leader", "step-down") != nil {
 		return nil
@@ -69,29 +69,29 @@ func stepDown(c *cluster, _ *machine) func() {
 	return nothing
 }
 
-func join(_ *cluster, m *machine) func() {
+func join(_ *cluster, m *node) func() {
 	m.start()
 	return nothing
 }
 
-func leave(c *cluster, m *machine) func() {
+func leave(c *cluster, m *node) func() {
 	c.remove(m)
-	m.retire(syscall.SIGTERM)
+	m.shutdown(syscall.SIGTERM)
 	return nothing
 }
 
-func killNATS(c *cluster, _ *machine) func() {
+func killNATS(c *cluster, _ *node) func() {
 	c.nats.end(syscall.SIGKILL)
-	c.book.crashed()
+	c.history.crashed()
 	return c.nats.start
 }
 
-func stopNATS(c *cluster, _ *machine) func() {
+func stopNATS(c *cluster, _ *node) func() {
 	c.nats.end(syscall.SIGTERM)
 	return c.nats.start
 }
 
-func freezeNATS(c *cluster, _ *machine) func() {
+func freezeNATS(c *cluster, _ *node) func() {
 	p := c.nats.running()
 	if p == nil {
 		return nil
@@ -100,12 +100,12 @@ func freezeNATS(c *cluster, _ *machine) func() {
 	return func() { p.Signal(syscall.SIGCONT) }
 }
 
-func stopAzurite(c *cluster, _ *machine) func() {
+func stopAzurite(c *cluster, _ *node) func() {
 	c.azurite.stop()
 	return c.azurite.start
 }
 
-func slowLinks(_ *cluster, m *machine) func() {
+func slowLinks(_ *cluster, m *node) func() {
 	const each = 100 * time.Millisecond
 	links := append(m.storageLinks(), m.nats)
 	for _, l := range links {
@@ -118,15 +118,15 @@ func slowLinks(_ *cluster, m *machine) func() {
 	}
 }
 
-func onNATSLink(do func(*faults.TCPProxy)) func(*cluster, *machine) func() {
-	return func(_ *cluster, m *machine) func() {
+func onNATSLink(do func(*faults.TCPProxy)) func(*cluster, *node) func() {
+	return func(_ *cluster, m *node) func() {
 		do(m.nats)
 		return m.nats.Resume
 	}
 }
 
-func onStorageLinks(do func(*faults.TCPProxy)) func(*cluster, *machine) func() {
-	return func(_ *cluster, m *machine) func() {
+func onStorageLinks(do func(*faults.TCPProxy)) func(*cluster, *node) func() {
+	return func(_ *cluster, m *node) func() {
 		for _, l := range m.storageLinks() {
 			do(l)
 		}
@@ -138,23 +138,23 @@ func onStorageLinks(do func(*faults.TCPProxy)) func(*cluster, *machine) func() {
 	}
 }
 
-// dropPackets drops those that a rule of nftables selects.
-func dropPackets(rule string) func(*cluster, *machine) func() {
-	return func(c *cluster, m *machine) func() {
+// dropPackets drops the packets that a rule of nftables selects.
+func dropPackets(rule string) func(*cluster, *node) func() {
+	return func(c *cluster, m *node) func() {
 		if err := m.network.drop(rule); err != nil {
-			c.book.complain("%v: %v", m, err)
+			c.history.violation("%v: %v", m, err)
 		}
 		return func() {
 			if err := m.network.pass(); err != nil {
-				c.book.complain("%v: %v", m, err)
+				c.history.violation("%v: %v", m, err)
 			}
 		}
 	}
 }
 
-// injure does it to one request in three.
-func injure(f faults.Fault) func(*cluster, *machine) func() {
-	return func(c *cluster, _ *machine) func() {
+// onRequests injects a fault into one request in three.
+func onRequests(f faults.Fault) func(*cluster, *node) func() {
+	return func(c *cluster, _ *node) func() {
 		c.azurite.transport.Set(func(azureaccount.Kind, *http.Request) faults.Fault {
 			if rand.IntN(3) > 0 {
 				return faults.Fault{}

@@ -1,0 +1,126 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// history records the operations of clients and the faults, and prints them as a timeline.
+type history struct {
+	out   io.Writer
+	since time.Time
+
+	mu          sync.Mutex
+	planned     map[string]int // faults by name
+	injected    map[string]int
+	leaders     map[string]int // of the injected faults, those on the leader
+	pids        []int          // of all processes that were started
+	deaths      []time.Time    // of processes that were killed or that a job made exit
+	exits       int            // number of processes that a job made exit
+	crash       time.Time      // time of the last kill of the NATS server
+	jobs        map[string]op  // acknowledged submissions by ID
+	begun       map[string]time.Time
+	unconfirmed []op               // submissions without an answer
+	outcomes    map[string]outcome // by ID
+	violations  []error
+}
+
+func newHistory(out io.Writer) *history {
+	return &history{
+		out: out, since: time.Now(),
+		planned: map[string]int{}, injected: map[string]int{}, leaders: map[string]int{},
+		jobs: map[string]op{}, begun: map[string]time.Time{}, outcomes: map[string]outcome{},
+	}
+}
+
+// note prints a line with the time since the start.
+func (b *history) note(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.print(format, args...)
+}
+
+// print prints a line. The caller holds the lock.
+func (b *history) print(format string, args ...any) {
+	fmt.Fprintf(b.out, "%7.1fs  %s\n", time.Since(b.since).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// violation records that a check failed.
+func (b *history) violation(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := fmt.Errorf(format, args...)
+	b.violations = append(b.violations, err)
+	b.print("VIOLATION  %v", err)
+}
+
+// injectedFault records a fault on a target, which may be empty.
+func (b *history) injectedFault(e event, target string, leader bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.injected[e.fault]++
+	what := e.fault
+	if e.lasts > 0 {
+		what += fmt.Sprintf(", %v", e.lasts)
+	}
+	if leader {
+		b.leaders[e.fault]++
+		target += ", leads"
+	}
+	b.print("%-36s %s", what, target)
+}
+
+func (b *history) started(pid int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pids = append(b.pids, pid)
+}
+
+func (b *history) plan(e event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.planned[e.fault]++
+}
+
+func (b *history) died() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deaths = append(b.deaths, time.Now())
+}
+
+func (b *history) crashed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.crash = time.Now()
+}
+
+func (b *history) exited() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deaths = append(b.deaths, time.Now())
+	b.exits++
+}
+
+func (b *history) submitted(id string, o op) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.jobs[id], b.begun[id] = o, time.Now()
+	b.print("submitted %s: %s", id, o.name)
+}
+
+func (b *history) addUnconfirmed(o op) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unconfirmed = append(b.unconfirmed, o)
+}
+
+func (b *history) ended(o op, got outcome) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.outcomes[got.ID] = got
+	b.print("%s %s: %s", got.State, got.ID, o.name)
+}

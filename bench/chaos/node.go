@@ -1,0 +1,270 @@
+//go:build unix
+
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+)
+
+// node runs one worker process at a time, with links to NATS and storage.
+type node struct {
+	number     int
+	network    *network // nil: the network of this process
+	nats       *faults.TCPProxy
+	blobs      *faults.TCPProxy // nil on JetStream, and so is queues
+	queues     *faults.TCPProxy
+	supervisor *procs.Supervisor
+	log        *os.File
+	history    *history
+	abort      <-chan struct{} // closed if processes are to be killed
+
+	watches sync.WaitGroup
+	mu      sync.Mutex
+	process *instance // the last one; nil: none was started
+	closed  bool      // no further process is started
+}
+
+// instance is one process of a node.
+type instance struct {
+	*procs.Process
+	since     time.Time
+	signalled syscall.Signal // the signal that was sent to end it; 0: none
+}
+
+const (
+	// endsWithin is the time that a worker has to end after SIGTERM: the default of Kubernetes.
+	endsWithin = 30 * time.Second
+	// exitStatus is the exit status of a process that a job made exit.
+	exitStatus = 3
+	// restartDelay is the time before a process that a job made exit is replaced.
+	restartDelay = 300 * time.Millisecond
+)
+
+// newNode makes a node without a process.
+func (c *cluster) newNode(number int) (m *node, err error) {
+	m = &node{number: number, history: c.history, abort: c.ctx.Done()}
+	defer func() {
+		if err != nil {
+			m.close()
+			err = fmt.Errorf("make node %d: %w", number, err)
+		}
+	}()
+	if c.noNetworks == nil {
+		if m.network, err = newNetwork(); err != nil {
+			return m, err
+		}
+	}
+	connectionString := ""
+	if m.nats, err = m.link(c.nats.address()); err != nil {
+		return m, err
+	}
+	if c.azurite != nil {
+		if m.blobs, err = m.link(c.azurite.blobs.address()); err != nil {
+			return m, err
+		}
+		if m.queues, err = m.link(c.azurite.queues.address()); err != nil {
+			return m, err
+		}
+		connectionString = azurite.ConnectionString(account(m.blobs), account(m.queues))
+	}
+	at, err := c.at("nats://"+m.nats.Address(), fmt.Sprintf("node-%d", number), connectionString)
+	if err != nil {
+		return m, err
+	}
+	if m.log, err = os.Create(filepath.Join(c.dir.logs, fmt.Sprintf("node-%d.log", number))); err != nil {
+		return m, err
+	}
+	m.supervisor = procs.New(procs.Config{
+		Program: c.program,
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--lease", c.on.lease().String()}, at...),
+		Env:     c.environment(),
+		Output:  m.log,
+	})
+	return m, nil
+}
+
+// link opens a link whose near end is in the network of the node.
+func (m *node) link(target string) (link *faults.TCPProxy, err error) {
+	m.inside(func() { link, err = faults.NewTCPProxy(target) })
+	if err != nil || m.network == nil {
+		return link, err
+	}
+	_, port, err := net.SplitHostPort(link.Address())
+	if err != nil {
+		return link, err
+	}
+	return link, m.network.name(port)
+}
+
+// inside calls a function in the network of the node.
+func (m *node) inside(do func()) {
+	if m.network == nil {
+		do()
+		return
+	}
+	m.network.do(do)
+}
+
+func (m *node) String() string { return fmt.Sprintf("node %d", m.number) }
+
+// storageLinks returns the links to the storage account.
+func (m *node) storageLinks() []*faults.TCPProxy {
+	if m.blobs == nil {
+		return nil
+	}
+	return []*faults.TCPProxy{m.blobs, m.queues}
+}
+
+// start starts a process unless one is running.
+func (m *node) start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.runningLocked() != nil || m.closed {
+		return
+	}
+	var (
+		p   *procs.Process
+		err error
+	)
+	m.inside(func() { p, err = m.supervisor.Start() })
+	if err != nil {
+		m.history.violation("%v: %v", m, err)
+		return
+	}
+	l := &instance{Process: p, since: time.Now()}
+	m.process = l
+	m.history.started(p.PID())
+	m.watches.Go(func() { m.watch(l) })
+}
+
+// watch waits for the end of a process and checks its reason.
+func (m *node) watch(l *instance) {
+	<-l.Done()
+	m.mu.Lock()
+	signalled, closed := l.signalled, m.closed
+	m.mu.Unlock()
+	err := l.Wait()
+	var exit *exec.ExitError
+	switch {
+	case signalled == syscall.SIGKILL:
+		m.history.died()
+	case errors.As(err, &exit) && exit.ExitCode() == exitStatus:
+		m.history.exited()
+		if !closed && signalled == 0 {
+			time.Sleep(restartDelay)
+			m.start()
+		}
+	case signalled == syscall.SIGTERM && (err == nil || l.killedAtStart()):
+	case signalled == syscall.SIGTERM:
+		m.history.violation("%v: process %d ended with %v after SIGTERM", m, l.PID(), err)
+	default:
+		m.history.violation("%v: process %d ended without a signal: %v", m, l.PID(), err)
+		m.start()
+	}
+}
+
+// killedAtStart reports whether SIGTERM killed a process so soon after its start that it may
+// not have installed its signal handler.
+func (l *instance) killedAtStart() bool {
+	const soon = 10 * time.Second
+	var exit *exec.ExitError
+	if !errors.As(l.Wait(), &exit) || time.Since(l.since) > soon {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signal() == syscall.SIGTERM
+}
+
+// running returns the running process, or nil.
+func (m *node) running() *instance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runningLocked()
+}
+
+// runningLocked is running for callers that hold the lock.
+func (m *node) runningLocked() *instance {
+	if m.process == nil {
+		return nil
+	}
+	select {
+	case <-m.process.Done():
+		return nil
+	default:
+		return m.process
+	}
+}
+
+// terminate sends a signal that ends the running process, and returns the process; nil if
+// there is none, or if it was already told to end by SIGTERM.
+func (m *node) terminate(s syscall.Signal) *instance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.runningLocked()
+	if l == nil || l.signalled != 0 && s != syscall.SIGKILL {
+		return nil
+	}
+	l.signalled = s
+	l.Signal(s)
+	l.Signal(syscall.SIGCONT) // a frozen process handles no signal before that
+	return l
+}
+
+// awaitEnd waits for the end of a process after SIGTERM, and kills it if that takes too long.
+func (m *node) awaitEnd(l *instance) {
+	select {
+	case <-l.Done():
+		return
+	case <-m.abort:
+	case <-time.After(endsWithin):
+		m.history.violation("%v: process %d did not end within %v of SIGTERM", m, l.PID(), endsWithin)
+	}
+	m.mu.Lock()
+	l.signalled = syscall.SIGKILL
+	m.mu.Unlock()
+	l.Kill()
+	<-l.Done()
+}
+
+// shutdown ends the process by a signal, waits for that, and starts no other.
+func (m *node) shutdown(s syscall.Signal) {
+	m.mu.Lock()
+	m.closed = true
+	l := m.runningLocked()
+	m.mu.Unlock()
+	if l != nil {
+		m.terminate(s)
+		m.awaitEnd(l)
+	}
+	m.watches.Wait()
+}
+
+// close releases the resources of the node after its process has ended.
+func (m *node) close() {
+	if m.supervisor != nil {
+		m.supervisor.Stop(endsWithin, nil)
+	}
+	for _, l := range []*faults.TCPProxy{m.nats, m.blobs, m.queues} {
+		if l != nil {
+			_ = l.Close() // the listener is closed in any case
+		}
+	}
+	if m.network != nil {
+		m.network.close()
+	}
+	if m.log != nil {
+		_ = m.log.Close()
+	}
+}

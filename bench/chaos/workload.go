@@ -1,0 +1,121 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// op is an operation of a client: a job, and its expected outcome.
+type op struct {
+	name   string   // name of its kind
+	job    string   // name of the definition
+	params []string // name=value: parameters that the result depends on
+	faults []string // name=value: parameters for durations and faults
+	flags  []string // flags of submit
+
+	cancelAfter time.Duration // 0: never
+	needs       time.Duration // the operation begins at least this time before the faults end
+	large       bool          // its partials are too large for the manifest
+
+	want   store.State
+	reason string // part of the expected error
+}
+
+// workload has the kinds of operations. Their jobs take a few seconds without faults, but the
+// last one, which is cancelled, would take very long.
+var workload = []func(*rand.Rand) op{
+	func(r *rand.Rand) op {
+		return probeOp("even", 100+r.IntN(200), "sleep=20ms")
+	},
+	func(r *rand.Rand) op {
+		return probeOp("uneven", 50+r.IntN(100), "sleep=10ms", "cost-every=17", "cost-factor=30")
+	},
+	func(r *rand.Rand) op {
+		o := probeOp("urgent", 20+r.IntN(50), "sleep=20ms")
+		o.flags = []string{"--priority", "10"}
+		return o
+	},
+	func(r *rand.Rand) op {
+		o := probeOp("partials of 20 kB", 50+r.IntN(50), "sleep=30ms")
+		o.params = append(o.params, "partial-size=20000")
+		return o
+	},
+	func(r *rand.Rand) op {
+		o := probeOp("partials of 700 kB", 20+r.IntN(20), "sleep=50ms")
+		o.params = append(o.params, "partial-size=700000")
+		o.large = true
+		return o
+	},
+	func(r *rand.Rand) op {
+		return op{
+			name: "primes", job: "primes", want: store.Completed,
+			params: []string{fmt.Sprintf("limit=%d", 5_000_000+r.IntN(5_000_000)), "width=100000"},
+		}
+	},
+	func(r *rand.Rand) op {
+		return op{
+			name: "prices", job: "montecarlo", want: store.Completed,
+			params: []string{fmt.Sprintf("seed=%d", r.IntN(1000)), "option=asian", "steps=4", "paths=100000", "batch=1000"},
+		}
+	},
+	func(r *rand.Rand) op {
+		o := probeOp("partitions that fail twice", 100, "sleep=10ms", fmt.Sprintf("fail-every=%d", 10+r.IntN(20)), "times=2")
+		o.flags = []string{"--max-attempts", "5"}
+		return o
+	},
+	func(r *rand.Rand) op {
+		return probeOp("a partition that panics once", 100, "sleep=10ms", fmt.Sprintf("panic=%d", r.IntN(100)))
+	},
+	func(r *rand.Rand) op {
+		return probeOp("a partition that exits its process twice", 100, "sleep=10ms", fmt.Sprintf("exit=%d", r.IntN(100)), "times=2")
+	},
+	func(r *rand.Rand) op {
+		deadly := r.IntN(50)
+		o := probeOp("a partition that exits its process", 50, "sleep=10ms", fmt.Sprintf("exit=%d", deadly), "times=1000")
+		o.want, o.reason = store.Failed, fmt.Sprintf("partition %d ", deadly)
+		o.needs = 30 * time.Second
+		return o
+	},
+	func(r *rand.Rand) op {
+		hopeless := r.IntN(100)
+		o := probeOp("a partition that fails permanently", 100, "sleep=10ms", fmt.Sprintf("permanent=%d", hopeless), "times=1000")
+		o.want, o.reason = store.Failed, fmt.Sprintf("partition %d ", hopeless)
+		return o
+	},
+	func(r *rand.Rand) op {
+		o := probeOp("cancelled", 100_000, "sleep=50ms")
+		o.want, o.cancelAfter = store.Cancelled, drawn(r, 0, 3*time.Second)
+		return o
+	},
+}
+
+func probeOp(name string, partitions int, faults ...string) op {
+	return op{
+		name: name, job: "probe", want: store.Completed,
+		params: []string{fmt.Sprintf("partitions=%d", partitions)}, faults: faults,
+	}
+}
+
+// generator generates the operations of a client: one of each kind in random order, and again.
+type generator struct {
+	rng  *rand.Rand
+	rest []int
+}
+
+func newGenerator(seed uint64, client int) *generator {
+	return &generator{rng: rand.New(rand.NewPCG(seed, uint64(client)))}
+}
+
+func (o *generator) next() op {
+	if len(o.rest) == 0 {
+		o.rest = o.rng.Perm(len(workload))
+	}
+	kind := o.rest[0]
+	o.rest = o.rest[1:]
+	return workload[kind](o.rng)
+}
