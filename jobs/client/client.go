@@ -44,7 +44,7 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	if c.Timeout < 0 {
-		return fmt.Errorf("Timeout %v: want more than 0: %w", c.Timeout, cluster.ErrConfig) //nolint:staticcheck // it is a field's name
+		return fmt.Errorf("Timeout %v: want more than 0: %w", c.Timeout, cluster.ErrConfig)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ const (
 	askInterval = 100 * time.Millisecond // between two questions while there is no leader
 )
 
-// ask asks the leader once. Its error is errSilent if nobody answers.
+// ask asks the leader once. It fails with [ErrNoLeader] if nobody answers.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -145,8 +145,8 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	return answer, nil
 }
 
-// askUntil asks again until a leader answers or Config.Timeout is over: an election
-// may be under way. Leaders answer every question the same way when it comes twice.
+// askUntil repeats a question until a leader answers or Config.Timeout is over: an
+// election may be in progress. A leader may be asked the same twice.
 func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

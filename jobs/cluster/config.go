@@ -118,11 +118,11 @@ func (c Config) validate() error {
 	}
 	switch {
 	case c.Storage != JetStream && c.Storage != Azure:
-		return configErrorf("storage %q: want %q or %q", c.Storage, JetStream, Azure)
+		return configErrorf("Storage %q: want %q or %q", c.Storage, JetStream, Azure)
 	case c.Replicas < 1 || c.Replicas > maxReplicas:
-		return configErrorf("%d replicas: want 1 to %d", c.Replicas, maxReplicas)
+		return configErrorf("Replicas %d: want 1 to %d", c.Replicas, maxReplicas)
 	case c.CallTimeout < 0:
-		return configErrorf("call timeout %v: want 0 or more", c.CallTimeout)
+		return configErrorf("CallTimeout %v: want 0 or more", c.CallTimeout)
 	}
 	return nil
 }

@@ -147,10 +147,10 @@ func TestErrConfig(t *testing.T) {
 		want string
 	}{
 		{Config{Name: "No Such"}, `cluster name "No Such": want 1 to 40`},
-		{Config{Storage: "floppy"}, `storage "floppy": want "jetstream" or "azure"`},
-		{Config{Replicas: 6}, "6 replicas: want 1 to 5"},
-		{Config{Replicas: -1}, "-1 replicas: want 1 to 5"},
-		{Config{CallTimeout: -1}, "call timeout"},
+		{Config{Storage: "floppy"}, `Storage "floppy": want "jetstream" or "azure"`},
+		{Config{Replicas: 6}, "Replicas 6: want 1 to 5"},
+		{Config{Replicas: -1}, "Replicas -1: want 1 to 5"},
+		{Config{CallTimeout: -1}, "CallTimeout"},
 		{Config{NATS: NATS{URL: "nats://no such host"}}, "read a NATS URL"},
 		{Config{NATS: NATS{Password: "secret"}}, "needs a user"},
 		{Config{NATS: NATS{Creds: "none.creds"}}, "none.creds: no such file"},
