@@ -8,9 +8,9 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// takes checks the number of arguments and, where it is wrong, says what the
-// command looks like.
-func takes(least, most int) cobra.PositionalArgs {
+// wantArgs returns a check of the number of arguments, whose error shows the command's
+// usage line.
+func wantArgs(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return fmt.Errorf("got %s, want '%s'", english.Plural(len(args), "argument", ""), cmd.UseLine())

@@ -48,7 +48,7 @@ workers', and throughput is what the leader says. Its partitions should be so sh
 that some end in every quarter of a second. What was executed twice is not known
 there.`,
 		Example: "  " + a.name + " bench failover --kills 5 --plot failover.svg",
-		Args:    takes(0, 1),
+		Args:    wantArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flags.attach && !cmd.Flags().Changed("how") {
 				flags.how = string(bench.StepDown)

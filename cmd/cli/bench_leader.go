@@ -17,7 +17,7 @@ func (a *app) benchLeaderCommand() *cobra.Command {
 		Use:    "leader CLUSTER",
 		Short:  "Lead a cluster of bench scale",
 		Hidden: true,
-		Args:   takes(1, 1),
+		Args:   wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			logger, err := log.logger(a)
 			if err != nil {

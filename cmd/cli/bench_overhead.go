@@ -27,7 +27,7 @@ processes of one slot each, in turns, cut into more and more partitions. Efficie
 is the loop's time over the flock's, from the submission to the durable result. CPU
 seconds are those of each process; storage on NATS is within NATS' process.`,
 		Example: "  " + a.name + " bench overhead --partitions 1e4,1e6",
-		Args:    takes(0, 0),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
 				between("workers", workers, 1, mostProcesses),

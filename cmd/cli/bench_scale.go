@@ -32,7 +32,7 @@ time pass where those would compute. Together they report 500 times a second at
 most: give --lasts some eight times the seconds between two reports of a worker,
 which is 32s for 2,000 workers.`,
 		Example: "  " + a.name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
-		Args:    takes(0, 0),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:

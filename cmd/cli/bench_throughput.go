@@ -25,7 +25,7 @@ func (a *app) benchThroughputCommand() *cobra.Command {
 		Long: `Count partitions that do nothing, from submission into a durable result; then small
 jobs, of which some number is kept under way: submitted, run and durably finished.`,
 		Example: "  " + a.name + " bench throughput --at-once 1,10,100",
-		Args:    takes(0, 0),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(partitions.list) != 1 {
 				return usagef("--partitions: want one number, got %s", partitions.String())

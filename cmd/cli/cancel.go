@@ -16,7 +16,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Long: `Cancel a job. When the command returns, the cancellation is durable. It needs a
 leader. A job that has ended stays as it is; that is an error unless it was
 cancelled.`,
-		Args: takes(1, 1),
+		Args: wantArgs(1, 1),
 		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
 			if err := c.Cancel(ctx, id); err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// jobKind is a job in the catalog's JSON.
+// jobKind is the JSON that catalog prints for a job.
 type jobKind struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version"`
@@ -29,8 +29,8 @@ func describe(job jobs.Job) jobKind {
 func (a *app) catalogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "catalog [JOB]",
-		Short: "Show the jobs this program knows, and the parameters of one",
-		Args:  takes(0, 1),
+		Short: "Show the jobs of this program, or the parameters of one",
+		Args:  wantArgs(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				job, err := a.job(args[0])
@@ -77,7 +77,7 @@ func (a *app) showKind(job jobs.Job) error {
 	})
 }
 
-// job finds a job by its name.
+// job returns the job of that name.
 func (a *app) job(name string) (jobs.Job, error) {
 	names := make([]string, len(a.jobs))
 	for i, job := range a.jobs {
@@ -89,7 +89,7 @@ func (a *app) job(name string) (jobs.Job, error) {
 	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
 }
 
-// completeJob completes a job's name as the first argument.
+// completeJob completes the name of a job as the first argument.
 func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	if len(args) == 0 {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// authority signs certificates.
+// authority is a certificate authority.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	file string // with its certificate
+	file string // contains its certificate
 }
 
 func newAuthority(t *testing.T) authority {
@@ -37,7 +37,7 @@ func newAuthority(t *testing.T) authority {
 	return authority{cert, key, newFile(t, "ca.pem", encode("CERTIFICATE", der))}
 }
 
-// issue makes a certificate for 127.0.0.1 and its key.
+// issue returns a certificate for 127.0.0.1 and its key.
 func (a authority) issue(t *testing.T, name string, usage x509.ExtKeyUsage) (cert, key []byte) {
 	t.Helper()
 	template := template(name)
@@ -54,7 +54,7 @@ func (a authority) issue(t *testing.T, name string, usage x509.ExtKeyUsage) (cer
 	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
 }
 
-// serverConfig is that of a server which trusts those whom the authority does.
+// serverConfig returns the configuration of a server that trusts the authority's clients.
 func (a authority) serverConfig(t *testing.T) *tls.Config {
 	t.Helper()
 	cert, key := a.issue(t, "a server", x509.ExtKeyUsageServerAuth)
@@ -67,7 +67,7 @@ func (a authority) serverConfig(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
 }
 
-// client writes a client's certificate and key to files.
+// client writes a certificate and key for a client to files.
 func (a authority) client(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	cert, key := a.issue(t, "a client", x509.ExtKeyUsageClientAuth)

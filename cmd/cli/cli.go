@@ -17,9 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line that the process was called with, knowing these
-// jobs, and exits. Of a job in several versions it submits and runs the first;
-// workers know all of them.
+// Main runs the command line of this process with these jobs, and exits. If several of
+// them have the same name, submit and run use the first; workers run every version.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -32,17 +31,16 @@ type Streams struct {
 	Err io.Writer // progress, notes, errors and logs
 }
 
-// Run runs one command line and returns its exit status. A command that goes on
-// for long ends when ctx does, or at an interrupt.
+// Run runs one command line and returns its exit status. A long-running command ends
+// when ctx is done or at an interrupt.
 func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job) int {
 	return run(ctx, defaultName, args, streams, known)
 }
 
-// defaultName is what the program is called unless it was called otherwise.
+// defaultName is the name of the program that Run runs.
 const defaultName = "bellwether"
 
-// run is Run for a program of that name, which help, hints and completion scripts
-// contain.
+// run is Run for a program of that name. Help, hints and completion scripts contain it.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
@@ -55,7 +53,7 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
 	}
-	if !a.started { // cobra refused the command line
+	if !a.started { // cobra rejected the command line
 		err = usage(err)
 	}
 	err = a.explain(err)
@@ -67,12 +65,12 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 	return status
 }
 
-// app is what all commands share.
+// app is the state that all commands share.
 type app struct {
 	Streams
 	name    string     // of the program
 	jobs    []jobs.Job // sorted by name
-	started bool       // a command's own code was reached
+	started bool       // cobra has accepted the command line
 
 	output  outputFormat
 	timeout time.Duration
@@ -82,14 +80,14 @@ type app struct {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   a.name,
-		Short: "Run one big computation on many workers, and get the same bytes whatever dies",
-		Long: `Bellwether runs one big computation on many identical worker processes. They
-elect a leader among themselves; anything may die at any moment; the result is
+		Short: "Run one big computation on many workers, with the same result whatever fails",
+		Long: `Bellwether runs one big computation on many identical worker processes, which
+elect a leader among themselves. Any process may die at any moment; the result is
 the same bytes every time.
 
-A whole job in this process:     run JOB
-A cluster on this machine:       dev --workers 4
-A job on it, from elsewhere:     submit JOB --wait`,
+A job in this process:        run JOB
+A cluster on this machine:    dev --workers 4
+A job on a cluster:           submit JOB --wait`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -103,8 +101,8 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 
 	flags := root.PersistentFlags()
-	flags.VarP(&a.output, "output", "o", "what results look like: table or json")
-	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for the cluster's answers")
+	flags.VarP(&a.output, "output", "o", "format of results: table or json")
+	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for answers of the cluster")
 	a.target.register(flags)
 	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	completeWords(root, "output", "table", "json")
@@ -114,7 +112,7 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	root.AddGroup(
 		&cobra.Group{ID: here, Title: "In this process:"},
 		&cobra.Group{ID: onCluster, Title: "On a cluster:"},
-		&cobra.Group{ID: local, Title: "To have a cluster:"},
+		&cobra.Group{ID: local, Title: "Running a cluster:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -132,25 +130,25 @@ A job on it, from elsewhere:     submit JOB --wait`,
 	return root
 }
 
-// completeWords completes a flag's value from fixed words.
+// completeWords completes a flag's value from a list of words.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeFiles completes flags' values from the names of files.
+// completeFiles completes the values of flags from file names.
 func completeFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 	}
 }
 
-// completeFolders completes a flag's value from the names of folders.
+// completeFolders completes a flag's value from folder names.
 func completeFolders(cmd *cobra.Command, flag string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }
 
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag was registered before
+		panic(err) // the flag is not registered, or has a completion
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// credentialVariables are what a caller's environment might say of credentials.
+// credentialVariables may be set in the environment of the tests.
 var credentialVariables = []string{"NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_PASSWORD", "NATS_CERT", "NATS_KEY", "NATS_CA"}
 
-// TestCredentials reaches NATS servers that want to know who asks.
+// TestCredentials connects to NATS servers that require credentials.
 func TestCredentials(t *testing.T) {
 	const refused = "credentials refused"
 	for _, tt := range []struct {
 		name    string
-		guard   func(t *testing.T, options *server.Options) (flags map[string]string) // that open
-		without string                                                                // what is said without them
+		guard   func(t *testing.T, options *server.Options) (flags map[string]string) // that give access
+		without string                                                                // part of the error without them
 		wrong   []string
 	}{
 		{"user and password", guardByPassword, refused, []string{"--user", "wolf", "--password", "wool"}},
@@ -81,8 +81,8 @@ var variable = map[string]string{
 	"tlscert": "NATS_CERT", "tlskey": "NATS_KEY", "tlsca": "NATS_CA",
 }
 
-// TestTLSWithoutCertificate knows the server's authority and shows the server no
-// certificate.
+// TestTLSWithoutCertificate connects without a client certificate to a server that
+// requires one.
 func TestTLSWithoutCertificate(t *testing.T) {
 	var options server.Options
 	right := guardByTLS(t, &options)
@@ -91,7 +91,7 @@ func TestTLSWithoutCertificate(t *testing.T) {
 	}
 }
 
-// list lists the jobs of the cluster there.
+// list runs the command list on the cluster at a URL.
 func list(url string, flags ...string) (status int, errs string) {
 	var out, err bytes.Buffer
 	args := append([]string{"list", "--nats", url, "--timeout", "5s"}, flags...)
@@ -147,7 +147,7 @@ func sign(t *testing.T, claims jwt.Claims, by key) string {
 	return token
 }
 
-// guardByTLS wants certificates of both sides.
+// guardByTLS requires certificates of both sides.
 func guardByTLS(t *testing.T, o *server.Options) map[string]string {
 	authority := newAuthority(t)
 	o.TLSConfig, o.TLSVerify, o.TLSTimeout = authority.serverConfig(t), true, 5
@@ -194,7 +194,7 @@ func newFile(t *testing.T, name string, data []byte) string {
 	return name
 }
 
-// startGuarded starts a NATS server with JetStream that is guarded in this way.
+// startGuarded starts a NATS server with JetStream and these options.
 func startGuarded(t *testing.T, options server.Options) (url string) {
 	t.Helper()
 	options.JetStream, options.StoreDir = true, t.TempDir()
@@ -220,7 +220,7 @@ func startServer(t *testing.T, options server.Options) (url string) {
 	return strings.Replace(s.ClientURL(), "tls://", "nats://", 1)
 }
 
-// TestNoJetStream says what is missing where NATS is there and JetStream is not.
+// TestNoJetStream uses a NATS server without JetStream, which the error names.
 func TestNoJetStream(t *testing.T) {
 	status, errs := list(startServer(t, server.Options{}))
 	if status != 3 || !strings.Contains(errs, "JetStream") {

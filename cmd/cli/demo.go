@@ -92,7 +92,7 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 		return err
 	}
 	n.say("the cluster is stopped and removed; the same job in this process alone:")
-	report.Run = a.run(ctx, job, params, runtime.GOMAXPROCS(0), client.DefaultMaxAttempts)
+	report.Run = a.runLocal(ctx, job, params, runtime.GOMAXPROCS(0), client.DefaultMaxAttempts)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}

@@ -44,7 +44,7 @@ Ctrl-C stops everything. Submitted jobs are kept under --data and continue when 
 cluster is started again. A second Ctrl-C does not wait for running partitions; they
 are computed again later.`,
 		Example: "  " + a.name + " dev --workers 4",
-		Args:    takes(0, 0),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.workers < 0 || flags.slots < 0 {
 				return usagef("--workers and --slots must not be negative")

@@ -1,78 +1,85 @@
-// Package cli is Bellwether's command line. A program that has jobs of its own
-// gets all of it, workers included, by calling [Main] with them:
+// Package cli is Bellwether's command line. A program with its own jobs gets all of
+// it, workers included, by passing them to [Main]:
 //
 //	func main() { cli.Main(jobs.MustNew(mine.Definition)) }
 //
-// The commands that need no cluster (run, catalog, version, completion) work
-// anywhere. The others reach a cluster through NATS: they ask the leader for
-// what only it knows (who works, how fast a job goes) and read everything else
-// from storage, so that a job's state and result can be had while nobody leads.
+// The package holds flags, tables, progress and hints. The work is done by packages
+// that a Go program can use without it:
+//
+//	                 cli
+//	    /        /     |      \         \
+//	client   worker   bench   jobs   deploy/local
+//
+// What each command uses:
 //
 //	run, catalog        jobs, in this process
-//	submit              storage: spec, then a message in the queue
-//	status, list        storage, and the leader's live numbers where it answers
-//	watch               the same
+//	submit              storage: the spec, then a message in the queue
+//	status, list,       storage, and the leader's live figures if it answers
+//	watch
 //	result, history,    storage
 //	remove, requeue
 //	cancel              storage, then the leader
-//	workers, leader     the leader alone
-//	worker              everything: election, worker and, where elected, coordinator
-//	dev, demo, bench    a NATS server in this process and, but for bench scale, worker
-//	                    processes; with --attach, bench failover only asks, like the others
+//	workers, leader     the leader
+//	worker              package worker: election, execution and, if elected, leading
+//	dev, demo, bench    a NATS server in this process, and worker processes; bench scale
+//	                    simulates workers, and bench failover --attach uses a cluster
+//	                    that runs already
+//
+// Commands that only read storage work while no leader is elected.
 //
 // # Exit status
 //
-//	0  done
-//	1  the job failed or was cancelled, or something unforeseen went wrong
-//	2  bad usage: a flag, a parameter, a job or an ID that does not exist
+//	0  success
+//	1  the job failed or was cancelled, or an unexpected error
+//	2  bad usage: a flag, a parameter, or a job or ID that does not exist
 //	3  no cluster, no answer in time, or the job has not ended
 //
 // # Logs
 //
-// Processes that go on for long (worker, dev) log to standard error: lines of
-// key=value on a terminal, JSON elsewhere. A cluster where nothing changes logs
-// nothing. In every package a key means the same thing:
+// Long-running processes (worker, dev) log to standard error: lines of key=value on a
+// terminal, and JSON otherwise. A cluster in which nothing changes logs nothing. A key
+// means the same in every package:
 //
 //	address     where this process serves health and metrics
-//	attempt     which try at planning a job it was, from 1
-//	blob        name of a partial that is kept beside its manifest
+//	attempt     number of the attempt to plan a job, from 1
+//	blob        name of a partial that is stored outside the manifest
 //	bytes       length of a message
-//	cause       of a change of leader, as in history; of an eviction, Azure's word for it
-//	detect      from the last sign of life of the leader before to the decision to replace it
+//	cause       cause of a change of leader, as in history; or type of an Azure eviction
+//	detect      from the previous leader's last sign of life to the decision to replace it
 //	dir         a folder
-//	doing       what is tried again, or was when it failed
-//	elect       from that decision to the lease held
-//	epoch       of the leader that the line is about
-//	error       what went wrong
-//	items       finished nodes and failures that a worker keeps until they are durable
-//	job         a job's ID
-//	key         of a record in storage
+//	doing       the operation that failed and is retried
+//	elect       from that decision until the lease was acquired
+//	epoch       epoch of the leader in question
+//	error       the error that occurred
+//	items       number of finished nodes and failures that a worker keeps until they are durable
+//	job         ID of a job
+//	key         key of a record in storage
 //	kind        the name of a job's definition
 //	leader      the worker that leads
-//	machine     the virtual machine's name, as Azure calls it
-//	name        of an entry of the poison list, or of a stored value
-//	nodes       finished nodes that a job was resumed with
-//	operation   what an election did with the lease when it failed
-//	partition   of the job
-//	partitions  how many the job has
-//	pause       until the next try
-//	pid         of a process
-//	predecessor the worker that led before
-//	process     one that dev has started, by its name
-//	queue       the name of Azure's queue of submissions
-//	reason      why something is as it is
-//	running     partitions that run when a worker drains
-//	self        the worker whose process writes the line
-//	stack       where a job's code panicked
-//	state       that a job has ended in
-//	subject     of a NATS message
-//	successor   the worker that is to lead next
-//	unlogged    how many lines of the kind were left out before this one
-//	url         of the NATS server
-//	worker      the worker that the line is about
+//	machine     name of the virtual machine in Azure
+//	name        name of an entry of the poison list, or of a stored value
+//	nodes       number of finished nodes that a job was resumed with
+//	operation   operation on the lease that failed
+//	partition   index of a partition
+//	partitions  number of partitions of the job
+//	pause       time until the next attempt
+//	pid         ID of a process
+//	predecessor the worker of the previous leader
+//	process     name of a process that dev started
+//	queue       name of the queue of submissions in Azure
+//	reason      why it happened
+//	running     number of partitions that run when a worker drains
+//	self        the worker whose process logs the line
+//	stack       stack of a panic in a job's code
+//	state       the final state of a job
+//	subject     subject of a NATS message
+//	successor   the worker that is offered the lease
+//	unlogged    number of similar lines suppressed before this one
+//	url         URL of the NATS server
+//	worker      the worker in question
 //
 // # Errors
 //
-// What can fail is told on standard error in one line that says what to do.
-// Results go to standard output, progress and notes to standard error.
+// An error is one line on standard error that says how to fix it. Results go to
+// standard output; progress and notes go to standard error.
 package cli

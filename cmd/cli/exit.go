@@ -8,13 +8,13 @@ import (
 // The exit statuses.
 const (
 	statusOK     = 0
-	statusFailed = 1 // the job failed or was cancelled; anything unforeseen
+	statusFailed = 1 // the job failed or was cancelled, or an unexpected error
 	statusUsage  = 2 // bad usage
 	statusAbsent = 3 // no cluster, no answer in time, or the job has not ended
 )
 
-// statusError is an error with the exit status it calls for. An error without
-// one means statusFailed.
+// statusError is an error with the exit status of the process. The exit status of any
+// other error is statusFailed.
 type statusError struct {
 	status int
 	err    error

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMessagesNameTheProgram runs a program of another name: what it says must be
-// what its user can type.
+// TestMessagesNameTheProgram runs a program of another name and checks that its hints
+// contain that name.
 func TestMessagesNameTheProgram(t *testing.T) {
 	say := func(args ...string) string {
 		var out, errs bytes.Buffer
@@ -29,7 +29,7 @@ func TestMessagesNameTheProgram(t *testing.T) {
 			t.Errorf("%v: got %q, want %q in it", tt.args, got, tt.want)
 		}
 		if rest := strings.ReplaceAll(got, "BELLWETHER_", ""); strings.Contains(rest, "'bellwether") || strings.Contains(rest, "  bellwether") {
-			t.Errorf("%v: speaks of a program that is not there: %q", tt.args, got)
+			t.Errorf("%v: names another program: %q", tt.args, got)
 		}
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// change is one change of leader as history prints it. Detect is 0 if it is not
-// known, Resume until it has happened; the last two are null until they have happened.
+// change is the JSON that history prints for one change of leader. Detect is 0 if it
+// is unknown, Resume is 0 until it has happened, and the last two are null until then.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`
 	Cause           string    `json:"cause"`
-	At              time.Time `json:"at"`                  // when the lease was held
-	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life until it was believed dead
-	Elect           float64   `json:"elect_ms"`            // from then until the lease was held
+	At              time.Time `json:"at"`                  // when the lease was acquired
+	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life to the decision to replace it
+	Elect           float64   `json:"elect_ms"`            // from then until the lease was acquired
 	Fence           float64   `json:"fence_ms"`            // from then until no earlier leader could write
-	Resume          float64   `json:"resume_ms"`           // from then until work could be handed out
-	FirstAssignment *float64  `json:"first_assignment_ms"` // from then until a worker was given work
+	Resume          float64   `json:"resume_ms"`           // from then until work could be assigned
+	FirstAssignment *float64  `json:"first_assignment_ms"` // from then until a worker was assigned work
 	FirstResult     *float64  `json:"first_result_ms"`     // from then until a worker reported a new result
 }
 
@@ -34,6 +34,7 @@ func newChange(t client.Term) change {
 	}
 }
 
+// optionalMillis returns a duration in milliseconds, nil for nil.
 func optionalMillis(d *time.Duration) *float64 {
 	if d == nil {
 		return nil
@@ -41,23 +42,31 @@ func optionalMillis(d *time.Duration) *float64 {
 	return new(millis(*d))
 }
 
-// millis is a duration in milliseconds, to the microsecond.
+// millis returns a duration in milliseconds, with microsecond precision.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (a *app) historyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "history",
 		Short: "List the changes of leader, the newest last",
-		Long: `List the changes of leader, the newest last: why each happened and how long its
-steps took, in milliseconds. The steps follow one another: detect, from the last sign of
-life of the leader before until it is believed dead; elect, until the lease is
-held; fence, until no earlier leader can write; resume, until work can be handed
-out; first work, until a worker is given some; first result, until a worker
-reports something new.
+		Long: `List the changes of leader, the newest last: the cause of each and how long its
+steps took, in milliseconds. Each step begins when the one before ends:
 
-The causes: first, nobody has led before; handover, the leader before stopped in
-order; died, its process was gone; silent, it did not answer; expired, its lease
-was waited out; free, nobody had the lease.`,
+  detect        from the previous leader's last sign of life to the decision to replace it
+  elect         until the lease is acquired
+  fence         until no earlier leader can write
+  resume        until work can be assigned
+  first work    until a worker is assigned work
+  first result  until a worker reports a new result
+
+The causes:
+
+  first     the cluster had no leader before
+  handover  the previous leader stopped and handed over
+  died      its process had ended
+  silent    its process did not answer
+  expired   its lease expired
+  free      no worker held the lease`,
 		Args: cobra.NoArgs,
 		RunE: a.onCluster(func(ctx context.Context, c *client.Client) error {
 			terms, err := c.History(ctx)
@@ -81,7 +90,7 @@ func showChanges(w io.Writer, changes []change) {
 	}
 }
 
-// step writes how long a step took, in milliseconds.
+// step formats the duration of a step, in milliseconds.
 func step(ms float64) string {
 	if ms == 0 {
 		return "-"

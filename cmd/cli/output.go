@@ -34,11 +34,11 @@ func (f *outputFormat) Set(s string) error {
 
 func (f *outputFormat) Type() string { return "FORMAT" }
 
-// show prints v: as one line of JSON, or through table.
+// show prints v as one line of JSON, or what table writes.
 func (a *app) show(v any, table func(w io.Writer)) error {
 	if a.output == outputJSON {
 		enc := json.NewEncoder(a.Out)
-		enc.SetEscapeHTML(false) // a result's bytes are printed as they are
+		enc.SetEscapeHTML(false) // a result's bytes are printed unchanged
 		if err := enc.Encode(v); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
@@ -52,12 +52,12 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// note tells the user something beside the result.
+// note prints a line to standard error.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.Err, "%s: %s\n", a.name, fmt.Sprintf(format, args...))
 }
 
-// row writes the cells of one line of a table.
+// row writes one line of a table.
 func row(w io.Writer, cells ...any) {
 	for i, c := range cells {
 		if i > 0 {
@@ -68,7 +68,7 @@ func row(w io.Writer, cells ...any) {
 	fmt.Fprintln(w)
 }
 
-// duration writes a duration as people read it: 1.234s, 2m5s, 3h20m0s.
+// duration formats a duration with few digits: 1.234s, 2m5s, 3h20m0s.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -81,7 +81,7 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// clock writes a time as a table shows it: local, to the second.
+// clock formats a time for a table: local time, to the second.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -89,7 +89,7 @@ func clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// timestamp is a time in JSON, nil where there is none.
+// timestamp returns a time for JSON, nil for the zero time.
 func timestamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// maxParamsFile bounds what --params reads, in bytes.
+// maxParamsFile is the largest file that --params reads, in bytes.
 const maxParamsFile = 1 << 20
 
-// paramFlags is how a job's parameters are given.
+// paramFlags are the flags that set a job's parameters.
 type paramFlags struct {
 	pairs []string
 	file  string
 }
 
 func (p *paramFlags) register(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&p.pairs, "param", "p", nil, "a parameter as name=value; may be given often")
-	cmd.Flags().StringVar(&p.file, "params", "", "a file with parameters as one JSON object, - for standard input; -p goes on top")
+	cmd.Flags().StringArrayVarP(&p.pairs, "param", "p", nil, "a parameter as name=value; may be repeated")
+	cmd.Flags().StringVar(&p.file, "params", "", "file with parameters as one JSON object, or - for standard input; -p overrides it")
 	completeFiles(cmd, "params")
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the stored form.
+// read returns the parameters in the form in which they are stored.
 func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *paramFlags) readFile(stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
 }
 
-// completeParam completes the names of the parameters of the job named before.
+// completeParam completes the names of the parameters of the job in the first argument.
 func (a *app) completeParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {

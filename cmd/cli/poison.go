@@ -33,7 +33,7 @@ func (a *app) requeueCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Put a submission that 'list --poison' shows back into the queue. Its deliveries
 count from 1 again. A submission is poisoned if %d leaders died before they had
 begun its job, or if it cannot be decoded.`, store.MaxDeliveries),
-		Args: takes(1, 1),
+		Args: wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onCluster(func(ctx context.Context, c *client.Client) error { return a.requeue(ctx, c, args[0]) })(cmd, args)
 		},

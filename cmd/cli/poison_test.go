@@ -13,9 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// TestNoSubmission sends the queue something that is no submission, before a job:
-// it is put aside, the job is done, and what was put aside can be put back.
-func TestNoSubmission(t *testing.T) {
+// TestPoisonedMessage sends an invalid message to the queue before a job. The message is
+// poisoned, the job completes, and the message can be put back into the queue.
+func TestPoisonedMessage(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, 0)
 		if err := f.queue(on).Send(t.Context(), []byte("hello")); err != nil {
@@ -36,23 +36,23 @@ func TestNoSubmission(t *testing.T) {
 		}
 		list := poisoned()
 		if len(list) != 1 || list[0].Reason == "" || list[0].Deliveries != 1 {
-			t.Fatalf("put aside: got %+v, want one entry with its reason", list)
+			t.Fatalf("poison list: got %+v, want one entry with its reason", list)
 		}
 		var put struct{ Name string }
-		for _, p := range f.Running() { // or it would put it aside again
+		for _, p := range f.Running() { // or they would poison it again
 			f.kill(p)
 		}
 		f.do(&put, "requeue", list[0].Name)
 		if put.Name != list[0].Name || len(poisoned()) != 0 {
-			t.Errorf("put back: got %q, and %+v is still put aside", put.Name, poisoned())
+			t.Errorf("requeued: got %q, and the poison list is %+v", put.Name, poisoned())
 		}
 		if status := f.ask(nil, "requeue", list[0].Name); status != 2 {
-			t.Errorf("put back once more: status %d, want 2", status)
+			t.Errorf("requeued twice: status %d, want 2", status)
 		}
 	})
 }
 
-// queue is the cluster's queue.
+// queue opens the cluster's queue.
 func (f *testFlock) queue(on testStorage) store.Queue {
 	f.t.Helper()
 	if on.name == onAzure.name {

@@ -14,25 +14,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// snapshot is how far a job is at a moment.
+// snapshot is the progress of a job at a moment.
 type snapshot struct {
 	State   client.State
-	Doing   string // what is counted, where it is no job
+	Doing   string // what is counted, if it is not a job
 	Done    uint64
-	All     uint64  // 0: not planned yet
-	Rate    float64 // partitions per second; 0: not known
-	Workers int     // that work on it; 0: not known
-	Epoch   uint64  // of the leader; 0: nobody leads
-	Cluster bool    // workers and epoch mean something
-	Trouble string  // what keeps it from going on
+	All     uint64  // 0: not planned
+	Rate    float64 // partitions per second; 0: unknown
+	Workers int     // that hold work of it; 0: unknown
+	Epoch   uint64  // of the leader; 0: no leader
+	Cluster bool    // the job runs on a cluster: show Workers and Epoch
+	Trouble string  // what keeps it from advancing
 }
 
-// left is the time that the job needs at its rate, and whether that is known.
+// left returns the time that the rest takes at this rate, and whether that is known.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
 
-// line is the snapshot in words.
+// line returns the snapshot in words.
 func (s snapshot) line() string {
 	var parts []string
 	if s.All == 0 {
@@ -62,8 +62,8 @@ func (s snapshot) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// bar is the snapshot drawn on one line of a terminal. The words go before: where
-// there is little room, the bar is shorter or left out.
+// bar returns the snapshot as one line of a terminal. In a narrow terminal the bar is
+// shorter or missing, but the words stay.
 func (s snapshot) bar(columns int) string {
 	const widest, narrowest = 24, 6
 	line := s.line()
@@ -91,15 +91,15 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.3g%s", value, prefix)
 }
 
-// quietFor is how long a pipe gets to see nothing between two lines.
+// quietFor is the time between two lines if the output is not a terminal.
 const quietFor = 5 * time.Second
 
-// progress shows snapshots: a bar that is drawn anew on a terminal, a line now
-// and then elsewhere.
+// progress shows snapshots: on a terminal as a bar that is redrawn, and otherwise as a
+// line every quietFor.
 type progress struct {
 	out     io.Writer
 	columns func() int // of the terminal; nil: not a terminal
-	due     time.Time  // the next line elsewhere
+	due     time.Time  // when to print the next line; not for a terminal
 	drawn   bool
 }
 
@@ -121,7 +121,7 @@ func isTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// every is how often it is worth showing a snapshot.
+// every returns the time between two snapshots.
 func (p *progress) every() time.Duration {
 	if p.columns != nil {
 		return 100 * time.Millisecond
@@ -141,7 +141,7 @@ func (p *progress) show(s snapshot) {
 	}
 }
 
-// clear takes the bar away, so that something else can be printed.
+// clear erases the bar, so that other lines can be printed.
 func (p *progress) clear() {
 	if p.drawn {
 		fmt.Fprint(p.out, "\r\x1b[K")
@@ -149,14 +149,14 @@ func (p *progress) clear() {
 	}
 }
 
-// speedometer measures the rate of a count from its changes of late.
+// speedometer measures the rate at which a count grows.
 type speedometer struct {
 	at   time.Time
 	done uint64
 	rate float64
 }
 
-// memory is how long the past counts: a change of speed shows within about that.
+// memory is about how long it takes until a change of speed shows.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

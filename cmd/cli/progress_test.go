@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
 func TestSnapshotLine(t *testing.T) {
@@ -14,7 +14,7 @@ func TestSnapshotLine(t *testing.T) {
 		s    snapshot
 		want string
 	}{
-		{"not planned", snapshot{State: store.Queued}, "queued"},
+		{"not planned", snapshot{State: client.Queued}, "queued"},
 		{"local", snapshot{Done: 250, All: 1000, Rate: 25}, " 25%  250/1,000  25/s  30s left"},
 		{"rate unknown", snapshot{Done: 0, All: 1000}, "  0%  0/1,000"},
 		{
@@ -26,7 +26,7 @@ func TestSnapshotLine(t *testing.T) {
 		{"nobody leads", snapshot{Done: 1, All: 2, Cluster: true}, " 50%  1/2  nobody leads at the moment"},
 		{"trouble", snapshot{Done: 1, All: 2, Trouble: "oh\nstack"}, " 50%  1/2  oh"},
 		{"nearly done is not 100 %", snapshot{Done: 99_999, All: 100_000}, " 99%  99,999/100,000"},
-		{"most partitions there can be", snapshot{Done: 1 << 61, All: 1 << 62}, " 50%  2,305,843,009,213,693,952/4,611,686,018,427,387,904"},
+		{"largest number of partitions", snapshot{Done: 1 << 61, All: 1 << 62}, " 50%  2,305,843,009,213,693,952/4,611,686,018,427,387,904"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.s.line(); got != tt.want {
@@ -46,8 +46,8 @@ func TestSnapshotLeft(t *testing.T) {
 		{"no rate", snapshot{Done: 1, All: 2}, 0, false},
 		{"not planned", snapshot{Rate: 3}, 0, false},
 		{"known", snapshot{Done: 40, All: 100, Rate: 10}, 6 * time.Second, true},
-		{"more done than there is", snapshot{Done: 101, All: 100, Rate: 10}, 0, true},
-		{"for ever", snapshot{All: 1 << 62, Rate: 1}, 0, false},
+		{"more done than partitions", snapshot{Done: 101, All: 100, Rate: 10}, 0, true},
+		{"too long to say", snapshot{All: 1 << 62, Rate: 1}, 0, false},
 	} {
 		got, ok := tt.s.left()
 		if got != tt.want || ok != tt.ok {
@@ -56,7 +56,7 @@ func TestSnapshotLeft(t *testing.T) {
 	}
 }
 
-func TestProgressOnATerminalIsOneLineDrawnAnew(t *testing.T) {
+func TestTerminalProgressRedrawsOneLine(t *testing.T) {
 	var out strings.Builder
 	p := &progress{out: &out, columns: func() int { return 60 }}
 	p.show(snapshot{Done: 1, All: 4})
@@ -71,7 +71,7 @@ func TestProgressOnATerminalIsOneLineDrawnAnew(t *testing.T) {
 	}
 }
 
-func TestBarGivesWayToTheWords(t *testing.T) {
+func TestBarShrinksBeforeWords(t *testing.T) {
 	s := snapshot{Done: 1, All: 4, Rate: 1}
 	for columns, want := range map[int]string{
 		80: "[######------------------]  25%  1/4  1/s  3s left",
@@ -94,7 +94,7 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestProgressElsewhereIsALineNowAndThen(t *testing.T) {
+func TestProgressPrintsLines(t *testing.T) {
 	var out strings.Builder
 	p := newProgress(&out)
 	p.show(snapshot{Done: 1, All: 4})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsTheExample keeps the program in the README the one that is
-// compiled and run here.
+// TestReadmeShowsTheExample checks that the program in the README is the one in
+// example_test.go, which is compiled and run.
 func TestReadmeShowsTheExample(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestReadmeShowsTheExample(t *testing.T) {
 	program, _, found := strings.Cut(rest, "```\n")
 	begin, end := strings.Index(program, "type params struct"), strings.Index(program, "func main()")
 	if !found || begin < 0 || end < begin {
-		t.Fatal("the README has no program of the expected form")
+		t.Fatal("the README has no Go program with a params struct and a main function")
 	}
 	if !strings.Contains(string(example), program[begin:end]) {
 		t.Error("the program in the README is not the one in example_test.go")

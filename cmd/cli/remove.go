@@ -25,7 +25,7 @@ longer ago. A cluster keeps every job until it is removed. If a given job has no
 ended, nothing is removed. A damaged job can be removed by its ID. No leader is
 needed.`,
 		Example: "  " + a.name + " remove --ended-before 168h",
-		Args:    takes(0, math.MaxInt),
+		Args:    wantArgs(0, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			byAge := cmd.Flags().Changed("ended-before")
 			switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// TestRemovedJobIsGone removes jobs that have ended. The leader, and the next one,
-// go on as if they had never been.
+// TestRemovedJobIsGone removes jobs that have ended. Neither the leader nor the next one
+// knows them afterwards.
 func TestRemovedJobIsGone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
 		f := newTestFlock(t, on, 2)
@@ -48,11 +48,11 @@ func (f *testFlock) checkListed(want ...string) {
 		got = append(got, j.ID)
 	}
 	if !slices.Equal(got, want) {
-		f.t.Errorf("the cluster has the jobs %v, want %v", got, want)
+		f.t.Errorf("jobs of the cluster: got %v, want %v", got, want)
 	}
 }
 
-// submitMany submits jobs, a second apart, and returns their IDs in order.
+// submitMany submits n jobs, one second apart, and returns their IDs in order.
 func submitMany(t *testing.T, storage *store.Store, n int) (ids []string) {
 	t.Helper()
 	first := time.Now().Add(-time.Hour)
@@ -67,8 +67,8 @@ func submitMany(t *testing.T, storage *store.Store, n int) (ids []string) {
 	return ids
 }
 
-// TestDamagedJobHidesNoOther lists jobs one of which cannot be read.
-func TestDamagedJobHidesNoOther(t *testing.T) {
+// TestListSkipsDamagedJob lists jobs of which one cannot be read.
+func TestListSkipsDamagedJob(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 0)
 	driver := f.openStorage()
@@ -88,7 +88,7 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	}
 	out, errs := run("list")
 	if !strings.Contains(errs, damaged) {
-		t.Errorf("on standard error, where %s is to be named: %s", damaged, errs)
+		t.Errorf("standard error does not name %s: %s", damaged, errs)
 	}
 	for _, id := range ids {
 		if listed := strings.Contains(out, id); listed != (id != damaged) {
@@ -97,12 +97,12 @@ func TestDamagedJobHidesNoOther(t *testing.T) {
 	}
 	run("remove", damaged)
 	if _, errs := run("list"); strings.Contains(errs, damaged) {
-		t.Errorf("after its removal: %s", errs)
+		t.Errorf("standard error names a removed job: %s", errs)
 	}
 }
 
-// TestRemoveOfWhatCannotBeRead removes nothing that somebody may be at work on.
-func TestRemoveOfWhatCannotBeRead(t *testing.T) {
+// TestRemoveDamagedJob removes damaged jobs unless a leader may be running them.
+func TestRemoveDamagedJob(t *testing.T) {
 	t.Parallel()
 	const damaged, newer = "\x01", "\xff"
 	f := newTestFlock(t, onJetStream, 0)
@@ -110,13 +110,13 @@ func TestRemoveOfWhatCannotBeRead(t *testing.T) {
 	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	for _, test := range []struct {
 		name           string
-		state          store.State // of the manifest; empty: there is none
-		spec, manifest string      // what is there instead, where it is not empty
-		want           string      // a part of what is said; empty: it is removed
+		state          store.State // of the manifest; empty: no manifest
+		spec, manifest string      // overwrite the record if not empty
+		want           string      // part of the error; empty: the job is removed
 	}{
-		{"spec of a job that waits", "", damaged, "", ""},
-		{"spec of a job that runs", store.Running, damaged, "", "has not ended, it is running"},
-		{"spec of a job that has ended", store.Cancelled, damaged, "", ""},
+		{"spec of a queued job", "", damaged, "", ""},
+		{"spec of a running job", store.Running, damaged, "", "has not ended, it is running"},
+		{"spec of a job that ended", store.Cancelled, damaged, "", ""},
 		{"manifest", store.Running, "", damaged, ""},
 		{"spec of a later version", store.Cancelled, newer, "", "written by a later version"},
 		{"manifest of a later version", store.Running, "", newer, "written by a later version"},
@@ -138,14 +138,14 @@ func TestRemoveOfWhatCannotBeRead(t *testing.T) {
 		}
 		status, _, errs := f.run("remove", id)
 		if removed := status == 0; removed != (test.want == "") || !strings.Contains(errs, test.want) {
-			t.Errorf("%s: removed: %v; standard error is %q, want %q", test.name, removed, errs, test.want)
+			t.Errorf("%s: removed %v, standard error %q, want %q", test.name, removed, errs, test.want)
 		}
 	}
 }
 
-// TestRemovalsBrokenOff finishes removals that had come to the manifest, and takes away
-// what leaders wrote of jobs that were removed.
-func TestRemovalsBrokenOff(t *testing.T) {
+// TestResumeRemoval completes removals that were interrupted, and removes records that a
+// leader wrote after a job was removed.
+func TestResumeRemoval(t *testing.T) {
 	t.Parallel()
 	f := newTestFlock(t, onJetStream, 0)
 	driver := f.openStorage()
@@ -170,12 +170,12 @@ func TestRemovalsBrokenOff(t *testing.T) {
 	if _, err := storage.PutPartial(t.Context(), late, jobs.Node{}, []byte("large")); err != nil {
 		t.Fatal(err)
 	}
-	f.remove("--ended-before", "1h") // which those are not that are whole
+	f.remove("--ended-before", "1h") // the jobs that still have a spec ended later
 	f.checkListed(ids[3:]...)
 	f.remove("--ended-before", "0s")
 	for _, kind := range []string{"spec/", "manifest/", "result/", "partial/"} {
 		if keys, err := driver.List(t.Context(), kind); err != nil || len(keys) > 0 {
-			t.Errorf("%v is left, error %v", keys, err)
+			t.Errorf("after the removal: keys %v, error %v", keys, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (a *app) resultCommand() *cobra.Command {
 		Short: "Show the result of a job that has ended",
 		Long: `Show the result of a job that has ended. The exit status is 0 if it completed, 1
 if it failed or was cancelled, 3 if it has not ended.`,
-		Args: takes(1, 1),
+		Args: wantArgs(1, 1),
 		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
 			o, err := c.Outcome(ctx, id)
 			if errors.Is(err, client.ErrNotEnded) {

@@ -22,11 +22,10 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run JOB",
 		Short: "Run a whole job in this process, without a cluster",
-		Long: `Run a whole job in this process, without a cluster: the reference that the bytes
-of a cluster's result must equal. Progress goes to standard error, the result to
-standard output.`,
+		Long: `Run a whole job in this process, without a cluster. A cluster's result has the same
+bytes. Progress goes to standard error, the result to standard output.`,
 		Example: "  " + a.name + " run " + a.exampleJob(),
-		Args:    takes(1, 1),
+		Args:    wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])
 			if err != nil {
@@ -41,21 +40,21 @@ standard output.`,
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return a.showOutcome(a.run(ctx, job, p, slots, attempts))
+			return a.showOutcome(a.runLocal(ctx, job, p, slots, attempts))
 		},
 		ValidArgsFunction: a.completeJob,
 	}
 	params.register(a, cmd)
-	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "how many partitions to run at once")
-	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails")
+	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
+	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	return cmd
 }
 
-// localID stands for the ID of a job that ran in this process alone.
+// localID takes the place of the ID for a job that ran in this process alone.
 const localID = "local"
 
-// run runs a job in this process, showing progress.
-func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, attempts int) outcome {
+// runLocal runs a job in this process and shows progress.
+func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, slots, attempts int) outcome {
 	var done, all atomic.Uint64
 	local := jobs.Local{Slots: slots, Attempts: attempts, Progress: func(d, n uint64) {
 		all.Store(n)
@@ -90,8 +89,7 @@ func (a *app) run(ctx context.Context, job jobs.Job, params jobs.Params, slots, 
 	return o
 }
 
-// follow shows snapshots in the background until the function it returns is
-// called.
+// follow shows snapshots in the background until stop is called.
 func (a *app) follow(look func() snapshot) (stop func()) {
 	p := newProgress(a.Err)
 	ended, stopped := make(chan struct{}), make(chan struct{})

@@ -64,7 +64,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Short: "Show the state of a job",
 		Long: `Show the state of a job: live figures if a leader answers, and otherwise those of
 the last checkpoint.`,
-		Args: takes(1, 1),
+		Args: wantArgs(1, 1),
 		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
 			s, err := c.Status(ctx, id)
 			if err != nil {

@@ -43,7 +43,7 @@ func (a *app) submitCommand() *cobra.Command {
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
 durable: workers run it as soon as there are any.`,
 		Example: "  " + a.name + " submit " + a.exampleJob() + " --wait",
-		Args:    takes(1, 1),
+		Args:    wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])
 			if err != nil {
@@ -68,9 +68,9 @@ durable: workers run it as soon as there are any.`,
 	flags.params.register(a, cmd)
 	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
-	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority go first")
-	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails")
-	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "how many partitions may be left out of the result because they keep failing")
+	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")
+	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
+	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	return a.show(answer, func(w io.Writer) { row(w, id) })
 }
 
-// dryRun shows what would be submitted, planned in this process.
+// dryRun plans the job in this process and shows what would be submitted.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags submitFlags) error {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {

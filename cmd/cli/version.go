@@ -12,13 +12,13 @@ import (
 // module is the path of Bellwether's module.
 const module = "github.com/bellwether-compute/bellwether"
 
-// build says what this program was built from.
+// build is the JSON that version prints.
 type build struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
-	Library  string `json:"bellwether"` // the version of Bellwether in it
+	Library  string `json:"bellwether"` // version of the Bellwether module in it
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified"` // built from files that differ from the revision
+	Modified bool   `json:"modified"` // the files differed from the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -53,7 +53,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Show what this program was built from",
-		Args:  takes(0, 0),
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild(a.name)
 			return a.show(b, func(w io.Writer) {

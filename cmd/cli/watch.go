@@ -14,7 +14,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Short: "Show a job's progress until it ends, then its result",
 		Long: `Show a job's progress until it ends, then its result as 'result' does. Watching does
 not affect the job: interrupt it at any time.`,
-		Args:              takes(1, 1),
+		Args:              wantArgs(1, 1),
 		RunE:              a.onJob(a.watch),
 		ValidArgsFunction: a.completeID,
 	}

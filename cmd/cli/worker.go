@@ -58,7 +58,7 @@ whether its virtual machine is about to be evicted, redeployed or rebooted. If i
 the worker stops gracefully and then approves the event, so that Azure need not wait.
 Use it for one worker per machine, with a --drain-timeout below the 30 seconds that
 spot machines get. Freeze events (pauses of a few seconds) are ignored.`,
-		Args: takes(0, 0),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
 				return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, flags.slots)
