@@ -8,15 +8,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// submit submits a job as the command line does, until storage has it.
+// submit submits a job as package jobs/client does, and retries until storage has it.
 func (s *Sim) submit(client *process, j *job) {
-	client.start(func() {
+	client.spawn(func() {
 		for {
 			err := client.store.Submit(context.Background(), j.spec)
 			if err == nil {
 				break
 			}
-			s.hit("seen: submitted again")
+			s.cover("seen: submission retried")
 			client.pause(context.Background(), 100*time.Millisecond)
 		}
 		j.submitted = true
@@ -24,42 +24,41 @@ func (s *Sim) submit(client *process, j *job) {
 	}, nil)
 }
 
-// remove removes a job that has ended as the command line does, until it is gone.
+// remove removes a job that has ended, and retries until it is gone.
 func (s *Sim) remove(client *process, j *job) {
-	if !j.submitted { // the job is known, and its submission not yet confirmed
+	if !j.submitted { // its leader found the job, and its client has no confirmation yet
 		s.after(time.Second, func() { s.remove(client, j) })
 		return
 	}
 	s.checks.endedWell(j)
 	j.removing = true
-	client.start(func() {
+	client.spawn(func() {
 		for client.store.Remove(context.Background(), j.spec.ID) != nil {
-			s.hit("seen: removed again")
+			s.cover("seen: removal retried")
 			client.pause(context.Background(), 100*time.Millisecond)
 		}
 		j.removed = true
-		s.hit("seen: job removed")
+		s.cover("seen: job removed")
 		s.trace.printf(client, "has removed job %s", j.spec.ID)
 	}, nil)
 }
 
-// cancel asks leaders to cancel a job until one confirms it, or says that it has
-// ended.
+// cancel asks leaders to cancel a job until one confirms that, or the job has ended.
 func (s *Sim) cancel(client *process, j *job) {
 	j.cancelAsked = true
 	if j.cancelled || s.checks.manifests[j.spec.ID].State.Final() {
 		return
 	}
-	s.network.ask(client, func(to *process) bool { return to.leads() > 0 }, func(to *process, answer func(func())) {
-		to.candidate.term.cancel(j.spec.ID, func(err error) {
-			answer(func() {
+	s.network.request(client, func(to *process) bool { return to.leads() > 0 }, func(to *process, reply func(func())) {
+		to.elector.term.cancel(j.spec.ID, func(err error) {
+			reply(func() {
 				switch {
 				case err == nil && !j.cancelled:
 					j.cancelled = true
-					s.hit("seen: cancel confirmed")
+					s.cover("seen: cancel confirmed")
 					s.trace.printf(client, "hears that job %s is cancelled", j.spec.ID)
 				case err != nil && !errors.Is(err, store.ErrNotFound):
-					s.hit("seen: cancel refused")
+					s.cover("seen: cancel refused")
 				}
 			})
 		})

@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// coroutine is straight-line code of a process that may wait: for storage, for an
-// answer, for time. One runs at a time, and the seed alone
-// decides which.
+// coroutine runs code of a process that waits for storage, for an answer or for time
+// to pass. One coroutine runs at a time, so the seed alone decides in which order
+// they run.
 type coroutine struct {
 	process *process
-	resume  func() (struct{}, bool)
+	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	then    func() // called once it has returned
+	then    func() // called once the code has returned
 }
 
-// errCrashed unwinds a task whose process has crashed.
+// errCrashed unwinds a coroutine whose process has crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// start begins a task and runs it until it waits for the first time. Then is
-// called once it has returned, unless the process crashes before.
-func (p *process) start(do, then func()) {
-	t := &coroutine{process: p, then: then}
-	t.resume, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+// spawn runs do in a coroutine until it waits for the first time. Then is called
+// once it has returned, unless the process crashes before that.
+func (p *process) spawn(do, then func()) {
+	c := &coroutine{process: p, then: then}
+	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
 		defer func() {
 			if v := recover(); v != nil && v != any(errCrashed) {
 				panic(v)
@@ -33,41 +33,41 @@ func (p *process) start(do, then func()) {
 		}()
 		do()
 	})
-	p.coroutines = append(p.coroutines, t)
-	t.goOn()
+	p.coroutines = append(p.coroutines, c)
+	c.resume()
 }
 
-// goOn runs the task until it waits again or returns.
-func (t *coroutine) goOn() {
-	s := t.process.sim
+// resume runs the coroutine until it waits again or returns.
+func (c *coroutine) resume() {
+	s := c.process.sim
 	outer := s.running
-	s.running = t
-	_, waits := t.resume()
+	s.running = c
+	_, waits := c.next()
 	s.running = outer
 	if waits {
 		return
 	}
-	t.process.coroutines = slices.DeleteFunc(t.process.coroutines, func(o *coroutine) bool { return o == t })
-	if t.then != nil {
-		t.then()
+	c.process.coroutines = slices.DeleteFunc(c.process.coroutines, func(o *coroutine) bool { return o == c })
+	if c.then != nil {
+		c.then()
 	}
 }
 
-// await has the running task wait until begin's argument is called, which may
-// happen more than once and at any time.
+// await blocks the running coroutine until the function that begin gets is called.
+// That may happen more than once and at any time.
 func (s *Sim) await(begin func(done func())) {
-	t := s.running
-	p, life := t.process, t.process.life
+	c := s.running
+	p, life := c.process, c.process.life
 	finished := false
 	begin(func() {
-		p.happen(life, func() {
+		p.run(life, func() {
 			if !finished {
 				finished = true
-				t.goOn()
+				c.resume()
 			}
 		})
 	})
-	if !t.yield(struct{}{}) {
+	if !c.yield(struct{}{}) {
 		panic(errCrashed)
 	}
 }

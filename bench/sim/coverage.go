@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Coverage counts how often things happened: faults, takeovers, rare decisions.
+// Coverage counts how often each fault, takeover and rare decision happened.
 type Coverage map[string]int
 
-// hit counts one thing.
-func (s *Sim) hit(what string) { s.coverage[what]++ }
+// cover counts one occurrence.
+func (s *Sim) cover(what string) { s.coverage[what]++ }
 
-// Add adds what another simulation covered.
+// Add adds the counts of another simulation.
 func (c Coverage) Add(other Coverage) {
 	for what, n := range other {
 		c[what] += n
 	}
 }
 
-// Names are what was covered, sorted.
+// Names returns the names of everything covered, sorted.
 func (c Coverage) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// enoughSeeds is under how many seeds everything should have happened.
+// enoughSeeds is how many seeds it takes until everything expected has happened.
 const enoughSeeds = 5000
 
-// OK reports whether no promise was broken and everything happened that should.
+// OK reports whether no promise was broken and everything expected happened.
 func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
 
-// Missing names what should have happened under so many seeds and never did.
+// Missing returns what is expected and never happened, if enough seeds were run.
 func (r Report) Missing() []string {
 	if r.Seeds < enoughSeeds {
 		return nil
@@ -42,9 +42,9 @@ func (r Report) Missing() []string {
 	return list
 }
 
-// expected is what happens within that many seeds, or else the simulation
-// does not try what it should: every fault, every cause of a term, and the rare
-// decisions of ledger, election and reign, as far as they log them or show.
+// expected lists what must happen within enoughSeeds seeds; otherwise the simulation
+// does not test what it should: every fault, every cause of a term, and the rare
+// decisions of ledger, election, term and session that are logged or visible.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate
@@ -93,7 +93,7 @@ seen: cancel confirmed
 seen: cancel refused
 seen: job of an orderly cluster
 seen: job removed
-seen: removed again
+seen: removal retried
 log: Job waits
 log: Making way for a worker that knows jobs which this leader does not
 seen: new leader told of partials
@@ -111,7 +111,7 @@ seen: report split
 seen: span cut short
 seen: storage precondition failed
 seen: submission delivered again
-seen: submitted again
+seen: submission retried
 takeover: died
 takeover: expired
 takeover: first
@@ -119,7 +119,7 @@ takeover: free
 takeover: handover
 takeover: silent
 `), "\n")
-	for _, f := range every {
+	for _, f := range faultKinds {
 		list = append(list, "fault: "+f.name)
 	}
 	return list

@@ -1,7 +1,7 @@
 package sim_test
 
-// defects are mistakes that would break a promise, and the number of seeds within
-// which one of them is found, at the latest.
+// defects lists planted defects, each with the number of seeds within which it must be
+// found.
 var defects = []defect{
 	{
 		name:   "a receipt calls items durable when their checkpoint is asked for",
@@ -25,7 +25,7 @@ var defects = []defect{
 		within: "2000",
 	},
 	{
-		name:   "a worker turns to whoever spoke last",
+		name:   "a worker follows the last leader that it hears",
 		file:   "worker/session/conversation.go",
 		old:    "case epoch > s.leader.epoch:",
 		new:    "case epoch > 0 && epoch != s.leader.epoch:",
@@ -39,7 +39,7 @@ var defects = []defect{
 		within: "200",
 	},
 	{
-		name:   "siblings are merged in the order in which they came",
+		name:   "siblings are merged in the order of their arrival",
 		file:   "coordinator/ledger/forest.go",
 		old:    "return f.tree.Lift(n.Parent()), l.ref, r.ref, true",
 		new:    "return f.tree.Lift(n.Parent()), min(l.ref, r.ref), max(l.ref, r.ref), true",
@@ -53,7 +53,7 @@ var defects = []defect{
 		within: "1000",
 	},
 	{
-		name:   "a worker tells a new leader only what the last one had not received",
+		name:   "a worker reports to a new leader only items that the last one had not received",
 		file:   "worker/session/conversation.go",
 		old:    "j.received = j.durable\n",
 		new:    "_ = j\n",
@@ -61,13 +61,13 @@ var defects = []defect{
 	},
 	{
 		name:   "releasing the lease removes its record",
-		file:   "bench/sim/lease.go",
-		old:    "st.lease.record.Held = false",
-		new:    "st.lease.record = election.Record{}",
+		file:   "election/memlease/memlease.go",
+		old:    "s.record.Held = false",
+		new:    "s.record = election.Record{}",
 		within: "200",
 	},
 	{
-		name:   "a new leader does not wait for what workers hold",
+		name:   "a new leader does not wait for the reports of workers",
 		file:   "coordinator/ledger/recovery.go",
 		old:    "if !r.active || waited < l.cfg.RecoveryGrace || waited < l.cfg.RecoveryTimeout && len(r.awaited) > 0 {",
 		new:    "if !r.active {",
@@ -116,14 +116,14 @@ var defects = []defect{
 		within: "500",
 	},
 	{
-		name:   "partitions that a worker passed over are taken for finished",
+		name:   "partitions that a worker passed over count as finished",
 		file:   "coordinator/ledger/reconcile.go",
 		old:    "passed := jobs.Span{Lo: was.Lo, Hi: a.span.Lo}",
 		new:    "passed := jobs.Span{Lo: was.Lo, Hi: was.Lo}",
 		within: "1000",
 	},
 	{
-		name:   "the first manifest of a job stays though it was removed meanwhile",
+		name:   "the first manifest of a job stays though the job was removed",
 		file:   "coordinator/term/intake.go",
 		old:    "if err != nil || !cond.Absent() {",
 		new:    "if cond == cond {",

@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// defect is a deliberate mistake in the product's code, or in the simulated
-// storage: old is replaced by new in a build made for it alone.
+// defect is a planted defect in the real code or in the simulated storage: old is
+// replaced by new in a build of the simulator.
 type defect struct {
 	name     string
-	file     string // from the top of the module
+	file     string // path from the top of the module
 	old, new string
-	within   string // the seeds of which at least one must break a promise
+	within   string // number of seeds of which at least one must break a promise
 }
 
-// TestDefectsAreCaught builds the simulator with each of the defects in turn, and
-// demands that it finds them. Without them it must pass: see TestSeedsKeepThePromises.
+// TestDefectsAreCaught builds the simulator with each of the defects in turn, and demands
+// that it finds them. TestSeedsKeepThePromises demands that it finds nothing without them.
 func TestDefectsAreCaught(t *testing.T) {
 	if os.Getenv("DEFECTS") == "" {
-		t.Skip("it builds the simulator once for each defect: set DEFECTS=1, as make sim does")
+		t.Skip("builds the simulator once for each defect: set DEFECTS=1, as make sim does")
 	}
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestDefectsAreCaught(t *testing.T) {
 			}
 			_, found, caught := strings.Cut(string(out), "breaks a promise: ")
 			if !caught {
-				t.Fatalf("it is not caught within %s seeds:\n%s", d.within, out)
+				t.Fatalf("not caught within %s seeds:\n%s", d.within, out)
 			}
 			found, _, _ = strings.Cut(found, "\n")
 			t.Logf("caught: %s", found)
@@ -54,15 +54,15 @@ func (d defect) build(t *testing.T, top string) (command string) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(source), d.old); n != 1 {
-		t.Fatalf("%s has %d times what the defect replaces, want it once:\n%s", d.file, n, d.old)
+		t.Fatalf("%s contains the text that the defect replaces %d times, want once:\n%s", d.file, n, d.old)
 	}
 	dir := t.TempDir()
-	mistaken := filepath.Join(dir, "mistaken.go")
-	if err := os.WriteFile(mistaken, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o600); err != nil {
+	changed := filepath.Join(dir, "changed.go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	overlay := filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: mistaken}})
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,66 +1,68 @@
-// Package sim simulates whole clusters, some thousands of them in a minute on each
-// core, and looks after every step whether Bellwether keeps its promises.
+// Package sim simulates whole clusters, some thousands of them a minute on each core,
+// and checks after every step that Bellwether keeps its promises.
 //
-// What is real: the ledger, the term around it (coordinator/term), the election
-// (election.Machine), the worker's bookkeeping (worker/session), the stored formats
-// and, in some simulations, those of the wire. What is simulated: time, NATS,
-// storage, and the shells that join these to the real parts.
+// The ledger, the term around it (coordinator/term), the election machine, the worker's
+// session (worker/session), the stored formats and, in some simulations, the wire format
+// are real. Time, NATS, storage and the shells around the real parts are simulated.
 //
-//	┌─ process ─────────────────────────────┐
-//	│ candidate ── election.Machine         │        ┌──────────┐
-//	│    term ──── reign.Reign ── ledger    │──────▶ │ network  │ lost, late, twice, parted
-//	│    worker ── book.Book, slots         │        ├──────────┤
-//	│ a clock of its own                    │──────▶ │ storage  │ lease, blobs, queue
-//	└───────────────────────────────────────┘        └──────────┘
-//	      any number, each may be killed, stalled, cut off         │
+//	┌─ process ───────────────────────────────┐
+//	│ elector ──── election.Machine           │        ┌──────────┐
+//	│ leadership ─ term.Term ── ledger        │──────▶ │ network  │ drops, delays, duplicates
+//	│ worker ───── session.Session, slots     │        ├──────────┤
+//	│ its own clock                           │──────▶ │ storage  │ lease, blobs, queue
+//	└─────────────────────────────────────────┘        └──────────┘
+//	   any number; the nemesis kills, stalls and cuts them off     │
 //	                                                             checks
 //
-// A seed decides all: how many processes there are and what their jobs do, how
-// long each message and each call of storage takes, what goes wrong and when. One
-// goroutine runs a simulation; straight-line code that waits is a coroutine. So a
-// seed that breaks a promise breaks it again:
+// A seed decides everything: the number of processes, the behaviour of the jobs, how
+// long each message and storage call takes, which faults happen and when. One goroutine
+// runs a simulation; code that waits runs in coroutines. So a seed that breaks a promise
+// breaks it every time:
 //
 //	go run ./bench/sim/run -seed 4711
 //
-// # What goes wrong
+// # Faults
 //
-// Messages are lost, delayed, doubled and overtake one another; processes cannot
-// hear one another, in one direction or both, or NATS believes that nobody is
-// there; connections break. Storage refuses, is slow, loses calls or answers, and
-// lets a write land when its writer is dead. Processes are killed, alone or all at
-// once, with their host or without, stop, join, and stand still for any time.
-// Clocks differ. Partitions fail, hang and kill. Jobs are cancelled, and removed
-// once they have ended. After a while all that stops.
+// Messages are lost, delayed, duplicated and reordered. Processes cannot reach one
+// another, in one direction or both, or NATS reports no responders though they live.
+// Connections break. Storage refuses calls, is slow, loses calls or answers, and lets a
+// write land after its writer has died. Processes are killed, alone or all at once, with
+// their host or without; they stop, join, and stall for any time. Clocks drift.
+// Partitions fail, hang and kill their process. Jobs are cancelled, and removed once
+// they have ended. After a while all faults stop.
 //
-// # What is checked
+// # Checks
 //
-//   - A result has each partition once, and the bytes that one process makes.
-//     So has each node of each manifest.
-//   - What a worker is told is durable is in a manifest that storage has.
-//   - Epochs grow by one; each is led once; no worker turns back. No manifest of a
-//     lower epoch follows one of a higher, nor is any written once a later leader
-//     has given out the job's partitions.
-//   - Nobody acts as a leader after its lease has expired, by its own clock that
-//     runs within the margin.
-//   - What was durable stays so. An end is final, and nobody is told of it before
-//     it is. A cancel that was confirmed holds.
+//   - A result contains each partition once, and has the bytes that a single process
+//     computes. So does each node of each manifest.
+//   - An item that a worker is told is durable is in a stored manifest.
+//   - Epochs grow by one, and each is led once. No worker returns to a lower epoch. No
+//     manifest of a lower epoch replaces one of a higher epoch, and none is written once
+//     a later leader has assigned the job's partitions.
+//   - Nobody acts as a leader after its lease has expired, if its clock runs within the
+//     margin.
+//   - Durable nodes stay durable. A job's end is final, and nobody learns of it before it
+//     is durable. A confirmed cancellation holds.
+//   - Workers report no faster than they may, and back off after refusals. A worker that
+//     is told to stop leaves in time; when it leaves, no slot runs and its items are
+//     durable, unless its drain timeout has passed.
 //   - In calm simulations, where processes die and nothing else goes wrong, nobody
-//     computes what a living worker had finished before its leader began.
-//     Where none is killed but told to stop, no partition is executed twice.
-//   - Within three minutes of the last fault every job has come to the right end,
-//     and queue, index and partials are tidied up. Of one that was removed nothing
-//     is left, and it does not begin again.
+//     computes a partition that a living worker had finished before its leader began. If
+//     no process is killed, no partition is executed twice.
+//   - Within three minutes after the last fault every job has ended as it should, and
+//     queue, index and partials are cleaned up. Nothing is left of a removed job, and it
+//     does not start again.
 //
-// # How it is checked
+// # Tests of the checks
 //
-// TestDefectsAreCaught builds the simulator anew with each of a list of deliberate
-// mistakes in the real parts, and demands that it finds each within a number of
-// seeds. [Report.Missing] names what should have happened under some thousands of
-// seeds and did not: a fault that never hits proves nothing.
+// TestDefectsAreCaught builds the simulator with each of a list of planted defects in
+// the real parts, and demands that each is found within a number of seeds.
+// [Report.Missing] lists expected events that did not happen in some thousands of seeds:
+// a fault that never happens proves nothing.
 //
-// # What it leaves out
+// # Limits
 //
-// The shells: goroutines, sockets, the drivers of storage and their SDKs, which
-// the packages' own tests and bench/chaos try with real processes. Jobs of more
-// than some dozens of partitions.
+// The real shells are not simulated: goroutines, sockets, the storage drivers and their
+// SDKs. Their packages' tests and bench/chaos test them with real processes. Jobs have at
+// most some dozens of partitions.
 package sim

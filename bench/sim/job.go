@@ -16,45 +16,45 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// job is one simulated job: what its code does, and what became of it.
+// job is one simulated job: how its code behaves, and what has happened to it.
 type job struct {
 	sim  *Sim
 	spec store.Spec
 	tree jobs.Tree
 	jobBehaviour
 
-	tried map[uint64]int // attempts at partitions that fail, by partition
-	kills int            // processes that its killer has killed
+	tried map[uint64]int // attempts at flaky partitions, by partition
+	kills int            // processes that its killer partition has killed
 	hung  bool           // its hanging partition has hung
 
-	notOpened int                  // times
-	nodes     map[jobs.Node][]byte // of the reference, as far as they are known
+	openFailures int                  // times
+	nodes        map[jobs.Node][]byte // of the reference result, as far as they are computed
 
-	submitted   bool // its submission is known to be stored
-	cancelled   bool // cancelling it was acknowledged
+	submitted   bool // its client knows that the submission is stored
+	cancelled   bool // its cancellation was confirmed
 	cancelAsked bool
-	atEnd       func() // is called once its end is durable, where it is set
-	removing    bool   // it has ended, and may be gone from storage
+	onEnd       func() // called once its end is durable; nil: not called
+	removing    bool   // it has ended, and its client removes it
 	removed     bool
 }
 
-// jobBehaviour is what a job's code does.
+// jobBehaviour says how a job's code behaves.
 type jobBehaviour struct {
 	partitions uint64
-	each       time.Duration // a partition takes, about
-	pad        int           // bytes in each partial besides
+	each       time.Duration // mean time that a partition takes
+	pad        int           // extra bytes in each partial
 	data       int           // bytes in the plan
 	flaky      map[uint64]int
-	broken     uint64 // partition that always fails; none is noPartition
-	permanent  uint64 // partition that fails for good
+	broken     uint64 // partition that always fails; noPartition: none
+	permanent  uint64 // partition that fails permanently
 	killer     uint64 // partition that kills its process
-	killsMost  int    // how often
-	hangs      uint64 // partition that takes very long the first time
+	killsMost  int    // how many times it does
+	hangs      uint64 // partition that takes 15 s more the first time
 	planFails  int    // times that Plan fails
 	cancelAt   time.Duration
-	removeIn   time.Duration // after its end; negative: it stays
+	removeIn   time.Duration // after its end; negative: never
 	submitAt   time.Duration
-	version    int // of its definition, less one
+	version    int // index into Sim.versions
 }
 
 const noPartition = math.MaxUint64
@@ -64,16 +64,16 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial result. Its runs tell which partitions are in it, and in
-// what order they were merged; its sum depends on the order as floats do.
+// leaf is a partial result. Its runs tell which partitions it contains and in what order
+// they were merged. Its sum depends on that order, like any floating-point sum.
 type leaf struct {
 	Runs [][2]uint64 // first, and one past the last
 	Sum  float64
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf in a few nanoseconds: the number of its runs, their
-// bounds, the sum, and the padding, numbers with 8 bytes each.
+// leafCodec encodes a leaf in a few nanoseconds: the number of its runs, their bounds,
+// the sum and the padding. Each number takes 8 bytes.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {
@@ -93,7 +93,7 @@ func (leafCodec) Decode(data []byte) (leaf, error) {
 		return n
 	}
 	if len(data) < 16 {
-		return leaf{}, fmt.Errorf("a partial of %d bytes", len(data))
+		return leaf{}, fmt.Errorf("partial of %d bytes: want at least 16", len(data))
 	}
 	l := leaf{Runs: make([][2]uint64, number())}
 	if len(data) < 16*len(l.Runs)+8 {
@@ -107,14 +107,14 @@ func (leafCodec) Decode(data []byte) (leaf, error) {
 	return l, nil
 }
 
-// result is what a job finishes with.
+// result is the result of a job.
 type result struct {
 	Runs [][2]uint64 `json:"runs"`
 	Sum  float64     `json:"sum"`
 }
 
-// kind is the name of every simulated job's definition. There are two versions,
-// which do the same.
+// kind is the name of every simulated job's definition. There are two versions that
+// behave alike.
 const kind = "simulated"
 
 var (
@@ -132,7 +132,7 @@ func (s *Sim) define(version string) jobs.Job {
 			j := s.jobs[p.Job]
 			if j.planFails > 0 {
 				j.planFails--
-				s.hit("fault: plan failed")
+				s.cover("fault: plan failed")
 				return jobs.Plan{}, errPlan
 			}
 			return jobs.Plan{Partitions: j.partitions, Data: make([]byte, j.data)}, nil
@@ -175,13 +175,13 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 		return leaf{}, errBroken
 	case j.tried[partition] < j.flaky[partition]:
 		j.tried[partition]++
-		j.sim.hit("fault: partition failed")
+		j.sim.cover("fault: partition failed")
 		return leaf{}, errFlaky
 	}
 	return j.leaf(partition), nil
 }
 
-// leaf is what a partition gives.
+// leaf returns the result of a partition.
 func (j *job) leaf(partition uint64) leaf {
 	l := leaf{Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
 	if j.pad > 0 {
@@ -193,13 +193,13 @@ func (j *job) leaf(partition uint64) leaf {
 	return l
 }
 
-// cost is how long partitions take, and whether they kill their process.
+// cost returns how long partitions take, and whether they kill their process.
 func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
-		takes += j.sim.chance.between(j.each/2, j.each*3/2)
+		takes += j.sim.rng.between(j.each/2, j.each*3/2)
 		if p == j.hangs && !j.hung {
 			j.hung = true
-			j.sim.hit("fault: partition hung")
+			j.sim.cover("fault: partition hung")
 			takes += 15 * time.Second
 		}
 		if p == j.killer && j.kills < j.killsMost {
@@ -210,7 +210,8 @@ func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	return takes, kills
 }
 
-// reference is what one process makes of the job, without the skipped partitions.
+// reference returns the result that a single process computes, without the skipped
+// partitions.
 func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
 	root, err := j.referenceNode(j.tree.Root(), skipped)
 	if err != nil {
@@ -221,7 +222,8 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	return data, hex.EncodeToString(sum[:]), err
 }
 
-// referenceNode is what one process makes of a node; nil if all of it is skipped.
+// referenceNode returns the partial that a single process computes for a node, or nil if
+// all of it is skipped.
 func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
 	n = j.tree.Lift(n)
 	span := j.tree.Span(n)
@@ -260,7 +262,8 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	return j.sim.versions[0].Merge(l, r)
 }
 
-// countsEachOnce reports what is wrong with the partitions a result has.
+// countsEachOnce returns an error unless a result contains each partition once that is
+// not skipped.
 func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
 	var r result
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -1,67 +1,53 @@
 package sim
 
 import (
+	"context"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// leaseState is the lease's record as storage has it.
-type leaseState struct {
-	record  election.Record
-	expires time.Duration
+// lease is the cluster's lease as storage keeps it. Its methods take effect at once;
+// [storage.call] delays and loses them.
+type lease struct {
+	sim    *Sim
+	record *memlease.Storage
+	lease  *memlease.Lease
 }
 
-// current is the record as it is now.
-func (st *storage) current() election.Record {
-	r := st.lease.record
-	r.Held = r.Held && st.sim.now < st.lease.expires
-	return r
+func newLease(s *Sim) *lease {
+	record := memlease.NewWithClock(s.scenario.lease, func() time.Time { return time.Unix(0, 0).Add(s.now) })
+	return &lease{s, record, record.Open(nil)}
 }
 
-func (st *storage) acquire(claim election.Claim) (election.Record, error) {
-	now := st.current()
-	switch {
-	case now.Held && now.LeaseID == claim.LeaseID: // the same attempt again
-	case !now.Held || now.LeaseID == claim.Replaces:
-		if now.Held {
-			st.sim.checks.changed(now.Epoch)
-		}
-		st.lease.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
-	default:
-		return election.Record{}, election.ErrHeld
+func (l *lease) read() (election.Record, error) { return l.record.Record(), nil }
+
+func (l *lease) acquire(claim election.Claim) (election.Record, error) {
+	old := l.record.Record()
+	r, err := l.lease.Acquire(context.Background(), claim)
+	if err != nil {
+		return r, err
 	}
-	st.lease.expires = st.sim.now + st.sim.scenario.lease
-	st.sim.checks.acquired(st.lease.record, st.lease.expires)
-	return st.lease.record, nil
-}
-
-func (st *storage) renew(held election.Record) error {
-	if !st.heldAs(held) {
-		return election.ErrLost
+	if old.Held && old.LeaseID != claim.LeaseID {
+		l.sim.checks.changed(old.Epoch)
 	}
-	st.lease.expires = st.sim.now + st.sim.scenario.lease
-	st.sim.checks.acquired(st.lease.record, st.lease.expires)
-	return nil
+	l.sim.checks.acquired(r, l.sim.now+l.sim.scenario.lease)
+	return r, nil
 }
 
-func (st *storage) release(held election.Record) error {
-	if !st.heldAs(held) {
-		return election.ErrLost
+func (l *lease) renew(held election.Record) error {
+	err := l.lease.Renew(context.Background(), held)
+	if err == nil {
+		l.sim.checks.acquired(held, l.sim.now+l.sim.scenario.lease)
 	}
-	st.lease.record.Held = false
-	return nil
+	return err
 }
 
-func (st *storage) transfer(held election.Record, leaseID string) error {
-	if !st.heldAs(held) {
-		return election.ErrLost
-	}
-	st.lease.record.LeaseID = leaseID
-	return nil
+func (l *lease) release(held election.Record) error {
+	return l.lease.Release(context.Background(), held)
 }
 
-func (st *storage) heldAs(held election.Record) bool {
-	r := st.lease.record
-	return r.Held && r.Epoch == held.Epoch && r.LeaseID == held.LeaseID
+func (l *lease) transfer(held election.Record, leaseID string) error {
+	return l.lease.Transfer(context.Background(), held, leaseID)
 }

@@ -6,82 +6,82 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// network carries messages between processes as NATS does: what nobody listens
-// for is lost, and whoever asks then hears that at once.
+// network carries messages between processes as NATS does: a message without a
+// subscriber is lost, and a request without one fails at once.
 type network struct {
-	sim  *Sim
-	up   bool
-	cuts map[[2]*process]cut
-	last map[[2]*process]time.Duration // when the last message from one to another arrives
+	sim    *Sim
+	up     bool
+	faults map[[2]*process]linkFault
+	last   map[[2]*process]time.Duration // when the last message from one to another arrives
 }
 
-// cut is what is wrong between two processes, in one direction.
-type cut uint8
+// linkFault is what is wrong between two processes, in one direction.
+type linkFault uint8
 
 const (
-	mute  cut = iota + 1 // messages vanish
-	apart                // NATS servers have lost each other: nobody seems to listen
+	dropsAll linkFault = iota + 1 // messages vanish
+	noRoute                       // NATS servers have lost each other: nobody seems to subscribe
 )
 
-// cutOff sets what is wrong from one process to another; 0 is nothing.
-func (n *network) cutOff(from, to *process, c cut) {
-	if c == 0 {
-		delete(n.cuts, [2]*process{from, to})
+// setFault sets what is wrong from one process to another; 0 clears it.
+func (n *network) setFault(from, to *process, f linkFault) {
+	if f == 0 {
+		delete(n.faults, [2]*process{from, to})
 	} else {
-		n.cuts[[2]*process{from, to}] = c
+		n.faults[[2]*process{from, to}] = f
 	}
 }
 
-// linked reports whether a process has a connection.
-func (n *network) linked(p *process) bool { return n.up && p.linked }
+// connected reports whether a process has a connection.
+func (n *network) connected(p *process) bool { return n.up && p.connected }
 
-// delay is how long a message is under way.
+// delay returns how long a message takes.
 func (n *network) delay() time.Duration {
 	s := n.sim
-	d := s.chance.between(s.scenario.latency/4, s.scenario.latency)
-	if s.chance.is(s.faults.slowMessages) {
-		s.hit("fault: message delayed")
-		d += s.chance.spread(s.scenario.latency, 3*time.Second)
+	d := s.rng.between(s.scenario.latency/4, s.scenario.latency)
+	if s.rng.chance(s.rates.slowMessages) {
+		s.cover("fault: message delayed")
+		d += s.rng.logBetween(s.scenario.latency, 3*time.Second)
 	}
 	return d
 }
 
-// send carries a message, or loses it, or carries it twice.
+// send carries a message, loses it, or carries it twice.
 func (n *network) send(from, to *process, deliver func()) {
 	s := n.sim
-	if !n.linked(from) || n.cuts[[2]*process{from, to}] != 0 || s.lost() {
+	if !n.connected(from) || n.faults[[2]*process{from, to}] != 0 || s.lost() {
 		return
 	}
 	life := to.life
 	arrive := func() {
-		if n.linked(to) {
-			to.happen(life, deliver)
+		if n.connected(to) {
+			to.run(life, deliver)
 		}
 	}
 	d := n.delay()
 	if pair := [2]*process{from, to}; s.now+d < n.last[pair] {
-		s.hit("fault: message overtook another")
+		s.cover("fault: message overtook another")
 	} else {
 		n.last[pair] = s.now + d
 	}
 	s.after(d, arrive)
-	if s.chance.is(s.faults.duplicates) {
-		s.hit("fault: message duplicated")
+	if s.rng.chance(s.rates.duplicates) {
+		s.cover("fault: message duplicated")
 		s.after(n.delay(), arrive)
 	}
 }
 
 // lost reports whether a message is lost.
 func (s *Sim) lost() bool {
-	if !s.chance.is(s.faults.loss) {
+	if !s.rng.chance(s.rates.loss) {
 		return false
 	}
-	s.hit("fault: message lost")
+	s.cover("fault: message lost")
 	return true
 }
 
-// all carries a message from one process to all others.
-func (n *network) all(from *process, deliver func(to *process)) {
+// broadcast carries a message from one process to all others.
+func (n *network) broadcast(from *process, deliver func(to *process)) {
 	for _, to := range n.sim.processes {
 		if to != from && to.worker != nil && to.alive {
 			n.send(from, to, func() { deliver(to) })
@@ -89,37 +89,43 @@ func (n *network) all(from *process, deliver func(to *process)) {
 	}
 }
 
-// ask carries a question to the processes that listen. Each gets it with a way
-// to answer; where NATS sees nobody, nobody is called.
-func (n *network) ask(from *process, listens func(*process) bool, deliver func(to *process, answer func(func())), nobody func()) {
-	if !n.linked(from) {
+// request carries a request to the processes that subscribe. Each gets it with a
+// function that carries a reply back. If NATS knows no subscriber, noResponders is
+// called.
+func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
+	if !n.connected(from) {
 		return
 	}
-	heard := false
+	subscribers := false
 	for _, to := range n.sim.processes {
-		if !n.registered(to) || !listens(to) || n.cuts[[2]*process{from, to}] == apart {
+		if !n.registered(to) || !subscribes(to) || n.faults[[2]*process{from, to}] == noRoute {
 			continue
 		}
-		heard = true
+		subscribers = true
 		n.send(from, to, func() {
-			if listens(to) {
-				deliver(to, func(reply func()) { n.send(to, from, reply) })
+			if subscribes(to) {
+				deliver(to, func(received func()) { n.send(to, from, received) })
 			}
 		})
 	}
-	if heard {
+	if subscribers {
 		return
 	}
 	life := from.life
 	n.sim.after(n.delay(), func() {
-		if n.linked(from) {
-			from.happen(life, nobody)
+		if n.connected(from) {
+			from.run(life, noResponders)
 		}
 	})
 }
 
-// throughWire is a message as it arrives: encoded and decoded, in those
-// simulations that do.
+// registered reports whether NATS believes that a process is connected.
+func (n *network) registered(p *process) bool {
+	return n.connected(p) && (p.alive || n.sim.now < p.ghostUntil)
+}
+
+// throughWire returns a message as it arrives: encoded and decoded, in simulations
+// that do so.
 func throughWire[T wire.Report | wire.Receipt](s *Sim, message T) T {
 	if !s.scenario.encodes {
 		return message
@@ -129,12 +135,7 @@ func throughWire[T wire.Report | wire.Receipt](s *Sim, message T) T {
 		s.fail("decode %T: %v", message, err)
 	}
 	if r, ok := any(received).(wire.Report); ok && r.Validate() != nil {
-		s.fail("a report is refused: %v", r.Validate())
+		s.fail("a report is not valid: %v", r.Validate())
 	}
 	return received
-}
-
-// registered reports whether NATS believes that a process is there.
-func (n *network) registered(p *process) bool {
-	return n.linked(p) && (p.alive || n.sim.now < p.ghostUntil)
 }

@@ -13,10 +13,10 @@ import (
 
 // Sim is one simulated cluster, from its first process to the end of its jobs.
 type Sim struct {
-	agenda
-	chance   chance
+	eventQueue
+	rng      rng
 	scenario scenario
-	faults   faults
+	rates    faultRates
 	network  *network
 	storage  *storage
 	checks   *checks
@@ -30,34 +30,35 @@ type Sim struct {
 	processes []*process
 	lives     uint64
 	joined    int
-	running   *coroutine // whose code runs
+	running   *coroutine // nil: none
 	healed    bool       // faults have stopped
-	killed    bool       // a process was
+	killed    bool       // a process was killed, or left before its items were durable
 	failure   error
 }
 
-// endsWithin is how long after faults stop every job must have ended. Most of it
-// is for a lease to be waited out, a submission to appear again, and a partition
-// that hangs.
+// endsWithin is how long after faults stop every job must have ended. It is long
+// because a lease may have to expire, a submission to become visible again, and a
+// hanging partition to end.
 const endsWithin = 3 * time.Minute
 
-// Run simulates what a seed decides, and returns what was covered and the promise
-// that was broken, if one was. The same seed gives the same simulation. What
-// happens is written to trace, if that is not nil.
+// Run runs the simulation of a seed. It returns what was covered, and the first
+// promise that was broken. The same seed gives the same simulation. Unless out is
+// nil, a trace is written to it.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
-	s := &Sim{chance: newChance(seed), jobs: map[string]*job{}, coverage: Coverage{}}
+	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
-	s.network = &network{s, true, map[[2]*process]cut{}, map[[2]*process]time.Duration{}}
+	s.network = &network{s, true, map[[2]*process]linkFault{}, map[[2]*process]time.Duration{}}
 	s.storage = newStorage(s)
 	s.checks = newChecks(s)
 	s.versions = []jobs.Job{s.define("1"), s.define("2")}
-	s.scenario, s.faults = s.draw()
+	s.scenario, s.rates = s.draw()
+	s.storage.lease = newLease(s)
 	s.populate()
-	s.live()
+	s.runAll()
 	return s.coverage, s.failure
 }
 
-// populate starts the processes and sees to it that jobs are submitted.
+// populate starts the processes and schedules the submission of jobs.
 func (s *Sim) populate() {
 	client := s.newProcess("cli")
 	for i, b := range s.scenario.jobs {
@@ -65,7 +66,7 @@ func (s *Sim) populate() {
 		definition := s.versions[b.version]
 		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
-			panic(err) // the definition is this package's
+			panic(err) // the definition is made in this package
 		}
 		tree, err := jobs.NewTree(b.partitions)
 		if err != nil {
@@ -74,7 +75,7 @@ func (s *Sim) populate() {
 		j := &job{sim: s, jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
 		j.spec = store.Spec{
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
-			Priority: s.chance.IntN(3), MaxAttempts: s.chance.from(3, 5), MaxSkipped: uint64(s.chance.IntN(2)),
+			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),
 		}
 		s.jobs[id], s.list = j, append(s.list, j)
 		s.trace.printf(nil, "job %s: %+v", id, b)
@@ -83,17 +84,17 @@ func (s *Sim) populate() {
 			s.after(b.cancelAt, func() { s.cancel(client, j) })
 		}
 		if b.removeIn >= 0 {
-			j.atEnd = func() { s.after(b.removeIn, func() { s.remove(client, j) }) }
+			j.onEnd = func() { s.after(b.removeIn, func() { s.remove(client, j) }) }
 		}
 	}
 	for range s.scenario.processes {
-		s.after(s.chance.between(0, time.Second), func() { s.join() })
+		s.after(s.rng.between(0, time.Second), func() { s.join() })
 	}
-	s.after(s.scenario.faultEvery, s.plague)
+	s.after(s.scenario.faultEvery, s.nemesis)
 }
 
-// live lets things happen until all has ended, or a promise is broken.
-func (s *Sim) live() {
+// runAll runs events until all jobs have ended or a promise is broken.
+func (s *Sim) runAll() {
 	defer func() {
 		if v := recover(); v != nil {
 			s.fail("panic: %v", v)
@@ -101,8 +102,8 @@ func (s *Sim) live() {
 		}
 	}()
 	for s.failure == nil && !s.over() {
-		if !s.turn(s.scenario.until + endsWithin) {
-			s.fail("%v after faults stopped, not all has ended: %s", endsWithin, s.unended())
+		if !s.runNext(s.scenario.faultsUntil + endsWithin) {
+			s.fail("%v after faults stopped, not everything has ended: %s", endsWithin, s.unended())
 			s.describe()
 		}
 	}
@@ -111,7 +112,7 @@ func (s *Sim) live() {
 	}
 }
 
-// describe says what is going on, for people.
+// describe writes the state of each process to the trace.
 func (s *Sim) describe() {
 	for _, p := range s.processes {
 		if !p.alive || p.worker == nil {
@@ -120,14 +121,14 @@ func (s *Sim) describe() {
 		b := p.worker.session
 		items, _ := b.Kept()
 		s.trace.printf(p, "follows epoch %d, runs %d spans and has %d queued, keeps %d items", b.Epoch(), b.Busy(), b.Queued(), items)
-		if t := p.candidate.term; t != nil {
+		if t := p.elector.term; t != nil {
 			s.trace.printf(p, "leads epoch %d, over: %v, %d tasks; workers %+v; jobs %+v", t.epoch, t.over, t.tasks, t.term.Workers(), t.term.Jobs(wire.JobQuery{}))
 		}
 	}
 }
 
-// over reports whether every job has come to its end, and has been tidied up.
-// Then it is looked at.
+// over reports whether every job has ended and been cleaned up. If so, it checks the
+// results.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false
@@ -136,7 +137,7 @@ func (s *Sim) over() bool {
 	return true
 }
 
-// unended names what has not come to its end.
+// unended names something that has not ended or been cleaned up, or returns "".
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {

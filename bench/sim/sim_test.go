@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/sim"
 )
 
-// The command runs far more.
+// fewSeeds keeps the test short. make sim runs many more.
 const fewSeeds = 150
 
 func TestSeedsKeepThePromises(t *testing.T) {
@@ -27,7 +27,7 @@ func TestSameSeedGivesTheSameSimulation(t *testing.T) {
 		_, _ = sim.Run(seed, &second)
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
 			a, b := firstDifference(first.String(), second.String())
-			t.Fatalf("seed %d gave at first\n%s\nand then\n%s", seed, a, b)
+			t.Fatalf("seed %d: first run\n%s\nsecond run\n%s", seed, a, b)
 		}
 		if first.Len() == 0 {
 			t.Fatalf("seed %d left no trace", seed)
@@ -53,6 +53,6 @@ func cut(text string) string { return text[:min(len(text), 400)] }
 func TestReportNamesWhatNeverHappened(t *testing.T) {
 	none := sim.Report{Coverage: sim.Coverage{}, Seeds: 10_000}
 	if none.OK() || len(none.Missing()) == 0 {
-		t.Errorf("a report of nothing passes: %v", none.Missing())
+		t.Errorf("an empty report passes: %v", none.Missing())
 	}
 }

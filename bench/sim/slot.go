@@ -37,7 +37,7 @@ func (s *slot) take() {
 	}
 	s.task = w.tasks[s.span.Job()]
 	s.stack = s.task.opened.NewStack()
-	s.began, s.clean = w.process.local(), true
+	s.began, s.clean = w.process.clock(), true
 	s.goOn()
 }
 
@@ -46,7 +46,7 @@ func (s *slot) goOn() {
 	w := s.worker
 	p := w.process
 	sim := p.sim
-	claim := w.session.Claim(s.span, uint64(sim.chance.from(1, 3)), p.local()-s.began > time.Second)
+	claim := w.session.Claim(s.span, uint64(sim.rng.intBetween(1, 3)), p.clock()-s.began > time.Second)
 	if claim.Empty() || s.task.ctx.Err() != nil || s.cancelled {
 		s.deliver(s.next, nil, s.release)
 		return
@@ -54,8 +54,8 @@ func (s *slot) goOn() {
 	sim.checks.computes(p, s.task.job, claim)
 	takes, kills := s.task.job.cost(claim)
 	if kills {
-		sim.hit("fault: partition killed its process")
-		p.timer(sim.chance.between(0, takes), func() { sim.kill(p) })
+		sim.cover("fault: partition killed its process")
+		p.timer(sim.rng.between(0, takes), func() { sim.kill(p) })
 		return
 	}
 	s.claims++
@@ -91,7 +91,7 @@ func (s *slot) cancel() {
 	}
 	number := s.claims
 	p := s.worker.process
-	p.timer(p.sim.chance.between(0, cancelWithin), func() {
+	p.timer(p.sim.rng.between(0, cancelWithin), func() {
 		if number == s.claims && s.running {
 			s.running = false
 			s.deliver(s.next, nil, s.release)
@@ -109,7 +109,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 		return
 	}
 	if s.clean = hi == s.next; !s.clean {
-		p.sim.hit("seen: slot kept some of what it had done")
+		p.sim.cover("seen: slot kept some of what it had done")
 	}
 	partials, err := s.stack.Drain(hi)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 		large = large || len(part.Data) > session.MaxInline
 	}
 	if large {
-		p.sim.hit("seen: partial too large for a report")
+		p.sim.cover("seen: partial too large for a report")
 		s.store(partials, items, func() { s.enter(hi, failed, items, then) })
 		return
 	}
@@ -161,7 +161,7 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	p := w.process
 	ctx, id := s.task.ctx, s.task.job.spec.ID
 	var written []string
-	p.start(func() {
+	p.spawn(func() {
 		for i, part := range partials {
 			for len(part.Data) > session.MaxInline && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)

@@ -14,30 +14,30 @@ import (
 )
 
 func newStorage(s *Sim) *storage {
-	st := &storage{sim: s, up: true, values: map[string]value{}, stray: map[string]bool{}, writers: map[string]*process{}, terms: map[string]uint64{}}
-	st.store = store.New(store.Config{Blobs: truth{storage: st}})
+	st := &storage{sim: s, up: true, values: map[string]*value{}}
+	st.store = store.New(store.Config{Blobs: direct{storage: st}})
 	return st
 }
 
-// storage is what is stored, whoever knows it.
+// storage is the cluster's storage: blobs, the submission queue and the lease.
 type storage struct {
 	sim      *Sim
-	store    *store.Store // reads at once what is there
+	store    *store.Store // reads without delay or faults
 	up       bool
 	writes   uint64
-	values   map[string]value
+	values   map[string]*value
 	keys     []string // of values, sorted
 	messages []*message
-	lease    leaseState
-	late     bool            // the present effect's caller has given up on it, or is dead
-	stray    map[string]bool // keys of values that were written late
-	writers  map[string]*process
-	terms    map[string]uint64 // the epoch that the writer led then, or 0
+	lease    *lease
+	late     bool // the caller of the present effect has given up or is dead
 }
 
 type value struct {
 	data    []byte
 	version store.Version
+	writer  *process
+	epoch   uint64 // that the writer led when it wrote, or 0
+	late    bool   // the writer had given up or was dead
 }
 
 type message struct {
@@ -47,19 +47,18 @@ type message struct {
 	deleted     bool
 }
 
-// callAtMost bounds every call, as drivers do.
-const callAtMost = 3 * time.Second
+// callTimeout bounds every call, as in the drivers.
+const callTimeout = 3 * time.Second
 
-// call has an effect on storage in the name of a process, and then calls answer,
-// with an error where no answer comes in time. Anything may go wrong on the way:
-// the call is lost before its effect or after, or is slow, so that the effect
-// comes when its caller has given up or is dead.
+// call has an effect on storage in the name of a process, and then calls answer, with
+// an error if no answer comes in time. The call may be lost before its effect or after
+// it, or be so slow that its caller has given up or is dead by then.
 func (st *storage) call(p *process, effect func(), answer func(error)) {
 	s := st.sim
 	life := p.life
 	answered := false
 	once := func(err error) {
-		p.happen(life, func() {
+		p.run(life, func() {
 			if !answered {
 				answered = true
 				answer(err)
@@ -68,18 +67,18 @@ func (st *storage) call(p *process, effect func(), answer func(error)) {
 	}
 	there, back := st.delay(), st.delay()
 	unreachable := !st.up || p.cutFromStorage
-	refused := s.chance.is(s.faults.storageRefuses)
+	refused := s.rng.chance(s.rates.storageRefuses)
 	switch {
 	case unreachable || refused:
 		if refused {
-			s.hit("fault: storage call refused")
+			s.cover("fault: storage call refused")
 		}
-		s.after(min(there+back, callAtMost), func() { once(store.ErrUnavailable) })
+		s.after(min(there+back, callTimeout), func() { once(store.ErrUnavailable) })
 		return
-	case s.chance.is(s.faults.storageLoses / 2):
-		s.hit("fault: storage call lost")
-	case s.chance.is(s.faults.storageLoses):
-		s.hit("fault: storage answer lost")
+	case s.rng.chance(s.rates.storageLoses / 2):
+		s.cover("fault: storage call lost")
+	case s.rng.chance(s.rates.storageLoses):
+		s.cover("fault: storage answer lost")
 		s.after(there, effect)
 	default:
 		s.after(there, func() {
@@ -87,29 +86,29 @@ func (st *storage) call(p *process, effect func(), answer func(error)) {
 			s.after(back, func() { once(nil) })
 		})
 	}
-	if there+back > callAtMost {
-		s.hit("fault: storage effect after its caller gave up")
+	if there+back > callTimeout {
+		s.cover("fault: storage effect after its caller gave up")
 	}
-	s.after(callAtMost, func() { once(store.ErrUnavailable) })
+	s.after(callTimeout, func() { once(store.ErrUnavailable) })
 }
 
 func (st *storage) delay() time.Duration {
 	s := st.sim
-	d := s.chance.between(s.scenario.storageLatency/4, s.scenario.storageLatency)
-	if s.chance.is(s.faults.storageSlow) {
-		s.hit("fault: storage call slow")
-		d += s.chance.spread(50*time.Millisecond, 2*callAtMost)
+	d := s.rng.between(s.scenario.storageLatency/4, s.scenario.storageLatency)
+	if s.rng.chance(s.rates.storageSlow) {
+		s.cover("fault: storage call slow")
+		d += s.rng.logBetween(50*time.Millisecond, 2*callTimeout)
 	}
 	return d
 }
 
-// truth reads what is stored, at once and without fail.
-type truth struct {
+// direct reads blobs without delay or faults.
+type direct struct {
 	store.Blobs
 	storage *storage
 }
 
-func (t truth) Get(_ context.Context, key string) ([]byte, store.Version, error) {
+func (t direct) Get(_ context.Context, key string) ([]byte, store.Version, error) {
 	v, ok := t.storage.values[key]
 	if !ok {
 		return nil, "", store.ErrNotFound
@@ -117,7 +116,7 @@ func (t truth) Get(_ context.Context, key string) ([]byte, store.Version, error)
 	return v.data, v.version, nil
 }
 
-// blobs is a process's driver of the storage.
+// blobs is a process's driver for blobs.
 type blobs struct{ process *process }
 
 var (
@@ -126,7 +125,7 @@ var (
 	_ store.Message = (*delivery)(nil)
 )
 
-// call has the running task wait for an effect on storage.
+// call blocks the running coroutine until storage has answered a call with an effect.
 func (p *process) call(ctx context.Context, effect func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -169,13 +168,11 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 	err = b.process.call(ctx, func() error {
 		old, exists := s.storage.values[key]
 		if want, ok := cond.Version(); ok && (!exists || old.version != want) || cond.Absent() && exists {
-			s.hit("seen: storage precondition failed")
+			s.cover("seen: storage precondition failed")
 			return store.ErrConflict
 		}
-		version = s.storage.put(key, data)
+		version = s.storage.put(key, value{data: bytes.Clone(data), writer: b.process, epoch: b.process.leads(), late: s.storage.late})
 		s.trace.printf(b.process, "    writes %s, late: %v", key, s.storage.late)
-		s.storage.stray[key] = s.storage.late
-		s.storage.writers[key], s.storage.terms[key] = b.process, b.process.leads()
 		s.checks.written(b.process.name, key)
 		return nil
 	})
@@ -185,14 +182,14 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 	return version, nil
 }
 
-func (st *storage) put(key string, data []byte) store.Version {
+func (st *storage) put(key string, v value) store.Version {
 	st.writes++
-	version := store.Version(strconv.FormatUint(st.writes, 10))
+	v.version = store.Version(strconv.FormatUint(st.writes, 10))
 	if i, found := slices.BinarySearch(st.keys, key); !found {
 		st.keys = slices.Insert(st.keys, i, key)
 	}
-	st.values[key] = value{bytes.Clone(data), version}
-	return version
+	st.values[key] = &v
+	return v.version
 }
 
 func (b *blobs) Delete(ctx context.Context, key string) error {
@@ -218,48 +215,47 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 	return keys, nil
 }
 
-// leftover is a key that should be gone once all jobs have ended, or "". What was
-// written late, when its writer had given up on it or was dead, may stay, and so may
-// a partial whose writer died before anybody heard of it. The index is tidied up by
-// the next leader.
+// leftover returns a key that should be gone once all jobs have ended, or "". A value
+// that was written late may stay, and so may a partial whose writer died before any
+// other process learned of it. The next leader cleans up the index.
 func (st *storage) leftover() string {
 	for _, key := range st.list("active/") {
-		if !st.stray[key] {
+		if !st.values[key].late {
 			return key
 		}
 	}
 	for _, key := range st.list("partial/") {
 		id, _, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
-		if !st.stray[key] && st.writers[key].alive && !(st.sim.jobs[id].removed && st.abandoned(key)) {
+		v := st.values[key]
+		if !v.late && v.writer.alive && !(st.sim.jobs[id].removed && v.orphaned(key)) {
 			return key
 		}
 	}
 	return ""
 }
 
-// remainder is a key of a job that was removed, or "".
+// remainder returns a key of a job that was removed, or "".
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys {
-		if strings.Contains(key, id) && !st.abandoned(key) {
+		if strings.Contains(key, id) && !st.values[key].orphaned(key) {
 			return key
 		}
 	}
 	return ""
 }
 
-// abandoned reports whether a value's writer could not take it back any more once it
-// learned that the job was removed.
-func (st *storage) abandoned(key string) bool {
-	w, epoch := st.writers[key], st.terms[key]
+// orphaned reports whether a value's writer could no longer remove it when it learned
+// that the job was removed.
+func (v *value) orphaned(key string) bool {
 	switch {
-	case st.stray[key] || !w.alive:
+	case v.late || !v.writer.alive:
 		return true
-	case epoch > 0: // it led then
-		return w.leads() != epoch
-	case strings.HasPrefix(key, "partial/"): // it need not have led
+	case v.epoch > 0: // it led when it wrote
+		return v.writer.leads() != v.epoch
+	case strings.HasPrefix(key, "partial/"): // workers write these
 		return false
-	default: // its term was over already
-		return w.candidate != nil
+	default: // its term was over
+		return v.writer.elector != nil
 	}
 }
 
@@ -275,7 +271,7 @@ func (st *storage) list(prefix string) []string {
 	return keys
 }
 
-// queue is a process's driver of the submission queue.
+// queue is a process's driver for the submission queue.
 type queue struct{ process *process }
 
 func (q *queue) Send(ctx context.Context, body []byte) error {
@@ -286,8 +282,7 @@ func (q *queue) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// Receive looks for a message, again and again, as drivers of queues that have
-// to be asked do.
+// Receive polls for a message, as drivers do whose queues cannot push.
 func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	p := q.process
 	for {
@@ -308,7 +303,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take receives the first message that is visible, and hides it.
+// take returns the first visible message, and hides it.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {
@@ -317,7 +312,7 @@ func (st *storage) take(p *process) *delivery {
 		}
 		m.deliveries++
 		if m.deliveries > 1 {
-			s.hit("seen: submission delivered again")
+			s.cover("seen: submission delivered again")
 		}
 		m.hiddenUntil = s.now + s.scenario.hideFor
 		return &delivery{p, m, m.deliveries}

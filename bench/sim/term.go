@@ -12,20 +12,20 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// leadership is one term: a real term, whose tasks wait for simulated storage
-// and whose messages go over a simulated network.
+// leadership drives a real term: its tasks wait for simulated storage, and its
+// messages go over a simulated network.
 type leadership struct {
-	candidate  *candidate
+	elector    *elector
 	process    *process
 	epoch      uint64
-	trust      *trust
-	finish     context.CancelFunc // ends what the term has begun
+	lease      *leaseContext
+	finish     context.CancelFunc // ends the tasks that the term has started
 	term       *term.Term
 	beatWanted bool
 	tasks      int // that have not returned
 	waits      []*wait
 	over       bool
-	verdict    election.Returned
+	outcome    election.Returned
 }
 
 var (
@@ -33,20 +33,20 @@ var (
 	_ term.Link = (*leadership)(nil)
 )
 
-func newTerm(c *candidate, lead election.Lead) *leadership {
-	p := c.process
-	t := &leadership{candidate: c, process: p, epoch: lead.Record.Epoch, trust: newTrust(p, lead.Deadline)}
+func newTerm(e *elector, lead election.Lead) *leadership {
+	p := e.process
+	t := &leadership{elector: e, process: p, epoch: lead.Record.Epoch, lease: newLeaseContext(p, lead.Deadline)}
 	var inner context.Context
-	inner, t.finish = context.WithCancel(t.trust)
+	inner, t.finish = context.WithCancel(t.lease)
 	made, err := term.New(inner, term.Config{
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, election.NewTerm(election.Term{
 		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,
-		Since: p.wall(), Detect: lead.Detect, Elect: lead.Elect,
+		Since: p.wallClock(), Detect: lead.Detect, Elect: lead.Elect,
 	}, election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
-		panic(fmt.Errorf("make term: %w", err)) // the scenario is this package's
+		panic(fmt.Errorf("make term: %w", err)) // the scenario is made in this package
 	}
 	t.term = made
 	return t
@@ -66,29 +66,29 @@ func (t *leadership) tick() {
 	})
 }
 
-// turn is one turn of the leading loop.
+// turn runs one turn of the leading loop.
 func (t *leadership) turn(do func()) {
 	if t.over {
 		return
 	}
-	if t.trust.Err() == nil {
+	if t.lease.Err() == nil {
 		t.process.sim.checks.acts(t.process, t.epoch)
 		do()
 	}
 	if t.beatWanted && !t.over {
 		t.beatWanted = false
-		t.candidate.step(election.Beat{})
+		t.elector.step(election.Beat{})
 	}
 	t.check()
 }
 
-// check ends the term where it is to end.
+// check ends the term if its lease has expired or its work is done.
 func (t *leadership) check() {
 	if t.over || !t.process.alive {
 		return
 	}
-	if err := t.trust.Err(); err != nil {
-		t.end(election.Returned{Err: context.Cause(t.trust)})
+	if err := t.lease.Err(); err != nil {
+		t.end(election.Returned{Err: context.Cause(t.lease)})
 		return
 	}
 	if successor, left := t.term.Left(); left {
@@ -96,9 +96,9 @@ func (t *leadership) check() {
 	}
 }
 
-// end ends the term. The machine hears of it once no task of it runs.
-func (t *leadership) end(verdict election.Returned) {
-	t.over, t.verdict = true, verdict
+// end ends the term. The election machine learns of it once none of its tasks runs.
+func (t *leadership) end(outcome election.Returned) {
+	t.over, t.outcome = true, outcome
 	t.finish()
 	for _, w := range slices.Clone(t.waits) {
 		w.done()
@@ -108,12 +108,12 @@ func (t *leadership) end(verdict election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// Not in the middle of what the machine or a task does.
+		// In an event of its own, since the machine or a task may be running now.
 		t.process.timer(0, func() {
-			if t.over && t.tasks == 0 && t.candidate.term == t {
-				t.candidate.term = nil
-				t.trust.end(context.Canceled)
-				t.candidate.step(t.verdict)
+			if t.over && t.tasks == 0 && t.elector.term == t {
+				t.elector.term = nil
+				t.lease.end(context.Canceled)
+				t.elector.step(t.outcome)
 			}
 		})
 	}
@@ -123,24 +123,24 @@ func (t *leadership) stop() { t.turn(t.term.Stop) }
 
 func (t *leadership) deposed(epoch uint64) {
 	cause := fmt.Errorf("%w: epoch %d was seen", election.ErrDeposed, epoch)
-	t.trust.end(cause)
-	t.candidate.step(election.Deposed{Cause: cause})
+	t.lease.end(cause)
+	t.elector.step(election.Deposed{Cause: cause})
 }
 
 func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	s := t.process.sim
 	if r.Hello != nil && len(r.Jobs) > 0 {
-		s.hit("seen: new leader told of partials")
+		s.cover("seen: new leader told of partials")
 	}
 	if r.Hello != nil && len(r.Spans) > 0 {
-		s.hit("seen: new leader told of spans")
+		s.cover("seen: new leader told of spans")
 	}
 	r.Jobs = slices.Clone(r.Jobs) // the term may change it
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}
 	if r.More {
-		s.hit("seen: report split")
+		s.cover("seen: report split")
 	}
 	t.turn(func() {
 		t.term.Report(r, 1000, func(receipt wire.Receipt) {
@@ -156,14 +156,14 @@ func (t *leadership) cancel(job string, answer func(error)) {
 	t.turn(func() { t.term.Cancel(job, answer) })
 }
 
-// Now, Go, Post and Pause are [term.Env].
+// Now, Go, Post and Pause implement [term.Env].
 
-func (t *leadership) Now() time.Time { return t.process.wall() }
+func (t *leadership) Now() time.Time { return t.process.wallClock() }
 
 func (t *leadership) Go(task func()) {
 	t.tasks++
 	t.process.timer(0, func() {
-		t.process.start(task, func() {
+		t.process.spawn(task, func() {
 			t.tasks--
 			t.mayReturn()
 		})
@@ -176,45 +176,44 @@ func (t *leadership) Post(in func()) {
 
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
-// Beacon, Nudge and Probe are [term.Link].
+// Beacon, Nudge and Probe implement [term.Link].
 
 func (t *leadership) Beacon(b wire.Beacon) {
-	t.process.sim.network.all(t.process, func(to *process) { to.candidate.heard(b) })
+	t.process.sim.network.broadcast(t.process, func(to *process) { to.elector.heard(b) })
 	t.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
 }
 
 func (t *leadership) Nudge(worker string) {
 	p := t.process
-	p.sim.network.ask(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
+	p.sim.network.request(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
 		to.worker.step(session.Nudged{Epoch: t.epoch})
 	}, func() {})
 }
 
 func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	p := t.process
-	absent := false
 	p.sim.await(func(done func()) {
-		p.sim.network.ask(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, answer func(func())) {
+		p.sim.network.request(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, reply func(func())) {
 			to.worker.step(session.Nudged{Epoch: t.epoch})
-			answer(done)
+			reply(done)
 		}, func() {
-			absent = true
+			dead = true
 			done()
 		})
 		p.timer(time.Second, done)
 	})
-	return absent && p.linked && p.local() >= p.stableFrom
+	return dead && p.connected && p.clock() >= p.stableFrom
 }
 
-// pause has the running task wait for a while, or until its context is done, as
-// far as that is the end of a term.
+// pause blocks the running coroutine for a while. It returns early if the process's
+// term ends.
 func (p *process) pause(ctx context.Context, d time.Duration) {
 	if ctx.Err() != nil {
 		return
 	}
 	var t *leadership
-	if p.candidate != nil {
-		t = p.candidate.term
+	if p.elector != nil {
+		t = p.elector.term
 	}
 	var w *wait
 	p.sim.await(func(done func()) {
@@ -228,5 +227,5 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait is one that ends at the latest with the term.
+// wait is a pause that ends with the term at the latest.
 type wait struct{ done func() }

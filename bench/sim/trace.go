@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// trace is what happened, line by line, for people. Without a writer nothing is
-// written.
+// trace writes what happens, line by line. Without a writer it writes nothing.
 type trace struct {
 	sim *Sim
 	out io.Writer
@@ -26,11 +25,11 @@ func (t *trace) printf(p *process, format string, args ...any) {
 	fmt.Fprintf(t.out, "%9.3fs %-4s %s\n", t.sim.now.Seconds(), who, fmt.Sprintf(format, args...))
 }
 
-// logger is the one that the product's code in a process logs to. What it says
-// counts as covered.
+// logger returns the logger of the real code in a process. Its messages count as
+// covered.
 func (t *trace) logger(p *process) *slog.Logger { return slog.New(lines{trace: t, process: p}) }
 
-// lines is a handler of log lines.
+// lines is an slog.Handler that writes to a trace.
 type lines struct {
 	trace   *trace
 	process *process
@@ -43,7 +42,7 @@ func (l lines) Enabled(_ context.Context, level slog.Level) bool {
 
 func (l lines) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelInfo {
-		l.trace.sim.hit("log: " + alike(r.Message))
+		l.trace.sim.cover("log: " + normalize(r.Message))
 	}
 	if l.trace.out == nil {
 		return nil
@@ -57,9 +56,9 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// alike makes messages the same that say the same of different things: without
-// numbers, and without what follows a colon.
-func alike(message string) string {
+// normalize replaces the numbers in a message by # and cuts it at the first colon, so
+// that messages about different jobs or workers count as one.
+func normalize(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	var b strings.Builder
 	digits := false

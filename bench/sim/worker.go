@@ -29,7 +29,7 @@ type worker struct {
 const never = time.Duration(math.MaxInt64)
 
 func newWorker(p *process, slots int) *worker {
-	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wall()}
+	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock()}
 	for _, d := range p.knows {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
@@ -46,7 +46,7 @@ func newWorker(p *process, slots int) *worker {
 
 // begin starts the worker.
 func (w *worker) begin() {
-	if w.process.linked {
+	if w.process.connected {
 		w.step(session.Connected{})
 	}
 	w.step(session.Tick{})
@@ -60,7 +60,7 @@ func (w *worker) step(in session.Input) {
 	p := w.process
 	w.stepping = true
 	for again := true; again; again = w.session.NeedsStep() {
-		for _, a := range w.session.Step(p.local(), in) {
+		for _, a := range w.session.Step(p.clock(), in) {
 			w.perform(a)
 			if !p.alive {
 				return
@@ -81,7 +81,7 @@ func (w *worker) called() {
 }
 
 func (w *worker) setTimer() {
-	now, due := w.process.local(), w.session.Due()
+	now, due := w.process.clock(), w.session.Due()
 	if w.left || due == never || w.wakeAt > now && w.wakeAt <= due {
 		return
 	}
@@ -104,7 +104,7 @@ func (w *worker) perform(action session.Action) {
 		s.checks.reports(p)
 		w.send(a.Exchange)
 	case session.ResendReport:
-		s.hit("seen: report resent")
+		s.cover("seen: report resent")
 		w.send(a.Exchange)
 	case session.AskLeader:
 		w.askLeader()
@@ -123,24 +123,24 @@ func (w *worker) perform(action session.Action) {
 	case session.WakeSlots:
 		w.fill()
 	case session.CancelRunning:
-		s.hit("seen: draining took too long")
+		s.cover("seen: draining took too long")
 		for _, slot := range w.slots {
 			slot.cancel()
 		}
 	case session.Leave:
-		s.hit("leave: " + string(a.Reason))
+		s.cover("leave: " + string(a.Reason))
 		s.checks.leaves(p, a)
 		w.left = true
 		if a.Reason == session.TimedOut {
 			s.killed = true // its items are computed again
 		}
-		p.candidate.stop()
+		p.elector.stop()
 	case session.ReportAnswered:
 		s.checks.answered(p, w.receipt) // before slots run what it assigns
 	case session.ReportRefused:
-		s.hit("seen: report refused")
+		s.cover("seen: report refused")
 	case session.ReceiptDropped:
-		s.hit("seen: receipt dropped")
+		s.cover("seen: receipt dropped")
 	case session.OrderIgnored:
 		s.fail("%s ignores an order of epoch %d: %v", p.name, a.Epoch, a.Err)
 	}
@@ -150,8 +150,8 @@ func (w *worker) perform(action session.Action) {
 func (w *worker) send(exchange uint64) {
 	p := w.process
 	report := throughWire(p.sim, w.report)
-	p.sim.network.ask(p, func(to *process) bool { return to.leads() == report.Epoch }, func(to *process, answer func(func())) {
-		to.candidate.term.report(report, func(r wire.Receipt) {
+	p.sim.network.request(p, func(to *process) bool { return to.leads() == report.Epoch }, func(to *process, answer func(func())) {
+		to.elector.term.report(report, func(r wire.Receipt) {
 			r = throughWire(p.sim, r)
 			answer(func() { w.hear(exchange, r) })
 		})
@@ -160,7 +160,7 @@ func (w *worker) send(exchange uint64) {
 
 func (w *worker) askLeader() {
 	p := w.process
-	p.sim.network.ask(p, func(to *process) bool { return to.leads() > 0 }, func(to *process, answer func(func())) {
+	p.sim.network.request(p, func(to *process) bool { return to.leads() > 0 }, func(to *process, answer func(func())) {
 		epoch := to.leads()
 		answer(func() { w.step(session.LeaderHeard{Epoch: epoch}) })
 	}, func() {})
@@ -193,10 +193,13 @@ func (w *worker) fill() {
 // have seen when it removed all others.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
-	p.start(func() {
+	p.spawn(func() {
 		for _, blob := range blobs {
-			if p.store.DropPartial(context.Background(), job, blob) != nil {
-				p.sim.storage.stray["partial/"+job+"/"+blob] = true // it stays
+			if p.store.DropPartial(context.Background(), job, blob) == nil {
+				continue
+			}
+			if v := p.sim.storage.values["partial/"+job+"/"+blob]; v != nil {
+				v.late = true // it stays
 			}
 		}
 	}, nil)
@@ -218,10 +221,10 @@ func (w *worker) open(o wire.Opening) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	w.tasks[o.Job] = t
 	var err error
-	p.start(func() {
+	p.spawn(func() {
 		plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
 		if o.InStore {
-			s.hit("seen: plan read from storage")
+			s.cover("seen: plan read from storage")
 			for {
 				if plan, err = p.store.Plan(t.ctx, o.Job); err == nil || t.ctx.Err() != nil {
 					break
@@ -229,11 +232,11 @@ func (w *worker) open(o wire.Opening) {
 				p.pause(t.ctx, 100*time.Millisecond)
 			}
 		}
-		p.pause(t.ctx, s.chance.between(0, 20*time.Millisecond))
+		p.pause(t.ctx, s.rng.between(0, 20*time.Millisecond))
 		if err == nil {
 			t.opened, err = s.versions[t.job.version].Open(t.ctx, o.Params, plan)
 		}
-		if err == nil && s.chance.is(s.faults.openFails) {
+		if err == nil && s.rng.chance(s.rates.openFails) {
 			err = errOpen
 		}
 	}, func() { w.announce(t, o.Job, err) })
@@ -250,8 +253,8 @@ func (w *worker) announce(t *task, id string, err error) {
 		return
 	}
 	s := w.process.sim
-	s.hit("fault: job not opened")
-	t.job.notOpened++
+	s.cover("fault: job not opened")
+	t.job.openFailures++
 	delete(w.tasks, id)
 	failure := wire.Failure{Error: err.Error(), Open: true, Permanent: jobs.IsPermanent(err)}
 	w.session.OpenFailed(id, failure)

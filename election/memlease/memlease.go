@@ -12,6 +12,7 @@ import (
 // Storage holds one lease's record.
 type Storage struct {
 	duration time.Duration
+	now      func() time.Time
 
 	mu      sync.Mutex
 	record  election.Record
@@ -20,7 +21,12 @@ type Storage struct {
 }
 
 // New returns the storage of a lease that lasts for duration without renewal.
-func New(duration time.Duration) *Storage { return &Storage{duration: duration} }
+func New(duration time.Duration) *Storage { return NewWithClock(duration, time.Now) }
+
+// NewWithClock is like New, for a lease that expires by the given clock.
+func NewWithClock(duration time.Duration, now func() time.Time) *Storage {
+	return &Storage{duration: duration, now: now}
+}
 
 // Record returns the record as it is, without counting as a call.
 func (s *Storage) Record() election.Record {
@@ -38,7 +44,7 @@ func (s *Storage) Calls() int {
 
 func (s *Storage) current() election.Record {
 	r := s.record
-	r.Held = r.Held && time.Now().Before(s.expires)
+	r.Held = r.Held && s.now().Before(s.expires)
 	return r
 }
 
@@ -143,7 +149,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 		default:
 			return election.ErrHeld
 		}
-		s.expires = time.Now().Add(s.duration)
+		s.expires = s.now().Add(s.duration)
 		record = s.record
 		return nil
 	})
@@ -159,7 +165,7 @@ func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 		if !s.heldAs(held) {
 			return election.ErrLost
 		}
-		s.expires = time.Now().Add(s.duration)
+		s.expires = s.now().Add(s.duration)
 		return nil
 	})
 }

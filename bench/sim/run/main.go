@@ -1,5 +1,5 @@
-// Command run simulates clusters, one per seed, and says what was covered and
-// which promise was broken, if one was:
+// Command run simulates clusters, one per seed, and prints what was covered and
+// which promises were broken:
 //
 //	go run ./bench/sim/run -seeds 10000
 //	go run ./bench/sim/run -seed 4711
@@ -16,9 +16,9 @@ import (
 func main() {
 	var (
 		seeds = flag.Uint64("seeds", 1000, "how many seeds to run")
-		first = flag.Uint64("first", 1, "the first of them")
-		most  = flag.Int("failures", 10, "stop once so many have failed")
-		one   = flag.Uint64("seed", 0, "run this seed alone, and say what happens")
+		first = flag.Uint64("first", 1, "the first seed")
+		most  = flag.Int("failures", 10, "stop after this many failed seeds")
+		one   = flag.Uint64("seed", 0, "run only this seed, and trace what happens")
 	)
 	flag.Parse()
 	if flag.NArg() > 0 {

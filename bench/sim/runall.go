@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Report is what the simulations of many seeds gave.
+// Report is the outcome of the simulations of many seeds.
 type Report struct {
 	Seeds    uint64 // that were run
 	Took     time.Duration
@@ -17,15 +17,15 @@ type Report struct {
 	Failures []Failure // sorted by seed
 }
 
-// Failure is a promise broken under a seed.
+// Failure is a promise that was broken under a seed.
 type Failure struct {
 	Seed uint64
 	Err  error
 }
 
-// RunAll runs the seeds from first on, n of them, on all processors. It stops
-// early where as many have failed as are enough.
-func RunAll(first, n uint64, enough int) Report {
+// RunAll runs n seeds, beginning with first, on all processors. It stops early once
+// maxFailures seeds have failed.
+func RunAll(first, n uint64, maxFailures int) Report {
 	began := time.Now()
 	var (
 		next   atomic.Uint64
@@ -38,7 +38,7 @@ func RunAll(first, n uint64, enough int) Report {
 			for {
 				seed := first + next.Add(1) - 1
 				mu.Lock()
-				done := seed >= first+n || len(report.Failures) >= enough
+				done := seed >= first+n || len(report.Failures) >= maxFailures
 				mu.Unlock()
 				if done {
 					return

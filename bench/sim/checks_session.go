@@ -7,9 +7,9 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// conversationSeen is what is known of a worker's conversation with its leaders.
+// observedConversation is what is known of a worker's conversation with its leaders.
 // Instants are of the process's clock.
-type conversationSeen struct {
+type observedConversation struct {
 	reportedAt time.Duration // a new report was sent last; -1: none was
 	refusedAt  time.Duration
 	refusals   int // in a row, of one leader
@@ -18,13 +18,13 @@ type conversationSeen struct {
 	drainedAt  time.Duration
 }
 
-func (c *checks) conversation(p *process) *conversationSeen {
+func (c *checks) conversation(p *process) *observedConversation {
 	if c.conversations[p] == nil {
-		c.conversations[p] = &conversationSeen{reportedAt: -1}
+		c.conversations[p] = &observedConversation{reportedAt: -1}
 	}
 	seen := c.conversations[p]
 	if epoch := p.worker.session.Epoch(); epoch != seen.epoch {
-		*seen = conversationSeen{epoch: epoch, reportedAt: -1, drains: seen.drains, drainedAt: seen.drainedAt}
+		*seen = observedConversation{epoch: epoch, reportedAt: -1, drains: seen.drains, drainedAt: seen.drainedAt}
 	}
 	return seen
 }
@@ -32,7 +32,7 @@ func (c *checks) conversation(p *process) *conversationSeen {
 // reports checks that a worker sends reports to one leader no faster than it may: 5 ms
 // apart, and after a refusal with a wait that doubles from 10 ms to 1 s.
 func (c *checks) reports(p *process) {
-	seen, now := c.conversation(p), p.local()
+	seen, now := c.conversation(p), p.clock()
 	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {
 		c.sim.fail("%s reports %v after its last report", p.name, since)
 	}
@@ -50,7 +50,7 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 	seen := c.conversation(p)
 	if r.Refused != "" {
 		seen.refusals++
-		seen.refusedAt = p.local()
+		seen.refusedAt = p.clock()
 		return
 	}
 	seen.refusals = 0
@@ -63,7 +63,7 @@ const leaveTimeout = time.Second
 // drains begins to watch that a worker that is told to stop leaves in time.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
-	seen.drains, seen.drainedAt = true, p.local()
+	seen.drains, seen.drainedAt = true, p.clock()
 	limit := c.sim.scenario.drainTimeout + leaveTimeout
 	p.timer(limit+time.Millisecond, func() {
 		if !p.worker.left {
@@ -84,7 +84,7 @@ func (c *checks) leaves(p *process, leave session.Leave) {
 	if !seen.drains {
 		c.sim.fail("%s leaves though it was not told to stop", p.name)
 	}
-	if p.local()-seen.drainedAt >= c.sim.scenario.drainTimeout {
+	if p.clock()-seen.drainedAt >= c.sim.scenario.drainTimeout {
 		return
 	}
 	for _, j := range c.sim.list {

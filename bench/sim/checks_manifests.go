@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// written is called when a value is stored. Of a job's manifests it checks that epochs
+// never go back, that durable partitions stay durable, and that an end is final.
+func (c *checks) written(by, key string) {
+	id, isManifest := strings.CutPrefix(key, "manifest/")
+	if !isManifest {
+		return
+	}
+	m, _, err := c.sim.storage.store.Manifest(context.Background(), id)
+	if err != nil {
+		c.sim.fail("%s wrote a manifest of job %s that cannot be read: %v", by, id, err)
+		return
+	}
+	old := c.manifests[id]
+	if c.sim.jobs[id].removing {
+		return // it must be gone at the end
+	}
+	c.manifests[id] = m
+	switch {
+	case m.Epoch < old.Epoch:
+		c.sim.fail("%s wrote a manifest of job %s under epoch %d after one of %d", by, id, m.Epoch, old.Epoch)
+	case m.Epoch < c.first[id]:
+		c.sim.fail("%s wrote a manifest of job %s under epoch %d, though %d had given its partitions out", by, id, m.Epoch, c.first[id])
+	case old.State.Final():
+		c.sim.fail("%s wrote a manifest of job %s after its end", by, id)
+	case m.State.Final():
+		if ended := c.sim.jobs[id].onEnd; ended != nil {
+			ended()
+		}
+		return
+	}
+	c.sound(by, c.sim.jobs[id], m)
+	for _, n := range old.Nodes {
+		if span := c.sim.jobs[id].tree.Span(n.Node); !covered(c.sim.jobs[id].tree, m, span) {
+			c.sim.fail("%s wrote a manifest of job %s without %v, which was durable", by, id, span)
+		}
+	}
+	for _, w := range old.Workers {
+		if i := slices.IndexFunc(m.Workers, func(n store.Contributor) bool { return n.Worker == w.Worker }); i >= 0 && m.Workers[i].Through < w.Through {
+			c.sim.fail("%s wrote a manifest of job %s with %d items of %s, after %d", by, id, m.Workers[i].Through, w.Worker, w.Through)
+		}
+	}
+}
+
+// sound checks that a manifest's nodes are disjoint and in order, and have the bytes that
+// a single process would compute.
+func (c *checks) sound(by string, j *job, m store.Manifest) {
+	var at uint64
+	for _, n := range m.Nodes {
+		span := j.tree.Span(n.Node)
+		if span.Lo < at {
+			c.sim.fail("%s wrote a manifest of job %s in which %v overlaps what is before it", by, j.spec.ID, span)
+		}
+		at = span.Hi
+		if n.Data == nil {
+			continue
+		}
+		want, err := j.referenceNode(n.Node, m.Skipped)
+		if err != nil || string(n.Data) != string(want) {
+			c.sim.fail("%s wrote a manifest of job %s in which %v has other bytes than a single process computes (%v)", by, j.spec.ID, span, err)
+		}
+	}
+}
+
+// covered reports whether a manifest's nodes contain every partition of a span.
+func covered(tree jobs.Tree, m store.Manifest, span jobs.Span) bool {
+	at := span.Lo
+	for _, n := range m.Nodes { // in order
+		if s := tree.Span(n.Node); s.Lo <= at && at < s.Hi {
+			at = s.Hi
+		}
+	}
+	return at >= span.Hi
+}

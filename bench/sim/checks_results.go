@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// mayBeBlamed reports whether a partition does harm, or seemed to.
+func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
+	return partition == j.broken || partition == j.permanent || partition == j.killer ||
+		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
+}
+
+// mayFail reports whether a job has a partition that may be blamed.
+func (c *checks) mayFail(j *job) bool {
+	for partition := range j.partitions {
+		if c.mayBeBlamed(j, partition) {
+			return true
+		}
+	}
+	return false
+}
+
+// ended is called at the end of the simulation. It checks that every job that was
+// submitted has ended as it should.
+func (c *checks) ended() {
+	for _, j := range c.sim.list {
+		if !j.removing {
+			c.endedWell(j)
+			continue
+		}
+		if key := c.sim.storage.remainder(j.spec.ID); key != "" {
+			c.sim.fail("%s is in storage of job %s, which was removed", key, j.spec.ID)
+		}
+	}
+	for _, key := range c.sim.storage.list("poison/") {
+		c.sim.fail("%s is in storage", key)
+	}
+}
+
+func (c *checks) endedWell(j *job) {
+	m := c.manifests[j.spec.ID]
+	switch {
+	case m.State == store.Cancelled && !j.cancelAsked:
+		c.sim.fail("job %s is cancelled, though nobody cancelled it", j.spec.ID)
+	case m.State != store.Cancelled && j.cancelled:
+		c.sim.fail("job %s is %s, though it was said to be cancelled", j.spec.ID, m.State)
+	case m.State == store.Failed && strings.HasPrefix(m.Error, "open: ") && j.openFailures >= j.spec.MaxAttempts:
+	case m.State == store.Failed && !c.mayFail(j):
+		c.sim.fail("job %s failed: %s", j.spec.ID, m.Error)
+	case m.State == store.Completed:
+		c.completedWell(j, m)
+	}
+}
+
+func (c *checks) completedWell(j *job, m store.Manifest) {
+	if uint64(len(m.Skipped)) > j.spec.MaxSkipped {
+		c.sim.fail("job %s skipped %d partitions, %d are allowed", j.spec.ID, len(m.Skipped), j.spec.MaxSkipped)
+	}
+	for _, p := range m.Skipped {
+		if !c.mayBeBlamed(j, p) {
+			c.sim.fail("job %s skipped partition %d, which does no harm", j.spec.ID, p)
+		}
+	}
+	want, digest, err := j.reference(m.Skipped)
+	if err != nil {
+		c.sim.fail("compute the reference of job %s: %v", j.spec.ID, err)
+		return
+	}
+	got := c.sim.storage.values["result/"+j.spec.ID].data
+	if err := j.countsEachOnce(got, m.Skipped); err != nil {
+		c.sim.fail("job %s: %v", j.spec.ID, err)
+	}
+	if string(got) != string(want) || m.SHA256 != digest {
+		c.sim.fail("the result of job %s is %s with digest %s, a single process computes %s with %s", j.spec.ID, got, m.SHA256, want, digest)
+	}
+	orderly := c.sim.scenario.calm && !c.sim.killed
+	if orderly {
+		c.sim.cover("seen: job of an orderly cluster")
+	}
+	if orderly && m.Executed+uint64(len(m.Skipped)) != j.partitions {
+		c.sim.fail("job %s of %d partitions says that it executed %d, though no process was killed", j.spec.ID, j.partitions, m.Executed)
+	}
+	if m.Executed+uint64(len(m.Skipped)) < j.partitions {
+		c.sim.fail("job %s of %d partitions says that it executed %d", j.spec.ID, j.partitions, m.Executed)
+	}
+}

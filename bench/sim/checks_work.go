@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// received is called when a worker takes a receipt. It checks that items that the receipt
+// calls durable are in a stored manifest.
+func (c *checks) received(p *process, r wire.Receipt) {
+	if len(r.Cuts) > 0 {
+		c.sim.cover("seen: span cut short")
+	}
+	for _, a := range r.Assigned {
+		c.first[a.Job] = max(c.first[a.Job], r.Epoch)
+	}
+	for _, jr := range r.Jobs {
+		m, k := c.manifests[jr.Job], c.keptBy(p, jr.Job)
+		if jr.Ended {
+			if !m.State.Final() {
+				c.sim.fail("epoch %d told %s that job %s has ended, which is %q", r.Epoch, p.name, jr.Job, m.State)
+			}
+			k.ended = true
+			continue
+		}
+		if m.State.Final() {
+			continue
+		}
+		for _, item := range k.items[k.durable:max(k.durable, min(jr.Durable, uint64(len(k.items))))] {
+			if !covered(c.sim.jobs[jr.Job].tree, m, item.span) {
+				c.sim.fail("epoch %d told %s that %v of job %s is durable, which is in no checkpoint", r.Epoch, p.name, item.span, jr.Job)
+			}
+		}
+		k.durable = max(k.durable, min(jr.Durable, uint64(len(k.items))))
+	}
+}
+
+func (c *checks) keptBy(p *process, job string) *keptItems {
+	if c.kept[p] == nil {
+		c.kept[p] = map[string]*keptItems{}
+	}
+	if c.kept[p][job] == nil {
+		c.kept[p][job] = &keptItems{}
+	}
+	return c.kept[p][job]
+}
+
+// delivered is called when a worker's session has taken items from a slot.
+func (c *checks) delivered(p *process, j *job, items []wire.Item) {
+	k := c.keptBy(p, j.spec.ID)
+	for _, i := range items {
+		item := keptItem{at: c.sim.now}
+		if i.Partial != nil {
+			item.span = j.tree.Span(i.Partial.Node)
+		}
+		k.items = append(k.items, item)
+	}
+}
+
+// computes is called when a worker begins to compute partitions. In calm scenarios it
+// checks that no living worker had finished them before the present leader began: that
+// worker has reported them to the leader.
+func (c *checks) computes(p *process, j *job, span jobs.Span) {
+	if !c.sim.scenario.calm {
+		return
+	}
+	t := c.terms[p.worker.session.Epoch()]
+	if t == nil || t.leads == nil {
+		return
+	}
+	for _, other := range c.sim.processes {
+		if !other.alive || other.worker == nil || other.worker.left || c.kept[other] == nil || c.kept[other][j.spec.ID] == nil {
+			continue
+		}
+		for _, item := range c.kept[other][j.spec.ID].items {
+			if item.at < t.since && item.span.Lo < span.Hi && span.Lo < item.span.Hi {
+				c.sim.fail("%s computes %v of job %s, of which %s had finished %v before %s began to lead", p.name, span, j.spec.ID, other.name, item.span, t.holder)
+			}
+		}
+	}
+}
+
+// assigns is called when a leader answers a worker's report.
+func (c *checks) assigns(worker *process, r wire.Receipt) {
+	for _, a := range r.Assigned {
+		c.assigned[worker] = append(c.assigned[worker], assigned{a.Job, a.Span})
+	}
+}
+
+// died is called when a process dies. The partitions that were assigned to it are
+// suspected to have killed it.
+func (c *checks) died(p *process) {
+	for _, a := range c.assigned[p] {
+		for partition := a.span.Lo; partition < a.span.Hi; partition++ {
+			c.deaths[partitionOf{a.job, partition}]++
+		}
+	}
+}

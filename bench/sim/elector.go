@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// elector drives the real election machine of a process over simulated network and
+// storage.
+type elector struct {
+	process *process
+	machine *election.Machine
+	wakeAt  time.Duration // of the timer that is set
+	term    *leadership   // while it leads
+}
+
+func newElector(p *process) *elector {
+	s := p.sim
+	machine, err := election.NewMachine(election.Config{
+		ID: p.name, Duration: s.scenario.lease, PingRate: 8, Logger: p.log,
+		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
+	})
+	if err != nil {
+		panic(fmt.Errorf("make machine: %w", err)) // the scenario is made in this package
+	}
+	return &elector{process: p, machine: machine, wakeAt: math.MaxInt64}
+}
+
+func (e *elector) begin() {
+	if !e.process.connected {
+		e.step(election.Disconnected{})
+	}
+	e.step(election.Tick{})
+}
+
+func (e *elector) stop() { e.step(election.Stop{}) }
+
+func (e *elector) disconnected() {
+	e.step(election.Disconnected{})
+	e.process.worker.step(session.Disconnected{})
+}
+
+func (e *elector) reconnected() {
+	e.process.stableFrom = e.process.clock() + 2*time.Second
+	e.step(election.Reconnected{})
+	e.process.worker.step(session.Connected{})
+}
+
+// step feeds the machine and performs its actions.
+func (e *elector) step(in election.Input) {
+	p := e.process
+	if !p.alive {
+		return
+	}
+	for _, a := range e.machine.Step(p.clock(), in) {
+		e.perform(a)
+	}
+	due := e.machine.Due()
+	if !p.alive || due == math.MaxInt64 || due == e.wakeAt {
+		return
+	}
+	e.wakeAt = due
+	p.timer(max(due-p.clock(), 0)+1, func() {
+		if e.wakeAt == due {
+			e.wakeAt = math.MaxInt64
+			e.step(election.Tick{})
+		}
+	})
+}
+
+func (e *elector) perform(a election.Action) {
+	p := e.process
+	s := p.sim
+	lease := s.storage.lease
+	switch a := a.(type) {
+	case election.Ping:
+		e.ping(a)
+	case election.Offer:
+		e.offer(a)
+	case election.Read:
+		var r election.Record
+		e.call(a.Question, func() (err error) { r, err = lease.read(); return err }, func() election.Record { return r })
+	case election.Acquire:
+		var r election.Record
+		e.call(a.Question, func() (err error) { r, err = lease.acquire(a.Claim); return err }, func() election.Record { return r })
+	case election.Renew:
+		e.call(a.Question, func() error { return lease.renew(a.Held) }, nil)
+	case election.Transfer:
+		e.call(a.Question, func() error { return lease.transfer(a.Held, a.LeaseID) }, nil)
+	case election.Release:
+		e.call(a.Question, func() error { return lease.release(a.Held) }, nil)
+	case election.SendSuspicion:
+		s.network.broadcast(p, func(to *process) {
+			to.elector.step(election.SuspicionHeard{Suspicion: wire.Suspicion{Epoch: a.Epoch, Worker: p.name}})
+		})
+	case election.Lead:
+		s.cover("takeover: " + string(a.Cause))
+		s.checks.leads(p, a.Record.Epoch)
+		e.term = newTerm(e, a)
+		e.term.begin()
+	case election.SetDeadline:
+		e.term.lease.until, e.term.lease.expired = a.Deadline, a.Cause
+	case election.EndTerm:
+		e.term.lease.end(a.Cause)
+		e.term.check()
+	case election.AwaitBeat:
+		e.term.beatWanted = true
+	case election.StopLeading:
+		if e.term != nil { // otherwise it has returned
+			e.term.stop()
+		}
+	case election.Done:
+		p.exit()
+	}
+}
+
+// call has an effect on the lease, and answers the machine.
+func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
+	p := e.process
+	var result error
+	answered := false
+	answer := func(err error) {
+		if answered {
+			return
+		}
+		answered = true
+		a := election.Answer{To: q.Number, Err: err}
+		if err == nil && record != nil {
+			a.Record = record()
+		}
+		e.step(a)
+	}
+	p.sim.storage.call(p, func() { result = effect() }, func(lost error) {
+		if lost != nil {
+			answer(election.ErrUnavailable)
+			return
+		}
+		answer(result)
+	})
+	p.timer(q.Within, func() { answer(election.ErrUnavailable) })
+}
+
+func (e *elector) ping(a election.Ping) {
+	p := e.process
+	answer := e.onceWithin(a.Question)
+	p.sim.network.request(p, func(to *process) bool { return to.leads() == a.Epoch }, func(to *process, reply func(func())) {
+		to.elector.term.ping(func() { reply(func() { answer(nil) }) })
+	}, func() { answer(election.ErrNoResponders) })
+}
+
+func (e *elector) offer(a election.Offer) {
+	p := e.process
+	answer := e.onceWithin(a.Question)
+	p.sim.network.request(p, func(to *process) bool { return to.name == a.Worker }, func(to *process, reply func(func())) {
+		to.elector.step(election.OfferReceived{Offer: a.Offer})
+		reply(func() { answer(nil) })
+	}, func() { answer(election.ErrNoResponders) })
+}
+
+// onceWithin returns a function that answers a question once. If it is not called
+// within the question's time, the answer is a timeout.
+func (e *elector) onceWithin(q election.Question) (answer func(error)) {
+	answered := false
+	answer = func(err error) {
+		if !answered {
+			answered = true
+			e.step(election.Answer{To: q.Number, Err: err})
+		}
+	}
+	e.process.timer(q.Within, func() { answer(context.DeadlineExceeded) })
+	return answer
+}
+
+// heard takes a beacon.
+func (e *elector) heard(b wire.Beacon) {
+	e.step(election.BeaconHeard{Beacon: b})
+	if e.process.alive {
+		e.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
+	}
+}
+
+// leads returns the epoch under which a process leads, or 0.
+func (p *process) leads() uint64 {
+	if p.elector == nil || p.elector.term == nil || p.elector.term.over {
+		return 0
+	}
+	return p.elector.term.epoch
+}

@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// fault is a disturbance of the cluster.
+type fault struct {
+	name string
+	calm bool // also happens in a calm scenario
+	do   func(s *Sim)
+}
+
+// faultKinds lists every fault. All are equally likely.
+var faultKinds = []fault{
+	{"process killed", true, func(s *Sim) { s.kill(s.anyWorker()) }},
+	{"leader killed", true, func(s *Sim) { s.kill(s.anyLeader()) }},
+	{"leader killed", true, func(s *Sim) { s.kill(s.anyLeader()) }},
+	{"process told to stop", true, func(s *Sim) { s.anyWorker().terminate() }},
+	{"leader told to stop", true, func(s *Sim) { s.anyLeader().terminate() }},
+	{"leader told to step down", true, func(s *Sim) { s.anyLeader().stepDown() }},
+	{"process joins", true, func(s *Sim) { s.join() }},
+	{"host lost", false, func(s *Sim) { s.lose(s.anyLeader()) }},
+	{"process stalled", false, func(s *Sim) { s.stall(s.anyWorker()) }},
+	{"leader stalled", false, func(s *Sim) { s.stall(s.anyLeader()) }},
+	{"one-way partition", false, func(s *Sim) { s.partition(false, dropsAll) }},
+	{"two-way partition", false, func(s *Sim) { s.partition(true, dropsAll) }},
+	{"NATS servers apart", false, func(s *Sim) { s.partition(true, noRoute) }},
+	{"process cut off from NATS", false, func(s *Sim) { s.disconnect(s.anyWorker()) }},
+	{"leader cut off from NATS", false, func(s *Sim) { s.disconnect(s.anyLeader()) }},
+	{"process cut off from storage", false, func(s *Sim) { s.cutFromStorage(s.anyWorker()) }},
+	{"leader cut off from storage", false, func(s *Sim) { s.cutFromStorage(s.anyLeader()) }},
+	{"NATS outage", false, (*Sim).natsOutage},
+	{"storage outage", false, (*Sim).storageOutage},
+	{"everything killed", true, (*Sim).killAll},
+}
+
+// nemesis injects one fault after another until faults stop.
+func (s *Sim) nemesis() {
+	if s.now >= s.scenario.faultsUntil {
+		s.heal()
+		return
+	}
+	f := faultKinds[s.rng.IntN(len(faultKinds))]
+	if (f.calm || !s.scenario.calm) && s.joined < s.scenario.maxProcesses && len(s.workers()) > 0 {
+		s.cover("fault: " + f.name)
+		s.trace.printf(nil, "FAULT: %s", f.name)
+		f.do(s)
+	}
+	s.after(min(s.scenario.faultsUntil-s.now, s.rng.logBetween(s.scenario.faultEvery/4, 2*s.scenario.faultEvery)), s.nemesis)
+}
+
+// heal ends all faults.
+func (s *Sim) heal() {
+	s.trace.printf(nil, "faults stop")
+	s.healed = true
+	s.rates = faultRates{}
+	s.network.up, s.storage.up = true, true
+	clear(s.network.faults)
+	for _, p := range s.processes {
+		p.cutFromStorage = false
+		if p.alive {
+			s.reconnect(p)
+			p.resume()
+		}
+	}
+	s.scenario.oldShare = 0
+	if !s.complete() {
+		s.join()
+	}
+}
+
+// complete reports whether some worker process knows every version of the
+// definition.
+func (s *Sim) complete() bool {
+	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
+}
+
+// workers lists the worker processes that are alive and not draining.
+func (s *Sim) workers() []*process {
+	var list []*process
+	for _, p := range s.processes {
+		if p.alive && p.worker != nil && !p.worker.session.Draining() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (s *Sim) anyWorker() *process {
+	list := s.workers()
+	return list[s.rng.IntN(len(list))]
+}
+
+// anyLeader returns a process that leads, or any process if none does.
+func (s *Sim) anyLeader() *process {
+	var leaders []*process
+	for _, p := range s.workers() {
+		if p.leads() > 0 {
+			leaders = append(leaders, p)
+		}
+	}
+	if len(leaders) == 0 {
+		return s.anyWorker()
+	}
+	return leaders[s.rng.IntN(len(leaders))]
+}
+
+// faultDuration returns how long a fault lasts: mostly short, sometimes longer than
+// the lease.
+func (s *Sim) faultDuration() time.Duration {
+	return s.rng.logBetween(50*time.Millisecond, 2*s.scenario.lease)
+}
+
+// kill ends a process, as SIGKILL does. Another may replace it.
+func (s *Sim) kill(p *process) {
+	if !p.alive {
+		return
+	}
+	s.trace.printf(p, "KILLED")
+	p.crash()
+	s.replace()
+}
+
+func (s *Sim) replace() {
+	if s.rng.chance(0.8) || len(s.workers()) == 0 || s.healed && !s.complete() {
+		s.after(s.rng.logBetween(20*time.Millisecond, 3*time.Second), func() { s.join() })
+	}
+}
+
+func (s *Sim) killAll() {
+	for _, p := range s.workers() {
+		s.trace.printf(p, "KILLED")
+		p.crash()
+	}
+	for range s.rng.intBetween(1, s.scenario.processes) {
+		s.after(s.rng.logBetween(20*time.Millisecond, 3*time.Second), func() { s.join() })
+	}
+}
+
+// lose ends a process with its host: NATS notices later.
+func (s *Sim) lose(p *process) {
+	p.ghostUntil = s.now + s.faultDuration()
+	s.kill(p)
+}
+
+func (s *Sim) stall(p *process) {
+	s.trace.printf(p, "STALLED")
+	p.stalled = true
+	life := p.life
+	s.after(s.faultDuration(), func() {
+		if p.life == life {
+			s.trace.printf(p, "RESUMES")
+			p.resume()
+		}
+	})
+}
+
+// partition cuts two processes off from each other for a while, in one direction or
+// both.
+func (s *Sim) partition(both bool, how linkFault) {
+	a, b := s.anyLeader(), s.anyWorker()
+	if s.rng.chance(0.5) {
+		a, b = b, a
+	}
+	if a == b {
+		return
+	}
+	s.trace.printf(nil, "PARTITIONED %s from %s", a.name, b.name)
+	s.network.setFault(a, b, how)
+	if both {
+		s.network.setFault(b, a, how)
+	}
+	s.after(s.faultDuration(), func() {
+		s.network.setFault(a, b, 0)
+		s.network.setFault(b, a, 0)
+	})
+}
+
+func (s *Sim) disconnect(p *process) {
+	s.trace.printf(p, "CUT OFF from NATS")
+	s.dropConnection(p)
+	life := p.life
+	s.after(s.faultDuration(), func() {
+		if p.life == life && s.network.up {
+			s.reconnect(p)
+		}
+	})
+}
+
+func (s *Sim) cutFromStorage(p *process) {
+	s.trace.printf(p, "CUT OFF from storage")
+	p.cutFromStorage = true
+	s.after(s.faultDuration(), func() { p.cutFromStorage = false })
+}
+
+// natsOutage ends every connection. Processes reconnect one by one.
+func (s *Sim) natsOutage() {
+	s.network.up = false
+	for _, p := range s.processes {
+		if p.alive {
+			s.dropConnection(p)
+		}
+	}
+	s.after(s.faultDuration(), func() {
+		s.network.up = true
+		for _, p := range s.processes {
+			life := p.life
+			if p.alive {
+				s.after(s.rng.between(0, time.Second), func() {
+					if p.life == life {
+						s.reconnect(p)
+					}
+				})
+			}
+		}
+	})
+}
+
+func (s *Sim) storageOutage() {
+	s.storage.up = false
+	s.after(s.faultDuration(), func() { s.storage.up = true })
+}
+
+// dropConnection ends a process's connection, which it notices.
+func (s *Sim) dropConnection(p *process) {
+	if !p.connected {
+		return
+	}
+	p.connected = false
+	if p.elector != nil {
+		p.run(p.life, p.elector.disconnected)
+	}
+}
+
+// reconnect restores it.
+func (s *Sim) reconnect(p *process) {
+	if p.connected || !s.network.up {
+		return
+	}
+	p.connected = true
+	if p.elector != nil {
+		p.run(p.life, p.elector.reconnected)
+	}
+}
