@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
 // Codec turns a job's partials into bytes and back. Encode must be a function
@@ -45,24 +47,14 @@ var (
 	cborEncoding = func() cbor.EncMode {
 		options := cbor.CoreDetEncOptions()
 		options.Time = cbor.TimeRFC3339NanoUTC // the default drops fractions of a second
-		mode, err := options.EncMode()
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return mode
+		return record.Encoder(options)
 	}()
-	// The limits are the library's largest: a partial may be one big slice.
-	cborDecoding = func() cbor.DecMode {
-		mode, err := cbor.DecOptions{
-			DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-			MaxArrayElements: 1<<31 - 1,
-			MaxMapPairs:      1<<31 - 1,
-		}.DecMode()
-		if err != nil {
-			panic(err)
-		}
-		return mode
-	}()
+	// The limits are the largest that the library allows: a partial may be one slice.
+	cborDecoding = record.Decoder(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		MaxArrayElements: 1<<31 - 1,
+		MaxMapPairs:      1<<31 - 1,
+	})
 )
 
 // checkEncodes refuses a type that would lose something on its way through the

@@ -2,20 +2,18 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// formatVersion is the first byte of every record. A change that an older
-// program would misread gets the next number; a new optional field does not.
-const formatVersion = 1
-
-// The records as they are stored. An outer field hides the one of the same
-// number in the struct it embeds: that is how times become integers.
+// These are the records as they are stored. A field hides the one of the same
+// number in the embedded struct: that turns times into integers.
 type (
 	specRecord struct {
 		Spec
@@ -122,32 +120,33 @@ func decodeSubmission(data []byte) (id string, err error) {
 	return r.ID, err
 }
 
-func encode(record any) []byte {
-	data, err := encoding.Marshal(record)
-	if err != nil {
-		panic(err) // every record is made of types that encode
-	}
-	return append([]byte{formatVersion}, data...)
-}
+// formatVersion is the first byte of each record but partials and results. A change
+// that an earlier program would misread needs the next version; a new optional field
+// does not.
+const formatVersion = 1
+
+var recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), record.Strict(
+	1<<27, // a manifest lists all skipped partitions
+	256,
+))
+
+func encode(value any) []byte { return recordFormat.Encode(value) }
 
 func decode[R any](data []byte) (R, error) {
-	var record R
-	if len(data) == 0 {
-		return record, fmt.Errorf("%w: it is empty", ErrCorrupt)
+	var value R
+	err := recordFormat.Decode(data, &value)
+	var version *record.VersionError
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.As(err, &version) && version.Got > version.Known:
+		return value, fmt.Errorf("%w: %w", ErrNewer, err)
+	default:
+		return value, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	if data[0] > formatVersion {
-		return record, fmt.Errorf("%w: it is of format %d, this program knows %d", ErrNewer, data[0], formatVersion)
-	}
-	if data[0] != formatVersion {
-		return record, fmt.Errorf("%w: it is of format %d, this program knows %d", ErrCorrupt, data[0], formatVersion)
-	}
-	if err := decoding.Unmarshal(data[1:], &record); err != nil {
-		return record, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	return record, nil
 }
 
-// micros turns the zero time into 0.
+// micros returns the microseconds since 1970, and 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -161,27 +160,3 @@ func fromMicros(us int64) time.Time {
 	}
 	return time.UnixMicro(us).UTC()
 }
-
-var (
-	encoding = func() cbor.EncMode {
-		mode, err := cbor.CoreDetEncOptions().EncMode()
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return mode
-	}()
-	decoding = func() cbor.DecMode {
-		mode, err := cbor.DecOptions{
-			DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-			IndefLength:      cbor.IndefLengthForbidden,
-			TagsMd:           cbor.TagsForbidden,
-			MaxNestedLevels:  16,
-			MaxArrayElements: 1 << 27, // a manifest lists every skipped partition
-			MaxMapPairs:      256,
-		}.DecMode()
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return mode
-	}()
-)

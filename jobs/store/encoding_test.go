@@ -66,7 +66,7 @@ func somePoisoned() Poisoned {
 
 // formats are all formats of records. What encode makes of a value must read back
 // as the value with its times cut to microseconds.
-var formats = []recordFormat{
+var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued}),
@@ -75,14 +75,14 @@ var formats = []recordFormat{
 	format("submission", encodeSubmission, decodeSubmission, someID),
 }
 
-type recordFormat struct {
+type testedFormat struct {
 	name   string
 	values []any
 	encode func(any) []byte
 	decode func([]byte) (any, error)
 }
 
-func format[T any](name string, encode func(T) []byte, decode func([]byte) (T, error), values ...T) (f recordFormat) {
+func format[T any](name string, encode func(T) []byte, decode func([]byte) (T, error), values ...T) (f testedFormat) {
 	f.name = name
 	for _, v := range values {
 		f.values = append(f.values, v)

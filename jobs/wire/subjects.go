@@ -1,21 +1,20 @@
 package wire
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/bellwether-compute/bellwether/jobs/internal/clustername"
 )
 
 // Subjects names the NATS subjects of one cluster. All begin with
 // bellwether.CLUSTER.
 type Subjects struct{ prefix string }
 
-var clusterForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
-
 // NewSubjects is the subjects of the cluster of that name.
 func NewSubjects(cluster string) (Subjects, error) {
-	if !clusterForm.MatchString(cluster) {
-		return Subjects{}, fmt.Errorf("cluster name %q: want 1 to 40 lower-case letters, digits and dashes", cluster)
+	if err := clustername.Check(cluster); err != nil {
+		return Subjects{}, err
 	}
 	return Subjects{"bellwether." + cluster + "."}, nil
 }

@@ -1,11 +1,11 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
 
+	"github.com/bellwether-compute/bellwether/jobs/internal/clustername"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
@@ -24,50 +25,46 @@ type Config struct {
 	// dashes, the last not a dash.
 	Cluster string
 
-	// HideFor is how long a submission stays hidden once received: whole seconds, 1 s
-	// to 7 days; 30 s by default. The receiver must extend it well before.
+	// HideFor is the time for which a received submission stays hidden: whole seconds,
+	// 1 s to 7 days, by default 30 s. The receiver has to extend it well before.
 	HideFor time.Duration
 
-	// PollEvery is how long Receive waits at most between two requests for a message;
-	// 2 s by default. It is the price of a submission's delay.
+	// PollEvery is the longest time that Receive waits between two requests for a
+	// message; 2 s by default. Less costs more requests, more delays submissions.
 	PollEvery time.Duration
 
-	// CallTimeout bounds each call, 10 s by default, and large values have more. A
-	// call that takes so long has likely failed.
+	// CallTimeout bounds each call; 10 s by default, longer for large values. A call
+	// that takes longer has likely failed.
 	CallTimeout time.Duration
 
-	// Logger reports when the queue goes away and comes back; nil for silence.
+	// Logger takes a line when the queue becomes unavailable and when it is back. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
-// clusterForm is the part that Azure adds to what wire.NewSubjects checks: names of
-// containers and queues have no two dashes in a row and none at the end.
-var clusterForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+func (c Config) withDefaults() Config {
+	c.HideFor = cmp.Or(c.HideFor, 30*time.Second)
+	c.PollEvery = cmp.Or(c.PollEvery, 2*time.Second)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
 
-func (c Config) withDefaults() (Config, error) {
-	if c.HideFor == 0 {
-		c.HideFor = 30 * time.Second
-	}
-	if c.PollEvery == 0 {
-		c.PollEvery = 2 * time.Second
-	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = 10 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+func (c Config) validate() error {
+	if err := clustername.Check(c.Cluster); err != nil {
+		return err
 	}
 	switch {
-	case !clusterForm.MatchString(c.Cluster) || len(c.Cluster) > 40:
-		return c, fmt.Errorf("cluster name %q: Azure wants 1 to 40 lower-case letters, digits and single dashes, the last not a dash", c.Cluster)
+	case strings.Contains(c.Cluster, "--") || strings.HasSuffix(c.Cluster, "-"):
+		return fmt.Errorf("cluster name %q: Azure allows single dashes only, and no dash at the end", c.Cluster)
 	case c.HideFor < time.Second || c.HideFor > 7*24*time.Hour || c.HideFor%time.Second != 0:
-		return c, fmt.Errorf("hide time: want whole seconds, 1 s to 7 days, got %v", c.HideFor)
+		return fmt.Errorf("HideFor %v: want whole seconds, 1s to 7 days", c.HideFor)
 	case c.PollEvery < minPoll:
-		return c, fmt.Errorf("poll interval: want %v at least, got %v", minPoll, c.PollEvery)
+		return fmt.Errorf("PollEvery %v: want at least %v", c.PollEvery, minPoll)
 	case c.CallTimeout < 0:
-		return c, fmt.Errorf("call timeout: want a positive time, got %v", c.CallTimeout)
+		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
 	}
-	return c, nil
+	return nil
 }
 
 // Name is what a cluster's container and queue are called.
@@ -91,12 +88,13 @@ var (
 
 // Open opens a cluster's storage. It makes no call: see [Driver.Check].
 func Open(a *account.Account, cfg Config) (*Driver, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("open Azure storage: %w", err)
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure Azure storage: %w", err)
 	}
 	d := &Driver{cfg: cfg, name: Name(cfg.Cluster), account: a}
 	retry := account.Retry{Within: cfg.CallTimeout}
+	var err error
 	if d.blobs, err = a.Container(d.name, retry); err == nil {
 		retry.Try = cfg.CallTimeout / 2
 		d.queue, err = a.Queue(d.name, retry)

@@ -1,69 +1,66 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bellwether-compute/bellwether/jobs/internal/clustername"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // Config says which cluster's storage to open, and how.
 type Config struct {
-	// Cluster is the cluster's name, which all names in JetStream contain: 1 to 40
+	// Cluster is the cluster's name, which is part of all names in JetStream: 1 to 40
 	// lower-case letters, digits and dashes.
 	Cluster string
 
-	// Replicas is how many servers keep each value, 1 (the default) to 5. It counts
-	// when the storage is created.
+	// Replicas is the number of servers that keep each value: 1 (the default) to 5. It
+	// has an effect only when the storage is created.
 	Replicas int
 
-	// HideFor is how long a submission stays hidden once received, at least 100 ms;
-	// 30 s by default. The receiver must extend it well before. It is the queue's:
-	// the last to open it with another value changes it for all.
+	// HideFor is the time for which a received submission stays hidden: at least
+	// 100 ms, by default 30 s. The receiver has to extend it well before. The setting
+	// belongs to the queue: opening it with another value changes it for all processes.
 	HideFor time.Duration
 
-	// CallTimeout bounds each exchange with the server where the caller's context
-	// has no deadline; 5 s by default. A server that does not answer for so long is
-	// more likely gone than slow, even at syncing its disk.
+	// CallTimeout bounds each request to the server if the caller's context has no
+	// deadline; 5 s by default. A server that has not answered by then is more likely
+	// dead than slow, even if it syncs its disk.
 	CallTimeout time.Duration
 
-	// Logger reports when the queue goes away and comes back; nil for silence.
+	// Logger takes a line when the queue becomes unavailable and when it is back. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
-var clusterForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+func (c Config) withDefaults() Config {
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.HideFor = cmp.Or(c.HideFor, 30*time.Second)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
 
-func (c Config) withDefaults() (Config, error) {
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
-	if c.HideFor == 0 {
-		c.HideFor = 30 * time.Second
-	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = 5 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+func (c Config) validate() error {
+	if err := clustername.Check(c.Cluster); err != nil {
+		return err
 	}
 	switch {
-	case !clusterForm.MatchString(c.Cluster):
-		return c, fmt.Errorf("cluster name %q: want 1 to 40 lower-case letters, digits and dashes", c.Cluster)
 	case c.Replicas < 1 || c.Replicas > 5:
-		return c, fmt.Errorf("replicas: want 1 to 5, got %d", c.Replicas)
+		return fmt.Errorf("Replicas %d: want 1 to 5", c.Replicas)
 	case c.HideFor < 100*time.Millisecond:
-		return c, fmt.Errorf("hide time: want 100 ms at least, got %v", c.HideFor)
+		return fmt.Errorf("HideFor %v: want at least 100ms", c.HideFor)
 	case c.CallTimeout < 0:
-		return c, fmt.Errorf("call timeout: want a positive time, got %v", c.CallTimeout)
+		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
 	}
-	return c, nil
+	return nil
 }
 
 // Driver keeps a cluster's storage in JetStream. It has no goroutines and needs
@@ -91,9 +88,9 @@ var (
 // Open opens a cluster's storage and creates what is missing of it; several
 // processes may do so at once. The connection stays the caller's.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Driver, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("open JetStream storage: %w", err)
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure JetStream storage: %w", err)
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(cfg.CallTimeout))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -44,13 +45,10 @@ func encodeInline(value []byte) []byte {
 	return append(append(make([]byte, 0, len(value)+1), valueInline), value...)
 }
 
-func encodePointer(p pointer) []byte {
-	data, err := encoding.Marshal(p)
-	if err != nil {
-		panic(err) // it is made of types that encode
-	}
-	return append([]byte{valuePointer}, data...)
-}
+// pointerFormat encodes pointers.
+var pointerFormat = record.New(valuePointer, cbor.CoreDetEncOptions(), record.Strict(32, 32))
+
+func encodePointer(p pointer) []byte { return pointerFormat.Encode(p) }
 
 // decodeValue returns the value, or the pointer to it.
 func decodeValue(data []byte) ([]byte, *pointer, error) {
@@ -62,7 +60,7 @@ func decodeValue(data []byte) ([]byte, *pointer, error) {
 		return data[1:], nil, nil
 	case valuePointer:
 		var p pointer
-		if err := decoding.Unmarshal(data[1:], &p); err != nil {
+		if err := pointerFormat.Decode(data, &p); err != nil {
 			return nil, nil, fmt.Errorf("%w: pointer: %w", store.ErrCorrupt, err)
 		}
 		if !chunkName.MatchString(p.Name) || p.Chunk == 0 || p.Size == 0 || p.Size > maxLarge || p.Chunk > p.Size {
@@ -92,25 +90,3 @@ func parseVersion(v store.Version) (revision uint64, large string, ok bool) {
 	}
 	return revision, large, true
 }
-
-var (
-	encoding = func() cbor.EncMode {
-		mode, err := cbor.CoreDetEncOptions().EncMode()
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return mode
-	}()
-	decoding = func() cbor.DecMode {
-		mode, err := cbor.DecOptions{
-			DupMapKey:   cbor.DupMapKeyEnforcedAPF,
-			IndefLength: cbor.IndefLengthForbidden,
-			TagsMd:      cbor.TagsForbidden,
-			MaxMapPairs: 32,
-		}.DecMode()
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return mode
-	}()
-)

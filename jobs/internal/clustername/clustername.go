@@ -1,0 +1,18 @@
+// Package clustername checks the names of clusters, which are part of NATS subjects,
+// of JetStream names and of Azure container names.
+package clustername
+
+import (
+	"fmt"
+	"regexp"
+)
+
+var form = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// Check returns an error if name cannot be the name of a cluster.
+func Check(name string) error {
+	if !form.MatchString(name) {
+		return fmt.Errorf("cluster name %q: want 1 to 40 lower-case letters, digits and dashes, the first not a dash", name)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+// Package record encodes the records that Bellwether stores and the messages that
+// it sends: one byte for the version of the format, then a value in CBOR
+// (RFC 8949) with sorted keys.
+package record
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Format is one version of a format.
+type Format struct {
+	version byte
+	enc     cbor.EncMode
+	dec     cbor.DecMode
+}
+
+// New returns a format whose records begin with the byte version.
+func New(version byte, enc cbor.EncOptions, dec cbor.DecOptions) Format {
+	return Format{version, Encoder(enc), Decoder(dec)}
+}
+
+// Strict returns options that refuse duplicate keys, indefinite lengths and tags.
+// A list may have up to elements elements and a map up to pairs pairs, which bounds
+// what decoding allocates.
+func Strict(elements, pairs int) cbor.DecOptions {
+	return cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		MaxNestedLevels:  16,
+		MaxArrayElements: elements,
+		MaxMapPairs:      pairs,
+	}
+}
+
+// Encoder returns a CBOR encoder. It panics if the options, which are constants,
+// contradict each other.
+func Encoder(options cbor.EncOptions) cbor.EncMode {
+	mode, err := options.EncMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}
+
+// Decoder returns a CBOR decoder, like [Encoder].
+func Decoder(options cbor.DecOptions) cbor.DecMode {
+	mode, err := options.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}
+
+// VersionError says that a record has another version than the format.
+type VersionError struct{ Got, Known byte }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("got format %d, want %d", e.Got, e.Known)
+}
+
+// Encode returns the record of a value. It panics if the type of the value cannot
+// be encoded.
+func (f Format) Encode(value any) []byte {
+	data, err := f.enc.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte{f.version}, data...)
+}
+
+// Decode reads a record into value, which is a pointer. If the record has another
+// version, the error is a *[VersionError].
+func (f Format) Decode(data []byte, value any) error {
+	switch {
+	case len(data) == 0:
+		return errors.New("record is empty")
+	case data[0] != f.version:
+		return &VersionError{data[0], f.version}
+	}
+	return f.dec.Unmarshal(data[1:], value)
+}
