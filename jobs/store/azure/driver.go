@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
 
-	"github.com/bellwether-compute/bellwether/jobs/internal/clustername"
+	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
@@ -51,7 +51,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if err := clustername.Check(c.Cluster); err != nil {
+	if err := naming.Check("cluster", c.Cluster); err != nil {
 		return err
 	}
 	switch {

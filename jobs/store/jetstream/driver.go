@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/bellwether-compute/bellwether/jobs/internal/clustername"
+	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -49,7 +49,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if err := clustername.Check(c.Cluster); err != nil {
+	if err := naming.Check("cluster", c.Cluster); err != nil {
 		return err
 	}
 	switch {
