@@ -9,6 +9,10 @@ GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 # Empty where cgo does not work, which the race detector is built with.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
+# A program with the race detector would sleep for a second before it exits: each of the
+# test binaries, and each of the hundreds of commands that tests run.
+export GORACE ?= atexit_sleep_ms=0
+
 .DEFAULT_GOAL := help
 
 .PHONY: help

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,24 +20,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// askUsage is what a leader that is measured answers beside what any leader does.
+// askUsage is the question for a leader's usage, which only a measured leader answers.
 const askUsage = "usage"
 
-// usage is what a leader's process has used so far.
+// usage is what a leader's process has used since it started.
 type usage struct {
 	CPU        time.Duration `json:"cpu"`
 	Memory     uint64        `json:"memory"`     // resident bytes
-	Messages   uint64        `json:"messages"`   // to and from workers
-	Bytes      uint64        `json:"bytes"`      // in them
-	Calls      uint64        `json:"calls"`      // of storage
-	Checkpoint uint64        `json:"checkpoint"` // bytes of the largest one
+	Messages   uint64        `json:"messages"`   // exchanged with workers
+	Bytes      uint64        `json:"bytes"`      // of those messages
+	Calls      uint64        `json:"calls"`      // to blobs
+	Checkpoint uint64        `json:"checkpoint"` // bytes of the largest manifest
 	Error      string        `json:"error,omitempty"`
 }
 
-// Lead leads a cluster of that name on a NATS server with JetStream, whose jobs are
-// those of [Scale], until ctx is done. No worker is in its process, so that what the
-// process uses is what leading costs. It is the only one to lead: there are no
-// elections.
+// Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows
+// the jobs of [Scale]. The process has no executor and takes part in no election, so that
+// it uses only what leading costs.
 func Lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err := lead(ctx, url, cluster, log); err != nil {
 		return fmt.Errorf("lead cluster %s: %w", cluster, err)
@@ -51,7 +49,7 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Storage has a connection of its own, so that messages can be told apart.
+	// Storage uses a second connection, so that the first one counts only messages of workers.
 	conns, err := connect(url, "leader", 2)
 	if err != nil {
 		return err
@@ -61,11 +59,11 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	counted := &countedBlobs{Driver: driver}
+	var calls blobCalls
 	const id = "leader"
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
-			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: counted, Queue: driver}), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
+			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: driver, Queue: driver, Observe: calls.observe}), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
 		},
 		Subjects: subjects, Conn: conns[0],
 	})
@@ -73,26 +71,26 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 		return err
 	}
 	sub, err := conns[1].Subscribe(subjects.Ask(askUsage), func(m *nats.Msg) {
-		data, err := json.Marshal(usageOf(conns[0], counted))
+		data, err := json.Marshal(usageOf(conns[0], &calls))
 		if err == nil {
 			err = m.Respond(data)
 		}
 		if err != nil {
-			log.Warn("Could not tell the usage", "error", err)
+			log.Warn("Could not answer a question for the usage", "error", err)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only where the connection is closed
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	_, err = leader.Lead(context.WithoutCancel(ctx), election.NewTerm(election.Term{
 		Record: election.Record{Epoch: 1, Holder: id, LeaseID: "none", Held: true}, Cause: election.First, Since: time.Now(),
 	}, election.TermControl{Stopping: ctx.Done()}))
 	return err
 }
 
-func usageOf(nc *nats.Conn, blobs *countedBlobs) usage {
-	u := usage{Calls: blobs.calls.Load(), Checkpoint: blobs.largest.Load()}
+func usageOf(nc *nats.Conn, calls *blobCalls) usage {
+	u := usage{Calls: calls.n.Load(), Checkpoint: calls.largest.Load()}
 	stats := nc.Stats()
 	u.Messages, u.Bytes = stats.InMsgs+stats.OutMsgs, stats.InBytes+stats.OutBytes
 	var err error
@@ -105,48 +103,24 @@ func usageOf(nc *nats.Conn, blobs *countedBlobs) usage {
 	return u
 }
 
-// countedBlobs counts what a leader asks of storage.
-type countedBlobs struct {
-	*jetstream.Driver
-	calls   atomic.Uint64
+// blobCalls counts a leader's calls to blobs.
+type blobCalls struct {
+	n       atomic.Uint64
 	largest atomic.Uint64 // bytes of a manifest
 }
 
-var (
-	_ store.Blobs         = (*countedBlobs)(nil)
-	_ store.PrefixDeleter = (*countedBlobs)(nil)
-)
-
-func (b *countedBlobs) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
-	b.calls.Add(1)
-	return b.Driver.Get(ctx, key)
-}
-
-func (b *countedBlobs) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Version, error) {
-	b.calls.Add(1)
-	if size := uint64(len(value)); strings.HasPrefix(key, "manifest/") {
+func (b *blobCalls) observe(c store.Call) {
+	if c.Kind == "" { // the queue's
+		return
+	}
+	b.n.Add(1)
+	if size := uint64(c.Bytes); c.Name == "put" && c.Kind == "manifest" {
 		for most := b.largest.Load(); size > most && !b.largest.CompareAndSwap(most, size); most = b.largest.Load() {
 		}
 	}
-	return b.Driver.Put(ctx, key, value, cond)
 }
 
-func (b *countedBlobs) Delete(ctx context.Context, key string) error {
-	b.calls.Add(1)
-	return b.Driver.Delete(ctx, key)
-}
-
-func (b *countedBlobs) List(ctx context.Context, prefix string) ([]string, error) {
-	b.calls.Add(1)
-	return b.Driver.List(ctx, prefix)
-}
-
-func (b *countedBlobs) DeletePrefix(ctx context.Context, prefix string) error {
-	b.calls.Add(1)
-	return b.Driver.DeletePrefix(ctx, prefix)
-}
-
-// connections are to one NATS server.
+// connections are connections to one NATS server.
 type connections []*nats.Conn
 
 func connect(url, name string, n int) (connections, error) {
