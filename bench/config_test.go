@@ -23,22 +23,22 @@ func TestConfigsAreChecked(t *testing.T) {
 		{"", overhead.validate},
 		{"", throughput.validate},
 		{"", scale.validate},
-		{"at least 2 workers", func() error { c := failover; c.Workers = 1; return c.validate() }},
-		{"1 to 1000 failovers", func() error { c := failover; c.Failovers = 0; return c.validate() }},
+		{"Workers 1: want at least 2", func() error { c := failover; c.Workers = 1; return c.validate() }},
+		{"want 1 to 1000", func() error { c := failover; c.Failovers = 0; return c.validate() }},
 		{"1s to 10m0s", func() error { c := failover; c.Watch = 0; return c.validate() }},
-		{"1 to 1000 failovers", func() error { c := failover; c.Failovers = 1e9; return c.validate() }},
+		{"want 1 to 1000", func() error { c := failover; c.Failovers = 1e9; return c.validate() }},
 		{"1s to 10m0s", func() error { c := failover; c.Watch = time.Hour; return c.validate() }},
-		{`not by "hug"`, func() error { c := failover; c.How = "hug"; return c.validate() }},
-		{"somebody else's", func() error { c := failover; c.Flock = nil; return c.validate() }},
-		{"somebody else's", func() error { c := failover; c.How = StepDown; return c.validate() }},
-		{"a flock", func() error { c := overhead; c.Flock = nil; return c.validate() }},
-		{"1 round", func() error { c := overhead; c.Rounds = 0; return c.validate() }},
-		{"100ms", func() error { c := overhead; c.Work = 1; return c.validate() }},
-		{"no numbers", func() error { c := overhead; c.Partitions = nil; return c.validate() }},
-		{"1 worker", func() error { c := throughput; c.Workers = 0; return c.validate() }},
-		{"1 partition", func() error { c := throughput; c.Partitions = 0; return c.validate() }},
-		{"1 small job", func() error { c := throughput; c.Jobs = 0; return c.validate() }},
-		{"1 job at once", func() error { c := throughput; c.AtOnce = []int{0}; return c.validate() }},
+		{`How "hug": want kill`, func() error { c := failover; c.How = "hug"; return c.validate() }},
+		{"want step-down without a Flock", func() error { c := failover; c.Flock = nil; return c.validate() }},
+		{"want step-down without a Flock", func() error { c := failover; c.How = StepDown; return c.validate() }},
+		{"Flock nil", func() error { c := overhead; c.Flock = nil; return c.validate() }},
+		{"Rounds 0: want at least 1", func() error { c := overhead; c.Rounds = 0; return c.validate() }},
+		{"Work 1ns: want at least 100ms", func() error { c := overhead; c.Work = 1; return c.validate() }},
+		{"Partitions []: want at least one", func() error { c := overhead; c.Partitions = nil; return c.validate() }},
+		{"Workers 0: want at least 1", func() error { c := throughput; c.Workers = 0; return c.validate() }},
+		{"Partitions 0: want at least 1", func() error { c := throughput; c.Partitions = 0; return c.validate() }},
+		{"Jobs 0: want at least 1", func() error { c := throughput; c.Jobs = 0; return c.validate() }},
+		{"AtOnce [0]: want at least 1 each", func() error { c := throughput; c.AtOnce = []int{0}; return c.validate() }},
 		{"nobody to lead", func() error { c := scale; c.StartLeader = nil; return c.validate() }},
 		{"slots", func() error { c := scale; c.Slots = 5000; return c.validate() }},
 		{"1s", func() error { c := scale; c.Lasts = 0; return c.validate() }},
@@ -46,7 +46,7 @@ func TestConfigsAreChecked(t *testing.T) {
 	} {
 		switch err := c.check(); {
 		case c.want == "" && err != nil:
-			t.Errorf("a good one: %v", err)
+			t.Errorf("a valid one: %v", err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("got %v, want an error with %q", err, c.want)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// counting is a job whose partitions are counted and not run: what a node of its
-// tree gives is known without running anything. So workers can be simulated, and
-// still each partition must come into the result exactly once.
+// counting is a job whose result is its number of partitions. The partial of each node is
+// known without running anything, so simulated workers can report it, and the result still
+// shows whether each partition was counted exactly once.
 var counting = jobs.Definition[countingParams, uint64, countingResult]{
 	Name: "counting", Version: "1", Summary: "counts its partitions",
 	Defaults: countingParams{Partitions: 1000},
@@ -33,7 +33,7 @@ type countingResult struct {
 	Counted uint64 `json:"counted"`
 }
 
-// one is a mapper that gives 1 for each partition.
+// one is a mapper that returns 1 for each partition.
 type one struct{}
 
 func (one) Map(context.Context, uint64) (uint64, error) { return 1, nil }

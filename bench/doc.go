@@ -1,44 +1,41 @@
-// Package bench measures Bellwether, on real processes and a NATS server that syncs
-// to disk, or on a running cluster. The commands of bellwether bench are made of it,
-// and it can be called as well.
+// Package bench measures Bellwether on real processes and a NATS server that syncs to disk, or
+// on a running cluster. The commands of 'bellwether bench' call it; other programs can too.
 //
-//	Failover     a leader dies or leaves: how long until the next one gives work, what
-//	             the others finish meanwhile, what is lost
-//	Overhead     a flock against a plain loop that does the same
-//	Throughput   partitions that do nothing, and many small jobs
-//	Scale        what leading costs, by workers and by partitions
+//	Failover     the leader dies or leaves: time until the next leader assigns work,
+//	             throughput during the failover, lost work
+//	Overhead     a cluster compared with a plain loop that computes the same
+//	Throughput   empty partitions, and many small jobs
+//	Scale        the cost of leading, by workers and by partitions
 //
-// All but Scale take a [Cluster], which is a connection, the cluster's subjects and its
-// store, and the processes of its workers, if they are to be measured or killed: the
-// example of Overhead puts them together.
+// All but Scale take a [Cluster] (a connection, the cluster's subjects and its store) and the
+// processes of its workers if these are measured or killed. The example of Overhead shows how
+// to set them up.
 //
-// What is compared is measured in one run, in turns: machines differ, and so does the
-// same machine from one minute to the next.
+// Values that are compared are measured in one run, in turns: machines differ, and the same
+// machine differs from one minute to the next.
 //
 // # How it is measured
 //
-// Failover works on definitions that leave traces ([Traced]): each process notes what
-// it executed and when, in a file of its own. So throughput is what was really done,
-// by the millisecond, whoever led and whatever died; and what was done twice can be
-// told, and by whom. Steps are those of the cluster's own history. On a running
-// cluster there are no traces: what was done twice is not known, and throughput is what
-// the leader says, which is as fine as the reports that it gets. Where they come more
-// rarely than the windows, it is left out. Beside the slowest of the short windows
-// after the blow stands the slowest of as many in which nothing happens: where that is
-// low too, the machine was busy with something else, or the reports are too coarse.
+// Failover runs definitions that record executions ([Traced]): each process writes which
+// partition it executed, and when, to a file. Throughput is therefore exact to the millisecond
+// and independent of the leader, and repeated executions are known with their processes. The
+// duration of each step comes from the cluster's history. A running cluster has no traces:
+// repeated executions are unknown, and throughput is what the leader knows. It is left out if
+// the leader receives reports less often than once per window. The slowest window after a
+// failover is shown beside the slowest of equally many undisturbed windows: if both are low,
+// the machine was busy, or the reports are too coarse.
 //
-// Overhead and Throughput take the time from the submission to the moment that the
-// durable result has in its manifest.
+// Overhead and Throughput measure the time from the submission to the moment in the manifest
+// at which the result was durable.
 //
-// Scale has the leader in a process of its own ([Lead]), without a worker. The workers
-// are simulated in this process: they keep the books of real ones, speak as they do
-// over connections that they share, and let time pass where those would compute. The
-// job is one whose partials are known without computing, so that its result still
-// proves that each partition was counted once.
+// Scale runs the leader in a process without a worker ([Lead]). Its workers are simulated in
+// this process: they drive the session of real workers over shared connections, and wait
+// instead of computing. The partials of the job are known without computing, so its result
+// still shows that each partition was counted once.
 //
 // # What can fail
 //
-// A cluster that does not do what it should within a minute is an error, and so is a
-// result that is not the expected one. What processes use of the machine is read from
-// /proc: where there is none, Overhead and Scale fail with [ErrNoProc].
+// If a cluster does not do something that it should within a minute, that is an error, and so
+// is a wrong result. The resource usage of processes is read from /proc: without it, Overhead
+// and Scale fail with [ErrNoProc].
 package bench

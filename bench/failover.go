@@ -17,83 +17,82 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-// How a leader is made to lead no more.
+// How says how a leader is removed.
 type How string
 
-// The ways.
+// The ways to remove a leader.
 const (
 	Kill     How = "kill"      // SIGKILL: its process dies at once
-	Term     How = "term"      // SIGTERM: its process stops in order and hands over
-	Stop     How = "stop"      // SIGSTOP: its process stands still until all is measured, then goes on
-	StepDown How = "step-down" // it is asked to hand over, and goes on as a worker
+	Term     How = "term"      // SIGTERM: its process drains and hands over
+	Stop     How = "stop"      // SIGSTOP: its process is frozen until everything is measured, and then continued
+	StepDown How = "step-down" // it is asked to hand over, and continues as a worker
 )
 
-// FailoverConfig says what failovers to measure.
+// FailoverConfig configures Failover.
 type FailoverConfig struct {
 	Cluster *client.Client
 
-	// Workers is how many the cluster has before each failover.
+	// Workers is the number of workers before each failover.
 	Workers int
 
-	// Flock is the workers' processes, none of which is replaced by itself, and
-	// Traces the folder that their definitions leave traces in (see [Traced]). Without
-	// a flock, How must be StepDown, and throughput is what the leader says of it,
-	// which is only as fine as the reports that it gets.
+	// Flock has the processes of the workers, which it does not restart, and Traces is the
+	// folder in which their definitions record executions (see [Traced]). Both are empty for a
+	// running cluster: How is StepDown then, and throughput is what the leader knows, which
+	// is as coarse as the reports that it receives.
 	Flock  *procs.Supervisor
 	Traces string
 
 	How       How
 	Failovers int           // 1 to MaxFailovers
-	Watch     time.Duration // how long throughput is watched after each; a second to MaxWatch
+	Watch     time.Duration // time after each failover in which throughput is measured; 1 s to MaxWatch
 
-	// Job is what the cluster works on meanwhile; it must last until the end. The
-	// zero Job is primes, as many as it takes.
+	// Job is the load; it must last until the last failover is over. The zero Job stands for
+	// primes, with parameters that last long enough.
 	Job    jobs.Job
 	Params jobs.Params
 
-	// Verify has the job run to its end, and once more in this process, which takes
-	// about as long: the bytes must be the same. Otherwise it is cancelled.
+	// Verify lets the job run to its end, runs it again in this process, which takes about
+	// as long, and compares the bytes. Without Verify the job is cancelled.
 	Verify bool
 
-	// Progress is told what is being done and, where all is above 0, how far it is.
-	// It may be nil, and is called from several goroutines at once.
+	// Progress, if not nil, is called with the current activity and, if all is above 0, its
+	// progress. It is called from several goroutines at once.
 	Progress func(doing string, done, all uint64)
 }
 
-// What more would say nothing new.
+// Limits of FailoverConfig.
 const (
 	MaxFailovers = 1000
 	MaxWatch     = 10 * time.Minute
 )
 
-// ErrJobGoesOn: the job on a running cluster, which nobody needs any more, could not be
-// cancelled.
-var ErrJobGoesOn = errors.New("the job goes on")
+// ErrJobGoesOn is returned if the benchmark's job on a running cluster could not be cancelled.
+var ErrJobGoesOn = errors.New("the job is still running")
 
 func (c FailoverConfig) validate() error {
 	switch {
 	case c.Workers < 2:
-		return fmt.Errorf("a failover takes at least 2 workers, got %d", c.Workers)
+		return fmt.Errorf("Workers %d: want at least 2", c.Workers)
 	case c.Failovers < 1 || c.Failovers > MaxFailovers:
-		return fmt.Errorf("want 1 to %d failovers, got %d", MaxFailovers, c.Failovers)
+		return fmt.Errorf("Failovers %d: want 1 to %d", c.Failovers, MaxFailovers)
 	case c.Watch < time.Second || c.Watch > MaxWatch:
-		return fmt.Errorf("want to watch for 1s to %v, got %v", MaxWatch, c.Watch)
+		return fmt.Errorf("Watch %v: want 1s to %v", c.Watch, MaxWatch)
 	case c.How != Kill && c.How != Term && c.How != Stop && c.How != StepDown:
-		return fmt.Errorf("a leader is made to lead no more by kill, term, stop or step-down, not by %q", c.How)
+		return fmt.Errorf("How %q: want kill, term, stop or step-down", c.How)
 	case c.How == Stop && !canFreeze:
-		return errors.New("processes of this system cannot be stopped and go on")
+		return fmt.Errorf("How %q: this system cannot freeze processes", c.How)
 	case (c.How == StepDown) != (c.Flock == nil):
-		return errors.New("a leader is asked to step down where its process is somebody else's, and only there")
+		return fmt.Errorf("How %q: want step-down without a Flock, and only then", c.How)
 	}
 	return nil
 }
 
-// settling is how long a cluster that is complete gets to work as such.
+// settling is the time in which a complete cluster reaches its usual rate.
 const settling = 250 * time.Millisecond
 
-// calm is the time before each failover in which nothing happens, and steady the time
-// after Watch that throughput is set against. Both are whole windows, and together at
-// least as many as Watch has.
+// calm is the undisturbed time before each failover, and steady the time after Watch whose
+// rate throughput is compared with. Both are whole windows, together at least as many as
+// Watch has.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -102,14 +101,14 @@ func (c FailoverConfig) steady() time.Duration {
 	return max(time.Second, (c.Watch * 3 / 5).Truncate(window))
 }
 
-// lasts is about how long all failovers take.
+// lasts estimates the time that all failovers take.
 func (c FailoverConfig) lasts() time.Duration {
 	const replacing = 1500 * time.Millisecond
 	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
 }
 
-// Failover measures what it costs when a leader dies or leaves: it has a cluster
-// work, makes its leader lead no more, watches, and does so again.
+// Failover measures the cost of losing a leader: it gives a cluster work, removes the leader,
+// measures, and repeats that.
 func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -127,16 +126,16 @@ func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 // failover is a run of the benchmark.
 type failover struct {
 	FailoverConfig
-	slots   int
-	id      string // of the job
-	outages []outage
-	samples samples
+	slots     int
+	id        string // of the job
+	takeovers []takeover
+	samples   samples
 }
 
-// outage is one leader's end.
-type outage struct {
-	at     time.Time   // when it came
-	victim int         // the process that works no more, or not for a while; 0: none
+// takeover is what is known of one failover.
+type takeover struct {
+	at     time.Time   // of the loss of the leader
+	victim int         // process that was killed or frozen; 0: none
 	term   client.Term // of the next leader
 }
 
@@ -149,13 +148,13 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	f.slots = slots(workers)
 	report, err := f.measure(ctx)
 	if f.Flock == nil && f.id != "" && (err != nil || !f.Verify) {
-		// Nobody needs the job any more; a flock's ends with it.
+		// The workers of a flock end with it, those of a running cluster do not.
 		err = errors.Join(err, f.giveUp(context.WithoutCancel(ctx)))
 	}
 	return report, err
 }
 
-// giveUp cancels the job unless it has ended by itself.
+// giveUp cancels the job unless it has ended.
 func (f *failover) giveUp(ctx context.Context) error {
 	err := cancel(ctx, f.Cluster, f.id)
 	if err == nil {
@@ -169,7 +168,7 @@ func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
 		return FailoverReport{}, err
 	}
 	report := FailoverReport{How: f.How, Workers: f.Workers, Slots: f.slots, Job: f.Job.Name(), Params: f.Params, Failovers: []Outage{}}
-	if err := f.dealAll(ctx); err != nil {
+	if err := f.measureAll(ctx); err != nil {
 		return report, err
 	}
 	if f.Verify {
@@ -177,10 +176,10 @@ func (f *failover) measure(ctx context.Context) (FailoverReport, error) {
 			return report, err
 		}
 	}
-	return report, f.count(ctx, &report)
+	return report, f.evaluate(ctx, &report)
 }
 
-// begin submits the job and waits until it is under way.
+// begin submits the job and waits for its first results.
 func (f *failover) begin(ctx context.Context) error {
 	if f.Job.Name() == "" {
 		f.Progress("sizing the load", 0, 0)
@@ -195,7 +194,7 @@ func (f *failover) begin(ctx context.Context) error {
 	f.id = id
 	f.Progress("waiting for the job's first results", 0, 0)
 	var ended error
-	err = until(ctx, "the job is under way", look, func(ctx context.Context) (bool, error) {
+	err = until(ctx, "the job has first results", look, func(ctx context.Context) (bool, error) {
 		if ended = f.stillRuns(ctx); ended != nil {
 			return true, nil
 		}
@@ -205,7 +204,7 @@ func (f *failover) begin(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// stillRuns fails where the job has ended. Where storage is away, it has not.
+// stillRuns returns an error if the job has ended. It ignores unavailable storage.
 func (f *failover) stillRuns(ctx context.Context) error {
 	s, err := f.Cluster.Status(ctx, f.id)
 	switch {
@@ -214,16 +213,16 @@ func (f *failover) stillRuns(ctx context.Context) error {
 	case err != nil:
 		return err
 	case s.State == client.Completed:
-		return errors.New("the job ended before the last failover was over: it is too short")
+		return errors.New("the job ended before the last failover was over: use a longer job")
 	case s.State.Final():
 		return s.Err()
 	}
 	return nil
 }
 
-// size makes the job of primes that last a bit longer than the failovers.
+// size chooses a job of primes that takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // of which the last are the job's end, where work is short
+	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, where work is short, does not count
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))
@@ -233,15 +232,15 @@ func (f *failover) size(ctx context.Context) error {
 		return err
 	}
 	if p.Limit == mostLimit {
-		return fmt.Errorf("the longest load that there is may end before %v, which this takes: fewer failovers, or a shorter watch", busy.Round(time.Second))
+		return fmt.Errorf("the longest load may end before the failovers, which take %v: want fewer failovers, or a shorter watch", busy.Round(time.Second))
 	}
 	f.Job = jobs.MustNew(primes.Definition)
 	f.Params, err = f.Job.Params(nil, fmt.Sprint("limit=", p.Limit), fmt.Sprint("width=", p.Width))
 	return err
 }
 
-// dealAll deals with one leader after the other.
-func (f *failover) dealAll(ctx context.Context) error {
+// measureAll measures one failover after the other.
+func (f *failover) measureAll(ctx context.Context) error {
 	var sampling sync.WaitGroup
 	defer sampling.Wait()
 	sampled, stop := context.WithCancel(ctx)
@@ -251,14 +250,14 @@ func (f *failover) dealAll(ctx context.Context) error {
 	}
 	for i := range f.Failovers {
 		f.Progress(fmt.Sprintf("failover %d of %d", i+1, f.Failovers), uint64(i), uint64(f.Failovers))
-		if err := f.deal(ctx); err != nil {
+		if err := f.measureOne(ctx); err != nil {
 			return fmt.Errorf("failover %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (f *failover) deal(ctx context.Context) error {
+func (f *failover) measureOne(ctx context.Context) error {
 	if _, err := awaitWorkers(ctx, f.Cluster, f.Workers); err != nil {
 		return err
 	}
@@ -269,13 +268,13 @@ func (f *failover) deal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := outage{}
-	recover, err := f.strike(ctx, leader, &o)
+	o := takeover{}
+	restore, err := f.removeLeader(ctx, leader, &o)
 	if err != nil {
 		return err
 	}
 	if err := wait(ctx, f.Watch+f.steady()); err != nil {
-		return errors.Join(err, recover())
+		return errors.Join(err, restore())
 	}
 	err = until(ctx, fmt.Sprintf("a leader after epoch %d can give work", leader.Epoch), look, func(ctx context.Context) (bool, error) {
 		if o.term, err = lastTerm(ctx, f.Cluster); err != nil {
@@ -283,19 +282,18 @@ func (f *failover) deal(ctx context.Context) error {
 		}
 		return o.term.Epoch > leader.Epoch && o.term.Resume > 0, nil
 	})
-	if err := errors.Join(err, recover()); err != nil {
+	if err := errors.Join(err, restore()); err != nil {
 		return err
 	}
 	if err := f.stillRuns(ctx); err != nil {
 		return err
 	}
-	f.outages = append(f.outages, o)
+	f.takeovers = append(f.takeovers, o)
 	return nil
 }
 
-// strike makes the leader lead no more. What it returns makes the cluster what it
-// was.
-func (f *failover) strike(ctx context.Context, leader client.Leader, o *outage) (recover func() error, err error) {
+// removeLeader removes the leader. The returned function restores the cluster.
+func (f *failover) removeLeader(ctx context.Context, leader client.Leader, o *takeover) (restore func() error, err error) {
 	if f.How == StepDown {
 		o.at = time.Now()
 		_, err := f.Cluster.StepDown(ctx)
@@ -303,7 +301,7 @@ func (f *failover) strike(ctx context.Context, leader client.Leader, o *outage) 
 	}
 	p := f.Flock.Find(leader.PID)
 	if p == nil {
-		return nil, fmt.Errorf("the leader, process %d, is none of the flock", leader.PID)
+		return nil, fmt.Errorf("the leader, process %d, is not one of the benchmark's workers", leader.PID)
 	}
 	o.at, o.victim = time.Now(), leader.PID
 	switch f.How {
@@ -322,14 +320,14 @@ func (f *failover) strike(ctx context.Context, leader client.Leader, o *outage) 
 	}, nil
 }
 
-// verify lets the job end and compares its bytes with those of one process.
+// verify waits for the end of the job and compares its result with that of one process.
 func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	m, err := finish(ctx, f.Cluster, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
 	if err != nil {
 		return err
 	}
 	report.Partitions, report.Executed, report.SHA256 = m.Partitions, m.Executed, m.SHA256
-	want, err := inOneProcess(ctx, f.Job, f.Params, func(done, all uint64) { f.Progress("the same in one process", done, all) })
+	want, err := inOneProcess(ctx, f.Job, f.Params, func(done, all uint64) { f.Progress("running the job in one process", done, all) })
 	if err != nil {
 		return err
 	}
@@ -339,14 +337,14 @@ func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	return nil
 }
 
-// count turns what was seen into figures.
-func (f *failover) count(ctx context.Context, report *FailoverReport) error {
+// evaluate computes the report.
+func (f *failover) evaluate(ctx context.Context, report *FailoverReport) error {
 	if err := f.completeTerms(ctx); err != nil {
 		return err
 	}
 	if f.Flock == nil {
-		report.Failovers = f.outagesBy(f.samples.between)
-		for i, o := range f.outages {
+		report.Failovers = f.figures(f.samples.between)
+		for i, o := range f.takeovers {
 			if !f.fineEnough(o) {
 				report.Failovers[i].Shares = nil
 			}
@@ -356,8 +354,8 @@ func (f *failover) count(ctx context.Context, report *FailoverReport) error {
 		if err != nil {
 			return err
 		}
-		report.Failovers = f.outagesBy(countOf(executions))
-		for i, repeats := range countAgain(f.outages, executions, f.Watch+f.steady(), f.slots) {
+		report.Failovers = f.figures(countOf(executions))
+		for i, repeats := range countRepeats(f.takeovers, executions, f.Watch+f.steady(), f.slots) {
 			report.Failovers[i].Repeats = repeats
 		}
 	}
@@ -365,33 +363,33 @@ func (f *failover) count(ctx context.Context, report *FailoverReport) error {
 	return nil
 }
 
-func (f *failover) outagesBy(done completed) []Outage {
+func (f *failover) figures(done completed) []Outage {
 	var all []Outage
-	for _, o := range f.outages {
+	for _, o := range f.takeovers {
 		all = append(all, newOutage(o, done, f.calm(), f.Watch, f.steady()))
 	}
 	return all
 }
 
-// fineEnough reports whether the leader hears of results so often that windows mean
-// something, while nothing happens.
-func (f *failover) fineEnough(o outage) bool {
+// fineEnough reports whether the leader received results often enough, in undisturbed time,
+// to give throughput in windows.
+func (f *failover) fineEnough(o takeover) bool {
 	settled := o.at.Add(f.Watch)
 	news := f.samples.news(o.at.Add(-f.calm()), o.at) + f.samples.news(settled, settled.Add(f.steady()))
 	return news >= int((f.calm()+f.steady())/window)
 }
 
-// completeTerms reads what became of the terms after they were looked at: workers
-// hold work ahead, and a leader gives them some only once they want more.
+// completeTerms reads the terms again: workers hold work ahead, so the first assignment can
+// be long after the start of a term.
 func (f *failover) completeTerms(ctx context.Context) error {
 	terms, err := f.Cluster.History(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range f.outages {
+	for i := range f.takeovers {
 		for _, t := range terms {
-			if t.Epoch == f.outages[i].term.Epoch {
-				f.outages[i].term = t
+			if t.Epoch == f.takeovers[i].term.Epoch {
+				f.takeovers[i].term = t
 			}
 		}
 	}

@@ -6,86 +6,97 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// Figure draws the throughput around the failovers, closer around the blow, and what
-// each consisted of.
+// Figure draws the throughput around the failovers, the same close to the loss of the leader, and the
+// steps of each failover.
 func (r FailoverReport) Figure() plot.Figure {
 	f := plot.Figure{Title: r.title()}
 	if len(r.Throughput) > 0 {
-		f.Panels = append(f.Panels, r.around(), r.closer())
+		f.Panels = append(f.Panels, r.overview(), r.closeUp())
 	}
-	f.Panels = append(f.Panels, r.parts())
+	f.Panels = append(f.Panels, r.stepBars())
 	return f
 }
 
-// around is the whole time that was watched.
-func (r FailoverReport) around() plot.Panel {
+// overview draws all the time that was watched.
+func (r FailoverReport) overview() plot.Panel {
 	p := r.throughput("throughput, as a share of the survivors' steady rate")
 	p.Lines = append(p.Lines, plot.Line{Name: "median, over 250 ms", Color: plot.Blue, Points: samplePoints(smooth(medians(r.samples())))})
-	p.Marks = []plot.Mark{struck}
 	if v, ok := r.Steps["until_assigned"]; ok {
-		p.Marks = append(p.Marks, plot.Mark{At: v.Median / 1000, Label: "the next one gives work", Color: plot.Green})
+		p.Marks = append(p.Marks, plot.Mark{At: v.Median / 1000, Label: "the next leader assigns work", Color: plot.Green})
 	}
 	return p
 }
 
-// closer is the time from a moment before the blow until all steps are over, with the
-// median moment of each.
-func (r FailoverReport) closer() plot.Panel {
+// closeUp draws the time from just before the loss until all steps are over, with the median
+// moment of the end of each step.
+func (r FailoverReport) closeUp() plot.Panel {
 	const before = 0.2
 	p := r.throughput("the same, closer")
 	p.Lines = append(p.Lines, plot.Line{Name: "median, over 50 ms", Color: plot.Blue, Points: samplePoints(medians(r.samples()))})
-	p.Marks = []plot.Mark{struck}
 	end := 0.0
-	for _, m := range moments {
-		if values := r.known(m.at); len(values) > 0 {
-			at, label := median(values)/1000, m.name
-			if m.name == "first result" && r.Steps["first_result"].Median == 0 {
-				label += ", at the latest"
+	for _, s := range plotSteps {
+		var moments []float64
+		for _, o := range r.Failovers {
+			if at, ok := o.endOf(s.name); ok {
+				moments = append(moments, at)
 			}
-			p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: m.color})
-			end = max(end, at)
 		}
+		if len(moments) == 0 {
+			continue
+		}
+		at, label := Median(moments)/1000, s.label
+		if s.name == "first_result" && r.Steps["first_result"].Median == 0 {
+			label += ", at the latest"
+		}
+		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
+		end = max(end, at)
 	}
-	// A quarter more is for the last label, and nothing is known beyond the windows.
+	// A quarter more has room for the last label. There is no data after the windows.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
 	return p
 }
 
-// struck is when the leader is killed, stopped, or asked to go.
-var struck = plot.Mark{At: 0, Label: "the leader is hit", Color: plot.Vermilion}
-
-// moments are when the steps are over, in milliseconds since the blow, with the name
-// and color that a step has.
-var moments = []struct {
-	name  string
-	color plot.Color
-	step  func(Outage) *float64 // that ends then
-	at    func(Outage) *float64
+// plotSteps are the steps of a failover in order, with the label of their end.
+var plotSteps = []struct {
+	name, label string
+	color       plot.Color
 }{
-	{"believed dead", plot.Grey, func(o Outage) *float64 { return o.Detect }, func(o Outage) *float64 {
-		if o.Detect == nil {
-			return nil
-		}
-		return new(o.Ready - o.Resume - o.Fence - o.Elect)
-	}},
-	{"lease held", plot.Orange, func(o Outage) *float64 { return &o.Elect }, func(o Outage) *float64 { return new(o.Ready - o.Resume - o.Fence) }},
-	{"fenced off", plot.Vermilion, func(o Outage) *float64 { return &o.Fence }, func(o Outage) *float64 { return new(o.Ready - o.Resume) }},
-	{"ready", plot.Purple, func(o Outage) *float64 { return &o.Resume }, func(o Outage) *float64 { return &o.Ready }},
-	{"work given", plot.Green, func(o Outage) *float64 { return o.FirstAssignment }, func(o Outage) *float64 { return o.Assigned }},
-	{"first result", plot.Sky, func(o Outage) *float64 { return o.FirstResult }, func(o Outage) *float64 {
-		if o.FirstResult == nil {
-			return nil
-		}
-		return new(*o.Assigned + *o.FirstResult)
-	}},
+	{"detect", "believed dead", plot.Grey},
+	{"elect", "lease held", plot.Orange},
+	{"fence", "fenced off", plot.Vermilion},
+	{"resume", "ready", plot.Purple},
+	{"first_assignment", "work assigned", plot.Green},
+	{"first_result", "first result", plot.Sky},
 }
 
-// throughput has the samples of each failover.
+// endOf returns the end of a step in milliseconds since the loss, and whether it is known.
+func (o Outage) endOf(step string) (ms float64, known bool) {
+	switch step {
+	case "detect":
+		return o.Ready - o.Resume - o.Fence - o.Elect, o.Detect != nil
+	case "elect":
+		return o.Ready - o.Resume - o.Fence, true
+	case "fence":
+		return o.Ready - o.Resume, true
+	case "resume":
+		return o.Ready, true
+	}
+	if o.Assigned == nil || step == "first_result" && o.FirstResult == nil {
+		return 0, false
+	}
+	if step == "first_result" {
+		return *o.Assigned + *o.FirstResult, true
+	}
+	return *o.Assigned, true
+}
+
+// throughput returns a panel with the samples of each failover.
 func (r FailoverReport) throughput(label string) plot.Panel {
 	p := plot.Panel{
-		X: plot.Axis{Label: "seconds since the leader was hit"},
-		Y: plot.Axis{Label: label, Min: 0, Max: 1.6},
+		X:     plot.Axis{Label: "seconds since the leader was lost"},
+		Y:     plot.Axis{Label: label, Min: 0, Max: 1.6},
+		Marks: []plot.Mark{{At: 0, Label: "leader lost", Color: plot.Vermilion}},
 	}
 	for _, samples := range r.samples() {
 		p.Lines = append(p.Lines, plot.Line{Name: "each failover, over 50 ms", Color: plot.Sky, Faint: true, Points: samplePoints(samples)})
@@ -93,37 +104,37 @@ func (r FailoverReport) throughput(label string) plot.Panel {
 	return p
 }
 
-// parts is what each failover consisted of.
-func (r FailoverReport) parts() plot.Panel {
+// stepBars draws a bar for each failover, with a part for each step.
+func (r FailoverReport) stepBars() plot.Panel {
 	p := plot.Panel{
 		X: plot.Axis{Label: "milliseconds after the leader's last sign of life"},
 		Y: plot.Axis{Label: "each failover"},
 	}
-	longest, most := 0.0, 0.0
+	longest, longestReady := 0.0, 0.0
 	for i, o := range r.Failovers {
 		row := plot.Row{Label: fmt.Sprint(i + 1)}
-		length, ready := 0.0, 0.0
-		for _, m := range moments {
-			if ms := m.step(o); ms != nil {
-				row.Parts = append(row.Parts, plot.Part{Name: m.name, Color: m.color, Length: *ms})
+		length, values := 0.0, o.steps()
+		for _, s := range plotSteps {
+			if ms := values[s.name]; ms != nil {
+				row.Parts = append(row.Parts, plot.Part{Name: s.label, Color: s.color, Length: *ms})
 				length += *ms
 			}
-			if m.name == "ready" {
-				ready = length
+			if s.name == "resume" {
+				longestReady = max(longestReady, length)
 			}
 		}
 		p.Rows = append(p.Rows, row)
 		longest = max(longest, length)
-		most = max(most, 2*ready)
 	}
-	// Where no worker wants more for a long while, the bar is cut: what matters is before.
-	if longest > 2*most {
-		p.X.Max = most
+	// If workers did not ask for work for a long time, the bar is cut: the steps before that
+	// matter more.
+	if longest > 4*longestReady {
+		p.X.Max = 2 * longestReady
 	}
 	return p
 }
 
-// samples are those of all failovers that have some.
+// samples returns the samples of the failovers that have samples.
 func (r FailoverReport) samples() [][]float64 {
 	var all [][]float64
 	for _, o := range r.Failovers {
@@ -134,18 +145,16 @@ func (r FailoverReport) samples() [][]float64 {
 	return all
 }
 
-// samplePoints puts samples in the middle of their time.
+// samplePoints puts each sample in the middle of its time.
 func samplePoints(samples []float64) []plot.Point {
 	var points []plot.Point
 	for i, share := range samples {
-		middle := (float64(i)+0.5)*fine.Seconds() - steadyBefore.Seconds()
-		points = append(points, plot.Point{X: middle, Y: share})
+		points = append(points, plot.Point{X: (float64(i)+0.5)*fine.Seconds() - steadyBefore.Seconds(), Y: share})
 	}
 	return points
 }
 
-// medians is the median of the first values, of the second, and so on, as far as
-// there are any.
+// medians returns the median of the first values of all lists, of the second, and so on.
 func medians(lists [][]float64) []float64 {
 	var all []float64
 	for i := 0; ; i++ {
@@ -158,21 +167,17 @@ func medians(lists [][]float64) []float64 {
 		if len(values) == 0 {
 			return all
 		}
-		all = append(all, median(values))
+		all = append(all, Median(values))
 	}
 }
 
-// smooth is the mean over a window around each sample.
+// smooth returns the mean over a window around each sample.
 func smooth(samples []float64) []float64 {
 	const half = int(window/fine) / 2
 	smoothed := make([]float64, len(samples))
 	for i := range samples {
 		around := samples[max(0, i-half):min(len(samples), i+half+1)]
-		sum := 0.0
-		for _, v := range around {
-			sum += v
-		}
-		smoothed[i] = sum / float64(len(around))
+		smoothed[i] = sum(around) / float64(len(around))
 	}
 	return smoothed
 }

@@ -33,8 +33,8 @@ func TestFigureMarksTheMoments(t *testing.T) {
 		got = append(got, fmt.Sprintf("%.3f %s", m.At, m.Label))
 	}
 	want := []string{
-		"0.000 the leader is hit", "0.030 believed dead", "0.050 lease held", "0.060 fenced off", "0.100 ready",
-		"0.145 work given", "0.145 first result, at the latest",
+		"0.000 leader lost", "0.030 believed dead", "0.050 lease held", "0.060 fenced off", "0.100 ready",
+		"0.145 work assigned", "0.145 first result, at the latest",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -77,7 +77,7 @@ func TestFigureWithoutThroughput(t *testing.T) {
 
 func TestPartsLeaveOutWhatIsNotKnown(t *testing.T) {
 	row := failoversOf(nil).Figure().Panels[2].Rows[0]
-	if got := slices.ContainsFunc(row.Parts, func(p plot.Part) bool { return p.Name == "work given" }); got {
+	if got := slices.ContainsFunc(row.Parts, func(p plot.Part) bool { return p.Name == "work assigned" }); got {
 		t.Errorf("got %v, though nobody was given work", row.Parts)
 	}
 }

@@ -21,8 +21,8 @@ func TestSummariesSayOfHowMany(t *testing.T) {
 	table := tabled(r)
 	for _, want := range []string{
 		"3 failovers by kill, 2 workers with 2 slots in all\n",
-		"\na worker is given work\t30.0 ms\t60.0 ms\t60.0 ms\tin 2 of 3\n",
-		"\nwork can be given\t40.0 ms\t40.0 ms\t40.0 ms\n",
+		"\na worker is assigned work\t30.0 ms\t60.0 ms\t60.0 ms\tin 2 of 3\n",
+		"\nwork can be assigned\t40.0 ms\t40.0 ms\t40.0 ms\n",
 		"\nEACH, IN MS\tDETECT\tELECT\tFENCE\tRESUME\tWORK\tRESULT\tBEFORE\tAFTER\tSLOWEST\n",
 		"\n1\t50.0\t20.0\t10.0\t40.0\t0.0\t0.0\t0.00\t0.00\t0.00\n",
 		"\n3\t50.0\t20.0\t10.0\t40.0\t-\t-\t0.00\t0.00\t0.00\n",
@@ -38,7 +38,7 @@ func TestStepsThatNeverHappenedHaveNoSummary(t *testing.T) {
 	if got, ok := r.Steps["first_assignment"]; ok {
 		t.Errorf("got %+v, though nobody was given work", got)
 	}
-	if table, want := tabled(r), "\na worker is given work\t-\t-\t-\n"; !strings.Contains(table, want) {
+	if table, want := tabled(r), "\na worker is assigned work\t-\t-\t-\n"; !strings.Contains(table, want) {
 		t.Errorf("got the table\n%s\nwithout %q", table, want)
 	}
 }
@@ -52,7 +52,7 @@ func TestWindowsAreSummedUpOneByOne(t *testing.T) {
 	if got, want := r.Windows[0], (Summary{Spread{0.8, 0.2, 0.2}, 3}); len(r.Windows) != 5 || got != want {
 		t.Errorf("got %d windows and %+v in the first, want 5 and %+v", len(r.Windows), got, want)
 	}
-	want := "\n0 s after the blow\t0.80 0.20 0.20\t1.00 1.00 1.00\t1.00 1.00 1.00\t1.00 1.00 1.00\n1 s after the blow\t0.50 0.50 0.50\n"
+	want := "\n0 s after the loss\t0.80 0.20 0.20\t1.00 1.00 1.00\t1.00 1.00 1.00\t1.00 1.00 1.00\n1 s after the loss\t0.50 0.50 0.50\n"
 	if table := tabled(r); !strings.Contains(table, want) {
 		t.Errorf("got the table\n%s\nwithout %q", table, want)
 	}
@@ -68,8 +68,8 @@ func TestRepeatsAreSummedUp(t *testing.T) {
 	}
 	table := tabled(r)
 	for _, want := range []string{
-		"\nwork, in worker-seconds\t0.500\t0.750\t0.750\t1.000\n",
-		"\npartitions of the leader that was hit\t15\t20\t20\t30\n",
+		"\nlost work, in worker-seconds\t0.500\t0.750\t0.750\t1.000\n",
+		"\npartitions of the lost leader\t15\t20\t20\t30\n",
 		"\t0.250\t10\t1\n",
 	} {
 		if !strings.Contains(table, want) {
@@ -93,7 +93,7 @@ func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 		}
 	}
 	table := tabled(r)
-	for _, not := range []string{"THROUGHPUT", "VAIN", "LOST", "SLOWEST"} {
+	for _, not := range []string{"THROUGHPUT", "REPEATED", "LOST", "SLOWEST"} {
 		if strings.Contains(table, not) {
 			t.Errorf("got the table\n%s\nwith %q in it", table, not)
 		}

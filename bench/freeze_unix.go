@@ -10,6 +10,6 @@ import (
 
 const canFreeze = true
 
-// freeze makes a process stand still, and thaw makes it go on.
+// freeze suspends a process, and thaw continues it.
 func freeze(p *procs.Process) { p.Signal(syscall.SIGSTOP) }
 func thaw(p *procs.Process)   { p.Signal(syscall.SIGCONT) }

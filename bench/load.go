@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// loadWidth is how many numbers a partition of the load has: about a millisecond's
-	// work, so that short windows hold many.
+	// loadWidth is the number of integers in a partition: about a millisecond of work, so
+	// that short windows contain many partitions.
 	loadWidth = 2_000_000
-	// firstLimit is where the search for the right limit begins.
+	// firstLimit is the first guess for the limit.
 	firstLimit = 10_000_000_000
-	mostLimit  = 10_000_000_000_000 // that the job takes
-	// calibrateFor is how long each guess is tried.
+	mostLimit  = 10_000_000_000_000 // the largest that the job accepts
+	// calibrateFor is the time for which each guess is tried.
 	calibrateFor = 300 * time.Millisecond
 )
 
-// primesFor is the parameters of a search for primes that keeps as many slots, at
-// the speed of one of this machine's cores each, busy for about that long. Primes
-// take longer the larger they are, so that the limit is found by trying.
+// primesFor returns parameters of a search for primes that keeps the slots busy for about that
+// time, if each is as fast as one of this machine's cores. Larger primes take longer, so the
+// limit is found by trying.
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
-	// Slots beyond the cores add nothing if they are this machine's, and if not,
-	// the load lasts longer than asked, which does no harm.
+	// Slots of other machines may be slower: the load then lasts longer, which does no harm.
 	for range 3 {
 		each, err := timePartition(ctx, p)
 		if err != nil {
@@ -41,8 +40,8 @@ func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Param
 	return p, nil
 }
 
-// timePartition is how long one core takes for a partition about half-way to the
-// limit, at best: what else the machine does counts for nothing.
+// timePartition returns the shortest time in which one core computes a partition about
+// half-way to the limit. The minimum excludes other load of the machine.
 func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) {
 	plan, err := primes.Definition.Plan(ctx, p)
 	if err != nil {
@@ -68,8 +67,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 	return best, nil
 }
 
-// inOneProcess runs a job in this process alone, on all cores: the reference for
-// its bytes.
+// inOneProcess runs a job in this process on all cores, as the reference for its result.
 func inOneProcess(ctx context.Context, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
 	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Progress: tell}
 	result, err := local.Run(ctx, job, params)

@@ -13,13 +13,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// chunksPerLoop is how many pieces each goroutine of a plain loop gets: enough that
-// none waits long for the others at the end.
+// chunksPerLoop is the number of chunks per goroutine of a plain loop: enough that no
+// goroutine waits long for the others at the end.
 const chunksPerLoop = 64
 
-// plainLoop computes what a job computes with loops over its Map, as many at once as
-// there are slots, and nothing around them: the best that a program for this one job
-// could do.
+// plainLoop computes the result of a job by loops over its Map, one per slot, without a
+// cluster. A program written for this job alone could not do much better.
 func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slots int) (result json.RawMessage, err error) {
 	plan, err := d.Plan(ctx, p)
 	if err != nil {

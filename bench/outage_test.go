@@ -35,7 +35,7 @@ func near(got, want float64) bool { return math.Abs(got-want) < 0.011 }
 func TestSharesOfAnOutage(t *testing.T) {
 	// Two processes of 100 a second; one dies at 10 s, and the other pauses for 250 ms.
 	executions := inOrder(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10.5), evenly(2, 100, 10.75, 20))
-	o := outage{at: at(10), victim: 1, term: store.TermRecord{
+	o := takeover{at: at(10), victim: 1, term: store.TermRecord{
 		Epoch: 2, Cause: "died", At: at(10.05), Detect: 40 * time.Millisecond, Elect: 20 * time.Millisecond,
 		Fence: 5 * time.Millisecond, Resume: 45 * time.Millisecond, FirstAssignment: new(50 * time.Millisecond),
 	}}
@@ -66,7 +66,7 @@ func TestSharesOfAnOutage(t *testing.T) {
 }
 
 func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
-	got := newOutage(outage{at: at(0)}, countOf(nil), time.Second, time.Second, time.Second)
+	got := newOutage(takeover{at: at(0)}, countOf(nil), time.Second, time.Second, time.Second)
 	if got.Shares != nil {
 		t.Errorf("got %+v, want no shares", got.Shares)
 	}
@@ -86,13 +86,13 @@ func TestFirstResultOfAnOutage(t *testing.T) {
 		{"none", new(time.Millisecond), nil, nil},
 		{"no assignment", nil, nil, nil},
 	} {
-		o := outage{at: at(10), term: store.TermRecord{At: at(10), FirstAssignment: c.assignment, FirstResult: c.result}}
+		o := takeover{at: at(10), term: store.TermRecord{At: at(10), FirstAssignment: c.assignment, FirstResult: c.result}}
 		got := newOutage(o, countOf(nil), time.Second, time.Second, time.Second)
 		if (got.FirstResult == nil) != (c.want == nil) || c.want != nil && *got.FirstResult != *c.want {
-			t.Errorf("%s: got %v, want %v", c.name, ifKnown(1, got.FirstResult), ifKnown(1, c.want))
+			t.Errorf("%s: got %v, want %v", c.name, numberOrDash(1, got.FirstResult), numberOrDash(1, c.want))
 		}
 		if (got.FirstAssignment == nil) != (c.assignment == nil) {
-			t.Errorf("%s: the assignment is %v", c.name, ifKnown(1, got.FirstAssignment))
+			t.Errorf("%s: the assignment is %v", c.name, numberOrDash(1, got.FirstAssignment))
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestLowestUndisturbed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			done := countOf(inOrder(c.before, blow, c.then))
-			got := newOutage(outage{at: at(10), victim: 1}, done, time.Second, c.watch, time.Second)
+			got := newOutage(takeover{at: at(10), victim: 1}, done, time.Second, c.watch, time.Second)
 			if !near(got.LowestUndisturbed, c.want) {
 				t.Errorf("got %v, want %v", got.LowestUndisturbed, c.want)
 			}
@@ -183,7 +183,7 @@ func TestCountAgain(t *testing.T) {
 		run(3, 4, 13.7), // another's
 		run(3, 4, 19),   // at the job's end
 	}
-	got := countAgain([]outage{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
+	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
 	for i, want := range []struct{ again, repeated uint64 }{{2, 1}, {3, 0}} {
 		if got[i].Again != want.again || got[i].Others != want.repeated {
 			t.Errorf("outage %d: got %d of the victim's and %d others executed again, want %d and %d", i, got[i].Again, got[i].Others, want.again, want.repeated)
@@ -196,7 +196,7 @@ func TestCountAgain(t *testing.T) {
 
 func TestCountWhatNoVictimHad(t *testing.T) {
 	executions := []execution{{7, 3, at(10)}, {8, 3, at(10.1)}, {7, 4, at(10.2)}, {8, 4, at(13)}, {7, 5, at(9)}}
-	got := countAgain([]outage{{at: at(10)}}, executions, 2*time.Second, 1)
+	got := countRepeats([]takeover{{at: at(10)}}, executions, 2*time.Second, 1)
 	if got[0].Again != 0 || got[0].Others != 1 {
 		t.Errorf("got %d and %d, want none of a victim's and 1 other", got[0].Again, got[0].Others)
 	}
@@ -205,7 +205,7 @@ func TestCountWhatNoVictimHad(t *testing.T) {
 // A process that stood still and went on may be hit again.
 func TestCountWhatWasHitTwice(t *testing.T) {
 	executions := []execution{{7, 1, at(9)}, {7, 2, at(11)}, {8, 1, at(19)}, {8, 2, at(21)}}
-	got := countAgain([]outage{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
+	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
 	for i := range got {
 		if got[i].Again != 1 || got[i].Others != 0 {
 			t.Errorf("outage %d: got %d and %d, want one of the victim's and no other", i, got[i].Again, got[i].Others)
@@ -245,7 +245,7 @@ func TestNewsMustComeOftenEnough(t *testing.T) {
 			seconds := float64(i) / 20
 			f.samples.add(at(seconds), math.Floor(seconds/c.every))
 		}
-		if got := f.fineEnough(outage{at: at(5)}); got != c.want {
+		if got := f.fineEnough(takeover{at: at(5)}); got != c.want {
 			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
 		}
 	}

@@ -18,69 +18,70 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-// OverheadConfig says what a flock is compared on with a plain loop.
+// OverheadConfig configures Overhead.
 type OverheadConfig struct {
-	// Cluster is of the Flock's processes alone, and its NATS server is in this
-	// process.
+	// Cluster consists of the processes of Flock, and its NATS server runs in this process.
 	Cluster *client.Client
 	Flock   *procs.Supervisor
 	Workers int
 
-	// Storage is the ID of the storage's own process; 0 where storage is NATS.
+	// Storage is the process ID of the storage; 0 if storage is NATS.
 	Storage int
 
-	Partitions []uint64      // what the same work is cut into
-	Work       time.Duration // about how long the loop takes
-	Rounds     int           // of all of them, loop and flock taking turns
+	Partitions []uint64      // numbers of partitions that the work is cut into
+	Work       time.Duration // approximate time of the loop
+	Rounds     int           // of all numbers of partitions, loop and cluster in turns
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
 
 func (c OverheadConfig) validate() error {
 	switch {
-	case c.Workers < 1 || c.Flock == nil:
-		return errors.New("a flock of at least 1 worker is needed")
+	case c.Flock == nil:
+		return errors.New("Flock nil: want the processes of the workers")
+	case c.Workers < 1:
+		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
 	case c.Rounds < 1:
-		return fmt.Errorf("want at least 1 round, got %d", c.Rounds)
+		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
 	case c.Work < 100*time.Millisecond:
-		return fmt.Errorf("want work for at least 100ms, got %v", c.Work)
+		return fmt.Errorf("Work %v: want at least 100ms", c.Work)
 	case len(c.Partitions) == 0:
-		return errors.New("no numbers of partitions")
+		return errors.New("Partitions []: want at least one number")
 	}
 	return nil
 }
 
-// OverheadReport is what Overhead measured.
+// OverheadReport is the result of Overhead.
 type OverheadReport struct {
 	Workers int             `json:"workers"`
-	Slots   int             `json:"slots"` // of all of them, and goroutines of the loop
-	Limit   uint64          `json:"limit"` // the work: the primes below it
+	Slots   int             `json:"slots"` // of all workers; also the goroutines of the loop
+	Limit   uint64          `json:"limit"` // the work: the primes below this number
 	Points  []OverheadPoint `json:"points"`
 }
 
-// OverheadPoint is one number of partitions. Seconds are medians of all rounds.
+// OverheadPoint is the result for one number of partitions: medians of the rounds.
 type OverheadPoint struct {
 	Partitions uint64    `json:"partitions"`
 	Efficiency float64   `json:"efficiency"` // median of the rounds
-	Rounds     []float64 `json:"rounds"`     // the loop's time over the flock's, in each
+	Rounds     []float64 `json:"rounds"`     // in each: the loop's time divided by the cluster's
 	Loop       float64   `json:"loop_seconds"`
 	Flock      float64   `json:"flock_seconds"` // from submission to the durable result
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
-// CPU is the processor time that each part used. What the leader's own process
-// worked is in Leader. NATS is the embedded server, and this process beside it,
-// which only waits; with it is storage, unless that has a process of its own.
+// CPU is the processor time of each part in seconds. The leader's process also computes:
+// that is part of Leader. NATS is this process, which contains the NATS server, with storage
+// if that is JetStream.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`
-	Workers float64 `json:"workers"` // the others together
+	Workers float64 `json:"workers"` // the other workers
 	NATS    float64 `json:"nats"`
-	Storage float64 `json:"storage,omitempty"` // left out where it is within NATS
+	Storage float64 `json:"storage,omitempty"` // left out if it is part of NATS
 }
 
-// Overhead compares a flock with a plain loop in this process that does the same
-// work on as many cores.
+// Overhead compares a cluster with a plain loop in this process that does the same work on
+// equally many cores.
 func Overhead(ctx context.Context, cfg OverheadConfig) (OverheadReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -132,7 +133,7 @@ func (o *overhead) run(ctx context.Context) (OverheadReport, error) {
 	return report, nil
 }
 
-// round is one turn of loop and flock.
+// round is the result of one run of the loop and one of the cluster.
 type round struct {
 	loop, flock float64 // seconds
 	cpu         CPU
@@ -156,11 +157,11 @@ func (o *overhead) round(ctx context.Context, partitions uint64) (r round, err e
 		return r, err
 	}
 	r.cpu.Loop = (after - before).Seconds()
-	return r, o.runFlock(ctx, params, want, &r)
+	return r, o.runCluster(ctx, params, want, &r)
 }
 
-// runFlock has the flock do what the loop did.
-func (o *overhead) runFlock(ctx context.Context, p primes.Params, want []byte, r *round) error {
+// runCluster computes the same with the cluster.
+func (o *overhead) runCluster(ctx context.Context, p primes.Params, want []byte, r *round) error {
 	leader, err := leader(ctx, o.Cluster)
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (o *overhead) runFlock(ctx context.Context, p primes.Params, want []byte, r
 	return sameResult(ctx, o.Cluster, id, want)
 }
 
-// usage is the processor time that the flock's parts have used so far.
+// usage returns the processor time that each part has used so far.
 func (o *overhead) usage(leader int) (CPU, error) {
 	var sum CPU
 	add := func(to *float64, pid int) error {
@@ -215,43 +216,33 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult checks a job's result.
+// sameResult compares a job's result with the expected one.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {
-		err = fmt.Errorf("the flock's result is %s, the loop's %s", got.Result, want)
+		err = fmt.Errorf("the cluster's result is %s, want %s", got.Result, want)
 	}
 	return err
 }
 
 func newOverheadPoint(partitions uint64, rounds []round) OverheadPoint {
-	each := func(of func(round) float64) []float64 {
-		var values []float64
-		for _, r := range rounds {
-			values = append(values, of(r))
-		}
-		return values
+	var ratios, loop, cluster, cpuLoop, leader, workers, nats, storage []float64
+	for _, r := range rounds {
+		ratios = append(ratios, r.loop/r.flock)
+		loop, cluster = append(loop, r.loop), append(cluster, r.flock)
+		cpuLoop, leader, workers = append(cpuLoop, r.cpu.Loop), append(leader, r.cpu.Leader), append(workers, r.cpu.Workers)
+		nats, storage = append(nats, r.cpu.NATS), append(storage, r.cpu.Storage)
 	}
-	middle := func(of func(round) float64) float64 { return median(each(of)) }
-	ratios := each(func(r round) float64 { return r.loop / r.flock })
 	return OverheadPoint{
-		Partitions: partitions, Efficiency: median(ratios), Rounds: ratios,
-		Loop:  middle(func(r round) float64 { return r.loop }),
-		Flock: middle(func(r round) float64 { return r.flock }),
-		CPU: CPU{
-			Loop:    middle(func(r round) float64 { return r.cpu.Loop }),
-			Leader:  middle(func(r round) float64 { return r.cpu.Leader }),
-			Workers: middle(func(r round) float64 { return r.cpu.Workers }),
-			NATS:    middle(func(r round) float64 { return r.cpu.NATS }),
-			Storage: middle(func(r round) float64 { return r.cpu.Storage }),
-		},
+		Partitions: partitions, Efficiency: Median(ratios), Rounds: ratios, Loop: Median(loop), Flock: Median(cluster),
+		CPU: CPU{Loop: Median(cpuLoop), Leader: Median(leader), Workers: Median(workers), NATS: Median(nats), Storage: Median(storage)},
 	}
 }
 
-// Table writes the report for people, with tabs between columns.
+// Table writes the report as a table with tabs between columns.
 func (r OverheadReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "primes below %s, %d workers with %d slots against a loop of as many goroutines\n\n", humanize.Comma(int64(r.Limit)), r.Workers, r.Slots)
-	fmt.Fprintf(w, "PARTITIONS\tEFFICIENCY\tLOOP\tFLOCK\tCPU: LOOP\tLEADER\tOTHERS\tNATS\tSTORAGE\n")
+	fmt.Fprintf(w, "PARTITIONS\tEFFICIENCY\tLOOP\tCLUSTER\tCPU: LOOP\tLEADER\tOTHERS\tNATS\tSTORAGE\n")
 	for _, p := range r.Points {
 		storage := "in NATS"
 		if p.CPU.Storage > 0 {
@@ -278,13 +269,13 @@ func (r OverheadReport) Figure() plot.Figure {
 	}
 	panel.Lines = append(panel.Lines, line)
 	panel.X = plot.Axis{Label: "partitions of the same work", Log: true}
-	panel.Y = plot.Axis{Label: "speed, as a share of a plain loop's on as many cores (1: as fast)"}
+	panel.Y = plot.Axis{Label: "speed relative to a plain loop on equally many cores"}
 	panel.Y.Min, panel.Y.Max = r.bounds()
-	return plot.Figure{Title: fmt.Sprintf("A flock of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
+	return plot.Figure{Title: fmt.Sprintf("A cluster of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
 }
 
-// bounds are the tenths around the efficiencies and 1. From 0 on, all of them would
-// be one line.
+// bounds returns the tenths around 1 and all efficiencies. An axis from 0 on would hide their
+// differences.
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1
 	for _, p := range r.Points {

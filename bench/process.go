@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// ErrNoProc: this system has no /proc, from which processes' use of the machine is
-// read.
+// ErrNoProc is returned on systems without /proc, from which the resource usage of processes
+// is read.
 var ErrNoProc = errors.New("this system has no /proc")
 
-// ticksPerSecond is the unit of times in /proc/PID/stat on every processor that Go
-// runs on (USER_HZ, see proc(5)).
+// ticksPerSecond is the unit of times in /proc/PID/stat on all processors that Go supports
+// (USER_HZ, see proc(5)).
 const ticksPerSecond = 100
 
-// cpuOf is the processor time that a process has used, all its threads together.
+// cpuOf returns the processor time that all threads of a process have used.
 func cpuOf(pid int) (time.Duration, error) {
 	data, err := readProc(pid, "stat")
 	if err != nil {
 		return 0, err
 	}
-	// The program's name, in parentheses, may have anything in it.
+	// The name of the program, in parentheses, may contain spaces.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	const user, system = 14 - 3, 15 - 3 // the first of the fields here is number 3
 	if len(fields) <= system {
@@ -42,7 +42,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// residentBytes is how much memory a process has.
+// residentBytes returns the resident memory of a process.
 func residentBytes(pid int) (uint64, error) {
 	data, err := readProc(pid, "statm")
 	if err != nil {
@@ -61,7 +61,7 @@ func readProc(pid int, file string) ([]byte, error) {
 	}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
-		return nil, fmt.Errorf("look at process %d: %w", pid, err)
+		return nil, fmt.Errorf("read usage of process %d: %w", pid, err)
 	}
 	return data, nil
 }

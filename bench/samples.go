@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// samples are how many partitions were done, as the leader said at some moments.
+// samples are the numbers of completed partitions that the leader reported.
 type samples struct {
 	mu   sync.Mutex
 	list []sample
@@ -20,7 +20,7 @@ type sample struct {
 	done float64
 }
 
-// take asks the leader again and again until ctx is done.
+// take polls the leader until ctx is done.
 func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	for wait(ctx, fine) == nil {
 		if p, err := c.Progress(ctx, job); err == nil {
@@ -29,8 +29,8 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add takes a sample. A new leader knows of less than the old one did until
-// workers have told it the rest: that undoes nothing.
+// add appends a sample unless its number is lower than the last one: a new leader knows of
+// fewer partitions until workers have reported what they hold.
 func (s *samples) add(at time.Time, done float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,15 +39,15 @@ func (s *samples) add(at time.Time, done float64) {
 	}
 }
 
-// between is about how many partitions were done from one moment to another. What
-// became known in a moment counts as done since the moment before.
+// between estimates how many partitions were completed between two moments, by linear
+// interpolation between samples.
 func (s *samples) between(from, to time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news is how often the leader had heard of more, from one moment to another.
+// news returns how often the number grew between two moments.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

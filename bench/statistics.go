@@ -5,28 +5,24 @@ import (
 	"slices"
 )
 
-// Spread sums up several measurements of one thing. What has the unit of the
-// measurements is 0 where there were none.
-//
-// Where large values are bad, 95 % of them do not exceed P95, and Worst is the
-// largest. Where small ones are bad, as with shares of throughput, 95 % are not below
-// P95, and Worst is the smallest.
+// Spread summarizes several measurements of one value, in their unit; it is zero without
+// measurements. 95 % of the measurements are at least as good as P95, and Worst is the
+// worst: the largest or, for shares of throughput, the smallest.
 type Spread struct {
 	Median float64 `json:"median"`
-	P95    float64 `json:"p95"` // by the nearest rank: one of the values
+	P95    float64 `json:"p95"` // by the nearest rank, so one of the measurements
 	Worst  float64 `json:"worst"`
 }
 
-// spreadOf sums up values of which large ones are bad.
+// spreadOf summarizes values of which large ones are bad.
 func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	return Spread{Median: median(sorted), P95: sorted[rank(0.95, len(sorted))], Worst: sorted[len(sorted)-1]}
+	return Spread{Median: Median(values), P95: Quantile(values, 0.95), Worst: slices.Max(values)}
 }
 
-// spreadOfShares sums up values of which small ones are bad.
+// spreadOfShares summarizes values of which small ones are bad.
 func spreadOfShares(values []float64) Spread {
 	negated := make([]float64, len(values))
 	for i, v := range values {
@@ -36,21 +32,33 @@ func spreadOfShares(values []float64) Spread {
 	return Spread{Median: 0 - s.Median, P95: 0 - s.P95, Worst: 0 - s.Worst}
 }
 
-// rank is the index of a quantile among n sorted values, by the nearest rank.
-func rank(quantile float64, n int) int {
-	return max(0, int(math.Ceil(quantile*float64(n)))-1)
-}
-
-// median is the middle one of the values, or the mean of the two in the middle; 0
-// where there are none. It leaves them as they are.
-func median(values []float64) float64 {
+// Quantile returns the smallest value that a share of all values do not exceed; NaN if
+// there are no values.
+func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
-		return 0
+		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
+}
+
+// Median returns the middle value, or the mean of the two in the middle; NaN if there are
+// no values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
 	}
-	return (sorted[middle-1] + sorted[middle]) / 2
+	sorted := slices.Sorted(slices.Values(values))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// ThroughputConfig says what a cluster is to get through.
+// ThroughputConfig configures Throughput.
 type ThroughputConfig struct {
 	Cluster *client.Client
-	Workers int // that it has
+	Workers int // of the cluster
 
-	Partitions uint64 // of a job whose partitions do nothing
+	Partitions uint64 // of a job with empty partitions
 	Rounds     int    // of that job
 
-	AtOnce []int // for each, so many small jobs are kept under way at once
-	Jobs   int   // how many of them, each time
-	Small  int   // partitions of such a job
+	AtOnce []int // numbers of small jobs that run at the same time, one measurement each
+	Jobs   int   // small jobs in each measurement
+	Small  int   // partitions of a small job
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
@@ -35,39 +35,43 @@ type ThroughputConfig struct {
 func (c ThroughputConfig) validate() error {
 	switch {
 	case c.Workers < 1:
-		return fmt.Errorf("want at least 1 worker, got %d", c.Workers)
-	case c.Partitions < 1 || c.Rounds < 1:
-		return fmt.Errorf("want at least 1 partition and 1 round, got %d and %d", c.Partitions, c.Rounds)
-	case c.Jobs < 1 || c.Small < 1:
-		return fmt.Errorf("want at least 1 small job of 1 partition, got %d of %d", c.Jobs, c.Small)
+		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
+	case c.Partitions < 1:
+		return fmt.Errorf("Partitions %d: want at least 1", c.Partitions)
+	case c.Rounds < 1:
+		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
+	case c.Jobs < 1:
+		return fmt.Errorf("Jobs %d: want at least 1", c.Jobs)
+	case c.Small < 1:
+		return fmt.Errorf("Small %d: want at least 1", c.Small)
 	case slices.ContainsFunc(c.AtOnce, func(n int) bool { return n < 1 }):
-		return fmt.Errorf("want at least 1 job at once, got %v", c.AtOnce)
+		return fmt.Errorf("AtOnce %v: want at least 1 each", c.AtOnce)
 	}
 	return nil
 }
 
-// ThroughputReport is what Throughput measured.
+// ThroughputReport is the result of Throughput.
 type ThroughputReport struct {
 	Workers    int       `json:"workers"`
-	Slots      int       `json:"slots"` // of all of them
+	Slots      int       `json:"slots"` // of all workers
 	Partitions uint64    `json:"partitions"`
 	Rates      []float64 `json:"rates"`                 // partitions per second, in each round
 	Median     float64   `json:"partitions_per_second"` // of the rounds
 
-	Jobs  int         `json:"jobs"`           // small ones, for each point
-	Small int         `json:"job_partitions"` // of each of them
+	Jobs  int         `json:"jobs"`           // small jobs for each point
+	Small int         `json:"job_partitions"` // partitions of each small job
 	Many  []ManyPoint `json:"many"`
 }
 
-// ManyPoint is what a cluster gets through of small jobs.
+// ManyPoint is the result for one number of small jobs at the same time.
 type ManyPoint struct {
 	AtOnce int     `json:"at_once"`
 	Rate   float64 `json:"jobs_per_second"` // submitted, run and durably finished
 	Took   Spread  `json:"took_ms"`         // from submission to the durable result
 }
 
-// Throughput measures how many partitions that do nothing, and how many small jobs,
-// a cluster gets through, from submission into a durable result.
+// Throughput measures how many empty partitions and how many small jobs a cluster completes
+// per second, from submission to the durable result.
 func Throughput(ctx context.Context, cfg ThroughputConfig) (ThroughputReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -98,7 +102,7 @@ func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error)
 		}
 		report.Rates = append(report.Rates, rate)
 	}
-	report.Median = median(report.Rates)
+	report.Median = Median(report.Rates)
 	for _, n := range c.AtOnce {
 		point, err := c.manyJobs(ctx, n)
 		if err != nil {
@@ -109,7 +113,7 @@ func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error)
 	return report, nil
 }
 
-// emptyPartitions is the partitions per second of one job.
+// emptyPartitions runs a job with empty partitions and returns its partitions per second.
 func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, all uint64)) (float64, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Partitions))
@@ -130,7 +134,7 @@ func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, a
 // lasted returns the time from a job's submission to its durable end.
 func lasted(s client.Status) time.Duration { return s.Finished.Sub(s.Submitted) }
 
-// manyJobs keeps so many jobs under way until all have ended.
+// manyJobs runs all small jobs, atOnce of them at the same time.
 func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Small))
@@ -176,17 +180,17 @@ func countJobs(atOnce int, ended []client.Status, began time.Time) (ManyPoint, e
 	return ManyPoint{AtOnce: atOnce, Rate: float64(len(ended)) / last.Sub(began).Seconds(), Took: spreadOf(all)}, nil
 }
 
-// Table writes the report for people, with tabs between columns.
+// Table writes the report as tables with tabs between columns.
 func (r ThroughputReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "%d workers with %d slots\n\n", r.Workers, r.Slots)
-	fmt.Fprintf(w, "partitions that do nothing, %s in a job\t%s/s\n", about(float64(r.Partitions)), about(r.Median))
+	fmt.Fprintf(w, "empty partitions, %s in a job\t%s/s\n", about(float64(r.Partitions)), about(r.Median))
 	fmt.Fprintf(w, "\nJOBS AT ONCE\tJOBS/S\tMEDIAN\tP95\tWORST\n")
 	for _, p := range r.Many {
 		fmt.Fprintf(w, "%d\t%.1f\t%.1f ms\t%.1f ms\t%.1f ms\n", p.AtOnce, p.Rate, p.Took.Median, p.Took.P95, p.Took.Worst)
 	}
 }
 
-// Figure draws jobs per second, and what each took, over the jobs at once.
+// Figure draws the rate and the duration of small jobs over the number of jobs at once.
 func (r ThroughputReport) Figure() plot.Figure {
 	rate := plot.Line{Color: plot.Blue, Dots: true}
 	took := plot.Line{Name: "median", Color: plot.Green, Dots: true}
@@ -201,7 +205,7 @@ func (r ThroughputReport) Figure() plot.Figure {
 	return plot.Figure{
 		Title: fmt.Sprintf("Small jobs, %d workers", r.Workers),
 		Panels: []plot.Panel{
-			{X: at, Y: plot.Axis{Label: "jobs per second, submitted, run and durably finished"}, Lines: []plot.Line{rate}},
+			{X: at, Y: plot.Axis{Label: "jobs per second, from submission to the durable result"}, Lines: []plot.Line{rate}},
 			{X: at, Y: plot.Axis{Label: "milliseconds from submission to the durable result", Log: true}, Lines: []plot.Line{took, p95}},
 		},
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Traced is a definition that notes each execution of a partition in a folder, in
-// a file for each process: what a process did, and when, can then be read whatever
-// became of it.
+// Traced returns a definition that records each execution of a partition in a file of the
+// process, in a folder. The records survive the death of the process.
 func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition[P, T, R] {
 	open := d.Open
 	d.Open = func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[T], error) {
@@ -35,7 +34,7 @@ func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition
 	return d
 }
 
-// tracer is a mapper that leaves a trace.
+// tracer is a mapper that records executions.
 type tracer[T any] struct {
 	jobs.Mapper[T]
 	file *os.File
@@ -58,12 +57,12 @@ func (t *tracer[T]) Fork() func(context.Context, uint64) (T, error) {
 
 func (t *tracer[T]) Close() error { return errors.Join(closeMapper(t.Mapper), t.file.Close()) }
 
-// executionSize is the bytes of an execution in a trace: the partition, then the
-// time in nanoseconds since 1970.
+// executionSize is the size of a record in bytes: the partition, then the time in nanoseconds
+// since 1970.
 const executionSize = 16
 
-// note writes all of it at once, so that no process' death leaves half of it and
-// slots do not mix theirs.
+// note writes a record with one call, so a death leaves no half record and slots do not mix
+// their records.
 func (t *tracer[T]) note(partition uint64) error {
 	var b [executionSize]byte
 	binary.LittleEndian.PutUint64(b[:8], partition)
@@ -74,7 +73,7 @@ func (t *tracer[T]) note(partition uint64) error {
 	return nil
 }
 
-// mapFunc is the function that a slot calls.
+// mapFunc returns the function that a slot calls.
 func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 	if f, ok := m.(jobs.Forker[T]); ok {
 		return f.Fork()
@@ -82,14 +81,14 @@ func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 	return m.Map
 }
 
-// execution is one execution of a partition to its end.
+// execution is one completed execution of a partition.
 type execution struct {
 	partition uint64
 	pid       int
 	at        time.Time // when it ended
 }
 
-// readTraces reads what all processes executed, in order of time.
+// readTraces returns the executions of all processes in order of time.
 func readTraces(dir string) ([]execution, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -99,7 +98,7 @@ func readTraces(dir string) ([]execution, error) {
 	for _, f := range files {
 		pid, err := strconv.Atoi(f.Name())
 		if err != nil {
-			return nil, fmt.Errorf("read traces: %s is none", f.Name())
+			return nil, fmt.Errorf("read traces: want files named by process ID, got %s", f.Name())
 		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
@@ -114,8 +113,7 @@ func readTraces(dir string) ([]execution, error) {
 	return all, nil
 }
 
-// between is those of the executions, which are in order of time, from one moment
-// to another.
+// between returns the executions between two moments. The executions are in order of time.
 func between(executions []execution, from, to time.Time) []execution {
 	at := func(t time.Time) int {
 		i, _ := slices.BinarySearchFunc(executions, t, func(e execution, t time.Time) int { return e.at.Compare(t) })

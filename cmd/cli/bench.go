@@ -22,13 +22,13 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a cluster does, on this machine or on a running one",
-		Long: `Measure what a cluster does. What is compared is measured in one run: machines
-differ, and so does one machine from one minute to the next. Each benchmark runs a
-NATS server of its own, which syncs to disk, and worker processes of this program,
-which scale only simulates; it leaves nothing behind. With --storage azure all but
-scale also run an Azurite, which stands in for Azure. A running cluster is measured
-by 'bench failover --attach' alone.`,
+		Short: "Measure a cluster on this machine, or a running one",
+		Long: `Measure a cluster. Values that are compared are measured in one run: machines
+differ, and one machine differs from one minute to the next. Each benchmark starts
+a NATS server that syncs to disk, and worker processes of this program (scale
+simulates them), and removes everything at the end. With --storage azure, all but
+scale also start Azurite, the emulator of Azure Storage. Only
+'bench failover --attach' measures a running cluster.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
@@ -42,7 +42,7 @@ by 'bench failover --attach' alone.`,
 	return cmd
 }
 
-// benchmark is what every benchmark's command has.
+// benchmark has the flags of every benchmark.
 type benchmark struct {
 	cmd  *cobra.Command
 	plot string
@@ -58,7 +58,7 @@ func (b *benchmark) register(cmd *cobra.Command) {
 	completeFiles(cmd, "plot")
 }
 
-// check refuses a plot that cannot be drawn before anything is measured.
+// check validates --plot before anything is measured.
 func (b *benchmark) check() error {
 	if !b.cmd.Flags().Changed("plot") {
 		return nil
@@ -75,18 +75,18 @@ func (b *benchmark) check() error {
 	return nil
 }
 
-// checkAlone refuses flags that name a cluster or an account, for a benchmark that runs
-// a cluster of its own. Variables that do are none of its business.
+// checkAlone refuses flags that name a cluster or an account, for a benchmark that starts its
+// own cluster. Environment variables are ignored.
 func (b *benchmark) checkAlone() (err error) {
 	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains([]string{"output", "timeout", "storage"}, f.Name) {
-			err = usagef("--%s: '%s' runs a cluster of its own on this machine: leave that flag out, or measure a running cluster with 'bench failover --attach'", f.Name, b.cmd.CommandPath())
+			err = usagef("--%s: '%s' starts its own cluster on this machine: omit the flag, or measure a running cluster with 'bench failover --attach'", f.Name, b.cmd.CommandPath())
 		}
 	})
 	return err
 }
 
-// between refuses a flag's value beyond its bounds.
+// between returns an error if the value of a flag is out of bounds.
 func between[T cmp.Ordered](flag string, got, least, most T) error {
 	if got < least || got > most {
 		return usagef("--%s must be %v to %v, got %v", flag, least, most, got)
@@ -94,7 +94,7 @@ func between[T cmp.Ordered](flag string, got, least, most T) error {
 	return nil
 }
 
-// What benchmarks can be given. More is a slip, and would take days or all memory.
+// Limits of flags. Larger values would take days, or all memory.
 const (
 	mostRounds        = 1000
 	mostProcesses     = 256
@@ -103,19 +103,18 @@ const (
 	longest           = time.Hour
 )
 
-// report is what a benchmark measured.
+// report is the result of a benchmark.
 type report interface {
-	// Table writes it for people, with tabs between columns.
+	// Table writes tables with tabs between columns.
 	Table(w io.Writer)
 	Figure() plot.Figure
 }
 
-// tell says what is being done and, where all is above 0, how far it is.
+// tell receives the current activity and, if all is above 0, its progress.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark, showing progress, and prints its report. It is printed
-// before it is drawn, and if one of them fails, the other is done all the same: what
-// was measured took long.
+// measure runs a benchmark with a progress line, prints its report and draws the chart. If one
+// of the two fails, the other is still done: the measurement took long.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

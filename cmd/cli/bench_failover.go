@@ -31,22 +31,19 @@ func (a *app) benchFailoverCommand() *cobra.Command {
 	var flags benchFailoverFlags
 	cmd := &cobra.Command{
 		Use:   "failover [JOB]",
-		Short: "What it costs when the leader dies",
-		Long: `Have a flock work, kill its leader, watch, and do so again. It tells how long each
-step took until another leader gave work, what the others finished meanwhile as a
-share of what they do when nothing happens, what work was lost, and whether the
-result is the same bytes as in one process.
+		Short: "Measure the cost of losing the leader",
+		Long: `Start workers, give them a job, kill the leader, measure, and repeat. Reports how
+long each step of the failover took, throughput during it relative to normal, how
+much work was lost, and whether the result has the same bytes as in one process.
 
-Each of --kills takes about twice --watch and two seconds: all, a minute by default.
-Comparing the bytes takes as long again, or more where a process with all cores is no
-faster than the flock: --verify=false at least halves the time.
+Each of --kills takes about twice --watch plus two seconds; the default takes a
+minute. Comparing the bytes takes at least as long again: --verify=false omits it.
 
-With --attach it is done to the cluster that --nats, --cluster and --storage name,
-whose leader is only asked to step down. The job, which must last until the end,
-may be given then; it is primes otherwise. Clocks should agree: moments are the
-workers', and throughput is what the leader says. Its partitions should be so short
-that some end in every quarter of a second. What was executed twice is not known
-there.`,
+With --attach, the cluster that --nats, --cluster and --storage name is measured: its
+leader is asked to step down. A job can be given, which must last until the end; the
+default is primes. The clocks of the workers should be synchronized. Throughput is
+what the leader knows: choose a job whose partitions end several times a second.
+Repeated executions are not known.`,
 		Example: "  " + a.name + " bench failover --kills 5 --plot failover.svg",
 		Args:    wantArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +62,7 @@ there.`,
 				err = interruptedAttached(failed)
 			}
 			if some := len(r.Failovers) - r.Throughput["after"].Of; flags.attach && some > 0 {
-				a.note("the throughput of %s is left out: results came in more rarely than every 250 ms. Take a job with shorter partitions", english.Plural(some, "failover", ""))
+				a.note("the throughput of %s is left out: the leader received results less often than every 250 ms. Use a job with shorter partitions", english.Plural(some, "failover", ""))
 			}
 			if r.Same != nil && !*r.Same {
 				err = errors.Join(err, errors.New("the bytes differ"))
@@ -76,13 +73,13 @@ there.`,
 	}
 	flags.register(cmd)
 	flags.params.register(a, cmd)
-	cmd.Flags().StringVar(&flags.how, "how", string(bench.Kill), "what is done to the leader: kill (SIGKILL), term (SIGTERM: it stops in order) or stop (SIGSTOP: it stands still for a while)")
-	cmd.Flags().IntVar(&flags.kills, "kills", 5, fmt.Sprintf("how often, 1 to %d", bench.MaxFailovers))
-	cmd.Flags().IntVar(&flags.size, "workers", 4, "how many worker processes to run")
-	cmd.Flags().IntVar(&flags.slots, "slots", 1, "slots of each")
-	cmd.Flags().DurationVar(&flags.watch, "watch", 5*time.Second, fmt.Sprintf("how long to watch throughput after each, 1s to %v", duration(bench.MaxWatch)))
-	cmd.Flags().BoolVar(&flags.attach, "attach", false, "measure the running cluster, by asking its leader to step down")
-	cmd.Flags().BoolVar(&flags.verify, "verify", true, "run the job to its end and in this process as well, and compare the bytes")
+	cmd.Flags().StringVar(&flags.how, "how", string(bench.Kill), "how the leader is removed: kill (SIGKILL), term (SIGTERM: it hands over) or stop (SIGSTOP: it is frozen for a while)")
+	cmd.Flags().IntVar(&flags.kills, "kills", 5, fmt.Sprintf("number of failovers, 1 to %d", bench.MaxFailovers))
+	cmd.Flags().IntVar(&flags.size, "workers", 4, "number of worker processes")
+	cmd.Flags().IntVar(&flags.slots, "slots", 1, "slots of each worker")
+	cmd.Flags().DurationVar(&flags.watch, "watch", 5*time.Second, fmt.Sprintf("time after each failover in which throughput is measured, 1s to %v", duration(bench.MaxWatch)))
+	cmd.Flags().BoolVar(&flags.attach, "attach", false, "measure a running cluster, by asking its leader to step down")
+	cmd.Flags().BoolVar(&flags.verify, "verify", true, "run the job to its end, run it again in this process, and compare the bytes")
 	completeWords(cmd, "how", string(bench.Kill), string(bench.Term), string(bench.Stop))
 	return cmd
 }
@@ -95,16 +92,16 @@ func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
 	case f.watch < time.Second || f.watch > bench.MaxWatch:
 		return usagef("--watch must be 1s to %v, got %v", duration(bench.MaxWatch), f.watch)
 	case f.attach && (changed("how") || changed("workers") || changed("slots")):
-		return usagef("--attach excludes --how, --workers and --slots: the leader is asked to step down, and the workers are there")
+		return usagef("--attach excludes --how, --workers and --slots: it asks the leader of a running cluster to step down")
 	case f.attach && len(args) == 0 && (changed("param") || changed("params")):
-		return usagef("there are parameters, but no job")
+		return usagef("parameters need a job")
 	case f.attach:
 	case len(args) > 0 || changed("param") || changed("params"):
-		return usagef("a job may be given with --attach only")
+		return usagef("a job needs --attach")
 	case how != bench.Kill && how != bench.Term && how != bench.Stop:
 		return usagef("--how must be %s, %s or %s, got %q", bench.Kill, bench.Term, bench.Stop, f.how)
 	case f.size < 2:
-		return usagef("--workers must be at least 2, or nobody is left to lead, got %d", f.size)
+		return usagef("--workers must be at least 2, so that another worker can lead, got %d", f.size)
 	case f.slots < 1 || f.slots > wire.MaxSlots:
 		return usagef("--slots must be 1 to %d, got %d", wire.MaxSlots, f.slots)
 	}

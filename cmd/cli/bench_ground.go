@@ -20,7 +20,7 @@ import (
 type benchGround struct {
 	*localServers
 	dir     string
-	traces  string // a folder for workers that leave some
+	traces  string // folder for recorded executions
 	client  *client.Client
 	workers *procs.Supervisor
 	log     *slog.Logger
@@ -28,9 +28,8 @@ type benchGround struct {
 	output  io.Writer // of all of them
 }
 
-// startBench starts a NATS server and storage. Of what says which cluster or account
-// is meant, the kind of storage counts: flags that say more are refused, and variables
-// ignored.
+// startBench starts a NATS server and storage. --storage selects the kind of storage; other
+// flags that name a cluster or an account are refused, and environment variables ignored.
 func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
 	if err := b.checkAlone(); err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	}
 	g = &benchGround{localServers: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
 	if b.log.level == "error" {
-		g.output = io.Discard // processes that are killed complain
+		g.output = io.Discard // killed processes log errors
 	}
 	if g.client, err = a.connectTo(ctx, base.cfg, time.Minute); err != nil {
 		g.close()
@@ -71,7 +70,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	return g, nil
 }
 
-// startBenchFlock starts workers of some slots each, and what they need.
+// startBenchFlock starts a NATS server, storage, and n workers with some slots each.
 func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (*benchGround, error) {
 	g, err := a.startBench(ctx, b)
 	if err != nil {
@@ -84,7 +83,7 @@ func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (
 	return g, nil
 }
 
-// flock is processes of this program that run a command of bench, not yet started.
+// flock returns a supervisor for processes that run a command of bench.
 func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -95,7 +94,7 @@ func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	}), nil
 }
 
-// startWorkers starts workers of some slots each, with more flags if there are any.
+// startWorkers starts n workers with some slots each and additional flags.
 func (g *benchGround) startWorkers(n, slots int, flags ...string) (err error) {
 	if g.workers, err = g.flock(append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(slots)}, flags...)...); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (g *benchGround) startWorkers(n, slots int, flags ...string) (err error) {
 	return nil
 }
 
-// startLeader starts a process that leads a cluster of that name and does not work.
+// startLeader starts a process that leads a cluster and executes nothing.
 func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 	leader, err := g.flock("leader", cluster)
 	if err != nil {
@@ -120,16 +119,16 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 	return func() { leader.Stop(stopTimeout, nil) }, nil
 }
 
-// close ends all of it and leaves nothing behind.
+// close stops all processes and removes all files.
 func (g *benchGround) close() {
 	if g.workers != nil {
 		kill := make(chan struct{})
-		close(kill) // what they work on is of no more use
+		close(kill) // nobody needs the results of running partitions
 		g.workers.Stop(stopTimeout, kill)
 	}
 	if g.client != nil {
 		g.client.Close()
 	}
 	g.localServers.close(g.log)
-	_ = os.RemoveAll(g.dir) // what is left in the end is in a temporary folder
+	_ = os.RemoveAll(g.dir) // if that fails, the rest is in the temporary folder
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench"
 )
 
-// benchLeaderCommand leads a cluster of bench scale and does nothing else, so that
-// what its process uses is what leading costs.
+// benchLeaderCommand leads a cluster of bench scale and does nothing else, so the resource
+// usage of its process is the cost of leading.
 func (a *app) benchLeaderCommand() *cobra.Command {
 	var log logFlags
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func (a *app) benchLeaderCommand() *cobra.Command {
 			ctx, orphaned := context.WithCancel(ctx)
 			defer orphaned()
 			go func() {
-				_, _ = io.Copy(io.Discard, a.In) // until the parent is gone
+				_, _ = io.Copy(io.Discard, a.In) // until the parent process ends
 				orphaned()
 			}()
 			cfg, err := a.target.config()

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// numberList is a flag's value: whole numbers, such as 1000 or 1e9, with commas between
-// them.
+// numberList is the value of a flag: whole numbers, such as 1000 or 1e9, separated by commas.
 type numberList struct {
 	list        []uint64
-	least, most uint64 // that each may be
+	least, most uint64 // bounds of each number
 }
 
 func (n *numberList) Set(text string) error {
@@ -19,8 +18,8 @@ func (n *numberList) Set(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		v, ok := wholeNumber(strings.TrimSpace(word))
 		if !ok || v < n.least || v > n.most {
-			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, with commas between them", n.least, n.most)
-			if word != text { // all of it is told already
+			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, separated by commas", n.least, n.most)
+			if word != text { // otherwise cobra already prints it
 				err = fmt.Errorf("%q: %w", word, err)
 			}
 			return err
@@ -30,10 +29,10 @@ func (n *numberList) Set(text string) error {
 	return nil
 }
 
-// wholeNumber reads 1000, 1e3 or 1.5e3. A float64 would not have all whole numbers from
-// 2^53 on.
+// wholeNumber parses 1000, 1e3 or 1.5e3. A float64 cannot represent all whole numbers above
+// 2^53.
 func wholeNumber(word string) (uint64, bool) {
-	const bits = 128 // more than those of any uint64
+	const bits = 128 // more than a uint64 has
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)
 	if err != nil || !f.IsInt() {
 		return 0, false

@@ -21,11 +21,11 @@ func (a *app) benchOverheadCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "overhead",
-		Short: "How much slower a flock is than a plain loop",
-		Long: `Find the same primes with a plain loop in this process and with a flock of worker
-processes of one slot each, in turns, cut into more and more partitions. Efficiency
-is the loop's time over the flock's, from the submission to the durable result. CPU
-seconds are those of each process; storage on NATS is within NATS' process.`,
+		Short: "Compare a cluster with a plain loop",
+		Long: `Compute the same primes by a plain loop in this process and by a cluster of worker
+processes with one slot each, in turns, cut into more and more partitions. Efficiency
+is the loop's time divided by the cluster's, from the submission to the durable
+result. Processor time is given by process; storage on NATS is part of NATS.`,
 		Example: "  " + a.name + " bench overhead --partitions 1e4,1e6",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,9 +59,9 @@ seconds are those of each process; storage on NATS is within NATS' process.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	b.register(cmd)
-	cmd.Flags().IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "how many worker processes to run, and goroutines of the loop")
-	cmd.Flags().Var(&partitions, "partitions", "what the same work is cut into")
-	cmd.Flags().DurationVar(&work, "work", 5*time.Second, "about how long the loop takes, from 100ms to 1h")
-	cmd.Flags().IntVar(&rounds, "rounds", 5, "how often each is measured")
+	cmd.Flags().IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "number of worker processes, and of goroutines of the loop")
+	cmd.Flags().Var(&partitions, "partitions", "numbers of partitions that the work is cut into")
+	cmd.Flags().DurationVar(&work, "work", 5*time.Second, "approximate time of the loop, 100ms to 1h")
+	cmd.Flags().IntVar(&rounds, "rounds", 5, "number of measurements of each")
 	return cmd
 }

@@ -24,13 +24,13 @@ func (a *app) benchScaleCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "scale",
-		Short: "What leading costs, by workers and by partitions",
+		Short: "Measure the cost of leading, by workers and by partitions",
 		Long: `Lead clusters of more and more workers, and jobs of more and more partitions, in a
-process of its own, and measure that process: cores, memory, messages, storage. The
-workers are simulated: they talk to the leader over NATS as real ones do, and let
-time pass where those would compute. Together they report 500 times a second at
-most: give --lasts some eight times the seconds between two reports of a worker,
-which is 32s for 2,000 workers.`,
+separate process, and measure that process: cores, memory, messages, storage. The
+workers are simulated: they talk to the leader over NATS like real ones, and wait
+instead of computing. All workers together report at most 500 times a second. Set
+--lasts to about eight times the interval between two reports of a worker: 32s for
+2,000 workers.`,
 		Example: "  " + a.name + " bench scale --workers 1,1000 --partitions 1e3,1e9",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,9 +38,9 @@ which is 32s for 2,000 workers.`,
 			case len(atWorkers.list) != 1 || len(atPartitions.list) != 1:
 				return usagef("--at-workers and --at-partitions: want one number each")
 			case a.target.storage != "" && a.target.storage != string(cluster.JetStream):
-				return usagef("--storage must be %s here, got %q: what storage costs the leader is a number of calls, whatever answers them", cluster.JetStream, a.target.storage)
+				return usagef("--storage must be %s here, got %q: the cost of storage is given as a number of calls, which does not depend on the storage", cluster.JetStream, a.target.storage)
 			}
-			a.target.storage = string(cluster.JetStream) // whatever the environment says
+			a.target.storage = string(cluster.JetStream) // the environment is ignored
 			err := cmp.Or(
 				between("slots", cfg.Slots, 1, wire.MaxSlots),
 				between("lasts", cfg.Lasts, time.Second, longest),
@@ -68,11 +68,11 @@ which is 32s for 2,000 workers.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	b.register(cmd)
-	cmd.Flags().Var(&workers, "workers", "how many workers, each with a job of --at-partitions")
-	cmd.Flags().Var(&partitions, "partitions", "how many partitions, each with --at-workers")
-	cmd.Flags().Var(&atWorkers, "at-workers", "how many workers for each of --partitions (one NUMBER)")
-	cmd.Flags().Var(&atPartitions, "at-partitions", "how many partitions for each of --workers (one NUMBER)")
+	cmd.Flags().Var(&workers, "workers", "numbers of workers, each with a job of --at-partitions")
+	cmd.Flags().Var(&partitions, "partitions", "numbers of partitions, each with --at-workers")
+	cmd.Flags().Var(&atWorkers, "at-workers", "number of workers for all --partitions (one NUMBER)")
+	cmd.Flags().Var(&atPartitions, "at-partitions", "number of partitions for all --workers (one NUMBER)")
 	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
-	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "about how long each job takes, from 1s to 1h")
+	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "approximate time of each job, 1s to 1h")
 	return cmd
 }

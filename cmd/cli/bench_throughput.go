@@ -21,9 +21,10 @@ func (a *app) benchThroughputCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "throughput",
-		Short: "How many empty partitions, and how many small jobs, a flock gets through",
-		Long: `Count partitions that do nothing, from submission into a durable result; then small
-jobs, of which some number is kept under way: submitted, run and durably finished.`,
+		Short: "Measure the rate of empty partitions and of small jobs",
+		Long: `Measure how many empty partitions per second a cluster completes, from submission to
+the durable result; then how many small jobs, with several numbers of jobs at the
+same time.`,
 		Example: "  " + a.name + " bench throughput --at-once 1,10,100",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,11 +60,11 @@ jobs, of which some number is kept under way: submitted, run and durably finishe
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	b.register(cmd)
-	cmd.Flags().IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "how many worker processes of one slot to run")
-	cmd.Flags().Var(&partitions, "partitions", "partitions that do nothing, in one job")
-	cmd.Flags().IntVar(&cfg.Rounds, "rounds", 5, "how often that is measured")
-	cmd.Flags().Var(&atOnce, "at-once", "how many small jobs to keep under way")
-	cmd.Flags().IntVar(&cfg.Jobs, "jobs", 500, "how many small jobs, for each of these")
+	cmd.Flags().IntVar(&workers, "workers", runtime.GOMAXPROCS(0), "number of worker processes with one slot")
+	cmd.Flags().Var(&partitions, "partitions", "empty partitions in one job")
+	cmd.Flags().IntVar(&cfg.Rounds, "rounds", 5, "number of measurements with empty partitions")
+	cmd.Flags().Var(&atOnce, "at-once", "numbers of small jobs at the same time")
+	cmd.Flags().IntVar(&cfg.Jobs, "jobs", 500, "small jobs in each measurement")
 	cmd.Flags().IntVar(&cfg.Small, "job-partitions", 10, "partitions of a small job")
 	return cmd
 }

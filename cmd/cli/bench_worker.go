@@ -9,12 +9,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// benchWorkerCommand is 'worker' with the jobs of the benchmarks, whatever jobs the
-// program has.
+// benchWorkerCommand is 'worker' with the jobs of the benchmarks instead of the program's.
 func (a *app) benchWorkerCommand() *cobra.Command {
 	cmd := a.workerCommand()
 	cmd.Hidden = true
-	traces := cmd.Flags().String("traces", "", "a folder: note there what is executed")
+	traces := cmd.Flags().String("traces", "", "folder in which executions are recorded")
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.jobs = benchJobs(*traces)
