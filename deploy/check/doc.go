@@ -1,16 +1,19 @@
-// Package check holds no code, only tests: they try what is in deploy as far as that
-// can be done without a container engine, a Kubernetes cluster or a machine of one's
-// own. It is a module of its own, so that what they need stays out of Bellwether's.
+// Package check contains only tests: they check the files in deploy as far as that is
+// possible without a container engine, a Kubernetes cluster or a virtual machine. It is a
+// module of its own, so its dependencies do not become Bellwether's.
 //
-//	Dockerfile    parsed by BuildKit; its 'go build' is run, twice, and compared
-//	compose.yaml  loaded by Compose's own library; its services run as processes
-//	helm          linted and rendered by Helm, decoded strictly into Kubernetes' types
+//	Dockerfile    parsed by BuildKit; its go build command runs twice, and both programs are equal
+//	compose.yaml  loaded by Compose; its NATS configuration and worker command run as processes
+//	helm          linted and rendered by Helm, decoded strictly into Kubernetes' types, and
+//	              compared with testdata/rendered (go test -update rewrites it)
 //	systemd       verified by systemd-analyze
-//	cloud-init    decoded strictly, and by cloud-init's schema where that is installed
-//	queries       parsed by Prometheus, and their names compared with what workers export
-//	command lines parsed by the program that the Dockerfile builds
+//	cloud-init    decoded strictly, and its installation script runs
+//	queries       parsed by Prometheus, and compared with the metrics of a running leader
+//	commands      of all these files and of the documents: parsed by the program
 //
-// Run them with
+// The libraries stand in for the tools of the same projects: kubeconform downloads its
+// schemas, promtool reads neither dashboards nor KEDA's queries, and docker compose needs
+// an installed plugin.
 //
 //	make deploy-check
 package check

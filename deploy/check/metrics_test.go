@@ -13,11 +13,10 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// metrics are the names of those that exist, and their types, from the list that the
-// program's own tests hold it to: a line has a name, a type, and what it means.
+// metrics returns the types of all metrics by name, from the list that the program's own
+// tests compare it with: a line consists of name, type and description.
 func metrics(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -32,22 +31,27 @@ func metrics(t *testing.T) map[string]string {
 	return all
 }
 
-// query is something that is asked of Prometheus.
+// query is a PromQL expression and its place.
 type query struct{ where, text string }
 
-// queries are all that the chart brings.
+// queries returns those of the dashboard, the alerts and KEDA.
 func queries(t *testing.T) []query {
 	t.Helper()
-	all := objects(t, valueSets(t)["identity"])
+	all := documents(t, valueSets(t)["identity"])
 	list := readDashboard(t, all).queries()
-	for _, group := range one[*monitoringv1.PrometheusRule](t, all).Spec.Groups {
+	for _, group := range one[monitoringv1.PrometheusRule](t, all, "PrometheusRule").Spec.Groups {
 		for _, alert := range group.Rules {
 			list = append(list, query{"alert " + alert.Alert, alert.Expr.String()})
 		}
 	}
-	for _, trigger := range one[*scaledObject](t, all).Spec.Triggers {
-		if trigger.Type == "prometheus" {
-			list = append(list, query{"KEDA", trigger.Metadata["query"]})
+	scaled := one[struct {
+		Spec struct {
+			Triggers []struct{ Metadata struct{ Query string } }
+		}
+	}](t, all, "ScaledObject")
+	for _, trigger := range scaled.Spec.Triggers {
+		if trigger.Metadata.Query != "" {
+			list = append(list, query{"KEDA", trigger.Metadata.Query})
 		}
 	}
 	return list
@@ -62,7 +66,7 @@ func (q query) parse(t *testing.T) parser.Expr {
 	return expression
 }
 
-// selectors are those of an expression.
+// selectors returns the vector selectors of an expression.
 func selectors(expression parser.Node) []*parser.VectorSelector {
 	var found []*parser.VectorSelector
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
@@ -74,8 +78,8 @@ func selectors(expression parser.Node) []*parser.VectorSelector {
 	return found
 }
 
-// TestQueries finds every metric of every query among those that exist, and every
-// metric in the dashboard.
+// TestQueries checks that the metrics of all queries exist, that rate is applied to counters
+// only, and that the dashboard shows each metric.
 func TestQueries(t *testing.T) {
 	known := metrics(t)
 	shown := map[string]bool{}
@@ -87,7 +91,7 @@ func TestQueries(t *testing.T) {
 			case known[base] == "" || cut && !histogram:
 				t.Errorf("%s: there is no metric %q", q.where, s.Name)
 			case histogram && !cut:
-				t.Errorf("%s: %s is a histogram, which has no series of that name", q.where, s.Name)
+				t.Errorf("%s: %s is a histogram, which has no series of its name", q.where, s.Name)
 			}
 			if strings.HasPrefix(q.where, "panel") {
 				shown[base] = true
@@ -111,7 +115,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// dashboard is Grafana's, as far as it matters here.
+// dashboard is the part of a Grafana dashboard that is checked.
 type dashboard struct {
 	Panels []struct {
 		ID      int    `json:"id"`
@@ -135,8 +139,8 @@ type dashboard struct {
 	} `json:"annotations"`
 }
 
-// queries are the dashboard's, with a duration put in and a choice made as Grafana
-// does it.
+// queries returns the expressions of the dashboard, with its variables replaced as Grafana
+// does.
 func (d dashboard) queries() []query {
 	var list []query
 	add := func(where, text string) {
@@ -160,7 +164,7 @@ func (d dashboard) queries() []query {
 }
 
 func TestDashboardPanels(t *testing.T) {
-	d := readDashboard(t, objects(t, valueSets(t)["identity"]))
+	d := readDashboard(t, documents(t, valueSets(t)["identity"]))
 	for i, panel := range d.Panels {
 		if panel.Type != "row" && len(panel.Targets) == 0 {
 			t.Errorf("panel %q shows nothing", panel.Title)
@@ -168,7 +172,7 @@ func TestDashboardPanels(t *testing.T) {
 		for _, other := range d.Panels[:i] {
 			a, b := panel.GridPos, other.GridPos
 			if panel.ID == other.ID || a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H {
-				t.Errorf("panels %q and %q have one place or one ID", panel.Title, other.Title)
+				t.Errorf("panels %q and %q overlap or have the same ID", panel.Title, other.Title)
 			}
 		}
 	}
@@ -176,11 +180,11 @@ func TestDashboardPanels(t *testing.T) {
 
 func TestAlertsAreExplained(t *testing.T) {
 	guide := read(t, "../operations.md")
-	rules := one[*monitoringv1.PrometheusRule](t, objects(t, valueSets(t)["identity"]))
+	rules := one[monitoringv1.PrometheusRule](t, documents(t, valueSets(t)["identity"]), "PrometheusRule")
 	for _, group := range rules.Spec.Groups {
 		for _, alert := range group.Rules {
 			if !strings.Contains(guide, "\n### "+alert.Alert+"\n") {
-				t.Errorf("operations.md does not say what to do about %s", alert.Alert)
+				t.Errorf("operations.md does not explain %s", alert.Alert)
 			}
 			if alert.Labels["severity"] == "" || alert.Annotations["summary"] == "" {
 				t.Errorf("%s has no severity or no summary", alert.Alert)
@@ -189,7 +193,7 @@ func TestAlertsAreExplained(t *testing.T) {
 	}
 }
 
-// series are what a worker shows: the labels of each, by name.
+// series returns the labels of each series of a worker, by name.
 func series(t *testing.T, address string) map[string][]map[string]string {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/metrics")
@@ -220,11 +224,11 @@ func series(t *testing.T, address string) map[string][]map[string]string {
 	return all
 }
 
-// checkSeries finds what each selector of each query asks for among the series of a
-// leader: names, labels and their values.
+// checkSeries checks that each selector of each query matches a series of a leader: name,
+// labels and their values.
 func checkSeries(t *testing.T, there map[string][]map[string]string) {
 	t.Helper()
-	scraped := []string{"namespace", "job", "pod"} // Prometheus adds them
+	scraped := []string{"namespace", "job", "pod"} // added by Prometheus
 	for _, q := range queries(t) {
 		expression := q.parse(t)
 		for _, s := range selectors(expression) {
@@ -237,7 +241,7 @@ func checkSeries(t *testing.T, there map[string][]map[string]string) {
 				return true
 			}
 			if !slices.ContainsFunc(there[s.Name], fits) {
-				t.Errorf("%s: a leader shows nothing that fits %s", q.where, s)
+				t.Errorf("%s: no series of a leader matches %s", q.where, s)
 			}
 		}
 		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
@@ -257,10 +261,10 @@ func checkSeries(t *testing.T, there map[string][]map[string]string) {
 	}
 }
 
-func readDashboard(t *testing.T, all []runtime.Object) dashboard {
+func readDashboard(t *testing.T, all [][]byte) dashboard {
 	t.Helper()
 	var d dashboard
-	if err := json.Unmarshal([]byte(one[*corev1.ConfigMap](t, all).Data["bellwether.json"]), &d); err != nil {
+	if err := json.Unmarshal([]byte(one[corev1.ConfigMap](t, all, "ConfigMap").Data["bellwether.json"]), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d

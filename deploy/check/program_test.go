@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,16 +14,21 @@ import (
 	"time"
 )
 
-// program is Bellwether, as the Dockerfile builds it.
+const root = "../.." // of the repository
+
+var update = flag.Bool("update", false, "rewrite testdata/rendered")
+
+// program is the path of Bellwether, built by the Dockerfile's command.
 var program string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "bellwether-")
 		if err == nil {
 			defer os.RemoveAll(dir)
 			program = filepath.Join(dir, "bellwether")
-			err = buildImageProgram(root, program)
+			err = buildProgram(root, program)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -32,46 +38,27 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// root is the repository's.
-const root = "../.."
-
-// checkCommand has the program parse a command line without doing what it says.
+// checkCommand has the program parse a command line without running it.
 func checkCommand(t *testing.T, args []string) {
 	t.Helper()
 	if len(args) == 0 {
 		t.Fatal("a command line is empty")
 	}
 	if err := run(program, slices.Concat(args, []string{"--help"})...); err != nil {
-		t.Errorf("%v is refused: %v", args, err)
+		t.Errorf("%v: %v", args, err)
 	}
-}
-
-// splitFlags makes one argument of a flag and its value.
-func splitFlags(args []string) []string {
-	var joined []string
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if strings.HasPrefix(arg, "--") && !strings.Contains(arg, "=") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
-			i++
-			arg += "=" + args[i]
-		}
-		joined = append(joined, arg)
-	}
-	return joined
 }
 
 func run(name string, args ...string) error {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, out)
 	}
 	return nil
 }
 
 var variable = regexp.MustCompile(`\b(?:BELLWETHER|NATS|AZURE)_[A-Z_]+\b`)
 
-// checkVariables holds variables of a worker's environment against those that its
-// help knows.
+// checkVariables checks that 'worker --help' names each environment variable.
 func checkVariables(t *testing.T, names []string) {
 	t.Helper()
 	help, err := exec.Command(program, "worker", "--help").Output()
@@ -81,34 +68,29 @@ func checkVariables(t *testing.T, names []string) {
 	known := variable.FindAllString(string(help), -1)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			t.Errorf("the environment has %s, which 'worker --help' does not know", name)
+			t.Errorf("'worker --help' does not know the variable %s", name)
 		}
 	}
 }
 
-// afterDrain is what a worker may take to end after its drain: to give up what was
-// cancelled, to write the last checkpoints and to hand over.
-const afterDrain = 10 * time.Second
-
-// checkGrace holds the time after which a worker is killed against the drain that it
-// is started with.
+// checkGrace checks that a worker is killed no sooner than ten seconds after its drain: it
+// needs that time to write last checkpoints and to hand over.
 func checkGrace(t *testing.T, args []string, grace time.Duration) {
 	t.Helper()
-	drain, err := flagDuration(args, "--drain-timeout")
+	drain, err := drainTimeout(args)
 	if err != nil {
 		t.Error(err)
-	} else if grace < drain+afterDrain {
-		t.Errorf("a worker is killed after %v: with %v to drain, it needs %v", grace, drain, drain+afterDrain)
+	} else if least := drain + 10*time.Second; grace < least {
+		t.Errorf("a worker is killed after %v: with a drain timeout of %v it needs %v", grace, drain, least)
 	}
 }
 
-func flagDuration(args []string, flag string) (time.Duration, error) {
-	for _, arg := range splitFlags(args) {
-		if name, value, _ := strings.Cut(arg, "="); name == flag {
-			return time.ParseDuration(value)
-		}
+func drainTimeout(args []string) (time.Duration, error) {
+	words := strings.Fields(strings.ReplaceAll(strings.Join(args, " "), "=", " "))
+	if i := slices.Index(words, "--drain-timeout"); i >= 0 && i+1 < len(words) {
+		return time.ParseDuration(words[i+1])
 	}
-	return 0, errors.New(flag + " is not given")
+	return 0, errors.New("there is no --drain-timeout")
 }
 
 func read(t *testing.T, name string) string {
@@ -118,4 +100,27 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestDocuments checks the commands and the links of the documents.
+func TestDocuments(t *testing.T) {
+	command := regexp.MustCompile("(?m)^    bellwether (.+)$")
+	link := regexp.MustCompile(`\]\(([^)]+)\)`)
+	commands := 0
+	for _, doc := range []string{"../README.md", "../operations.md"} {
+		text := read(t, doc)
+		for _, match := range command.FindAllStringSubmatch(text, -1) {
+			line, _, _ := strings.Cut(match[1], "  ") // an explanation follows
+			checkCommand(t, strings.Fields(line))
+			commands++
+		}
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), match[1])); err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+	}
+	if commands == 0 {
+		t.Error("the documents contain no command")
+	}
 }

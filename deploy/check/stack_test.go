@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,152 +18,166 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// stack is what compose.yaml describes, as processes of this machine: there is no
-// network of containers, so services find one another at free ports of 127.0.0.1.
-type stack struct {
-	t       *testing.T
-	project *types.Project
-	there   *strings.Replacer // where a service is that compose.yaml names
-	env     []string          // of compose.env, for the command line
-}
-
 const patience = 60 * time.Second
 
-// newStack runs NATS and Azurite, with storage as said.
-func newStack(t *testing.T, storage string) *stack {
+// loadCompose loads the project as Compose does.
+func loadCompose(t *testing.T, env ...string) *types.Project {
 	t.Helper()
-	ports := freePorts(t, 4)
-	s := &stack{t: t, project: loadCompose(t, "BELLWETHER_STORAGE="+storage)}
-	var places []string
-	for i, at := range []struct{ service, port string }{{"nats", "4222"}, {"azurite", "10000"}, {"azurite", "10001"}} {
-		place := fmt.Sprintf("127.0.0.1:%d", ports[i])
-		places = append(places, at.service+":"+at.port, place, "127.0.0.1:"+at.port, place)
+	options, err := cli.NewProjectOptions([]string{"../compose.yaml"}, cli.WithEnv(env), cli.WithResolvedPaths(true))
+	if err != nil {
+		t.Fatal(err)
 	}
-	data, monitor := t.TempDir(), fmt.Sprintf("127.0.0.1:%d", ports[3])
-	places = append(places, "port: 4222", fmt.Sprintf("listen: \"127.0.0.1:%d\"", ports[0]), "127.0.0.1:8222", monitor, "/data", data)
-	s.there = strings.NewReplacer(places...)
-	for line := range strings.Lines(read(t, "../compose.env")) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			s.env = append(s.env, s.there.Replace(strings.ReplaceAll(line, "'", "")))
-		}
+	project, err := options.LoadProject(context.Background())
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.env = append(s.env, "BELLWETHER_STORAGE="+storage)
-	s.startNATS()
-	if storage == "azure" {
-		s.startAzurite(data, ports[1], ports[2])
-	}
-	return s
+	return project
 }
 
-func (s *stack) startNATS() {
-	s.t.Helper()
-	service := s.project.Services["nats"]
-	if version := strings.TrimSuffix(strings.TrimPrefix(service.Image, "nats:"), "-alpine"); version != server.VERSION {
-		s.t.Errorf("the image is %s, tested is %s", service.Image, server.VERSION)
-	}
-	config := s.project.Configs[service.Configs[0].Source]
-	if want := []string{"--config", service.Configs[0].Target}; !slices.Equal(service.Command, want) {
-		s.t.Errorf("NATS is started by %v, want %v", service.Command, want)
-	}
-	file := filepath.Join(s.t.TempDir(), "nats.conf")
-	if err := os.WriteFile(file, []byte(s.there.Replace(config.Content)), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	options, err := server.ProcessConfigFile(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	options.NoSigs, options.NoLog = true, true
-	nats, err := server.NewServer(options)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	nats.Start()
-	s.t.Cleanup(func() {
-		nats.Shutdown()
-		nats.WaitForShutdown()
-	})
-	test := service.HealthCheck.Test
-	s.until("NATS is healthy", func() error { return get(s.there.Replace(test[len(test)-1])) })
-}
-
-// startAzurite runs the version that is tested elsewhere, which must be that of the
-// image.
-func (s *stack) startAzurite(data string, blob, queue int) {
-	s.t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		if os.Getenv("CI") != "" {
-			s.t.Fatal("there is no Node.js, which Azurite needs")
-		}
-		s.t.Skip("there is no Node.js, which Azurite needs")
-	}
-	service := s.project.Services["azurite"]
-	var wanted struct {
+func TestCompose(t *testing.T) {
+	project := loadCompose(t)
+	var azurite struct {
 		Dependencies struct{ Azurite string } `json:"dependencies"`
 	}
-	dir := s.t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text := read(s.t, "../azurite/"+name)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(read(t, "../local/azurite/package.json")), &azurite); err != nil {
+		t.Fatal(err)
+	}
+	images := map[string]string{ // the versions that tests run
+		"azurite": "mcr.microsoft.com/azure-storage/azurite:" + azurite.Dependencies.Azurite,
+		"nats":    "nats:" + server.VERSION + "-alpine",
+		"worker":  "bellwether",
+	}
+	if names := project.ServiceNames(); !slices.Equal(names, []string{"azurite", "nats", "worker"}) {
+		t.Errorf("services: got %v", names)
+	}
+	for name, service := range project.Services {
+		if service.Image != images[name] {
+			t.Errorf("%s: the image is %s, want %s", name, service.Image, images[name])
 		}
-		if name == "package.json" {
-			if err := json.Unmarshal([]byte(text), &wanted); err != nil {
-				s.t.Fatal(err)
+		if service.HealthCheck == nil || service.HealthCheck.Test[0] != "CMD" {
+			t.Errorf("%s: want a health check without a shell", name)
+		}
+		for _, port := range service.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s: port %d is published on %q", name, port.Target, port.HostIP)
 			}
 		}
 	}
-	if !strings.HasSuffix(service.Image, ":"+wanted.Dependencies.Azurite) {
-		s.t.Errorf("the image is %s, tested is %s", service.Image, wanted.Dependencies.Azurite)
+	worker := project.Services["worker"]
+	checkCommand(t, worker.Command)
+	checkGrace(t, worker.Command, time.Duration(*worker.StopGracePeriod))
+	var names []string
+	for name := range worker.Environment {
+		names = append(names, name)
 	}
-	if err := run("npm", "ci", "--prefix", dir, "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
-		s.t.Fatal(err)
+	checkVariables(t, names)
+	if test := worker.HealthCheck.Test; test[1] != "/bellwether" {
+		t.Errorf("the health check runs %s, which is not in the image", test[1])
+	} else {
+		checkCommand(t, test[2:])
 	}
-	var args []string
-	for _, arg := range service.Command[1:] {
-		args = append(args, strings.ReplaceAll(s.there.Replace(arg), "0.0.0.0", "127.0.0.1"))
+	if worker.Build.Dockerfile != "deploy/Dockerfile" || len(worker.Ports) > 0 || worker.ContainerName != "" {
+		t.Errorf("want deploy/Dockerfile, and neither a port nor a name, which prevent scaling: got %+v", worker)
 	}
-	args = append(args, fmt.Sprintf("--blobPort=%d", blob), fmt.Sprintf("--queuePort=%d", queue), "--tablePort=0")
-	s.start(filepath.Join(dir, "node_modules", ".bin", service.Command[0]), args, nil)
-	test := service.HealthCheck.Test
-	probe := strings.NewReplacer("10000", fmt.Sprint(blob), "10001", fmt.Sprint(queue)).Replace(test[len(test)-1])
-	s.until("Azurite is healthy", func() error { return run(test[1], test[2], probe) })
 }
 
-// scale starts workers, as 'docker compose up --scale worker=N' would, each at a port
-// of its own, and waits until they are healthy, and ready as Kubernetes sees it.
-func (s *stack) scale(n int) (workers []*exec.Cmd, addresses []string) {
-	s.t.Helper()
-	service := s.project.Services["worker"]
-	var env []string
-	for _, name := range slices.Sorted(maps.Keys(service.Environment)) {
-		env = append(env, name+"="+s.there.Replace(*service.Environment[name]))
+// TestStack runs compose.yaml's NATS configuration and worker command as processes, with
+// storage on JetStream, and a job from the host with the environment of compose.env. Then it
+// compares the queries of the chart with the metrics of the leader.
+func TestStack(t *testing.T) {
+	project := loadCompose(t, "BELLWETHER_STORAGE=jetstream")
+	var ports []string
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, l.Addr().String())
+		l.Close()
 	}
-	for _, port := range freePorts(s.t, n) {
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		args := slices.Clone(service.Command)
-		args[len(args)-1] = strings.Replace(args[len(args)-1], ":9464", address, 1)
-		workers = append(workers, s.start(program, args, env))
-		addresses = append(addresses, address)
+	hosts := strings.NewReplacer("nats:4222", ports[0], "127.0.0.1:4222", ports[0], "port: 4222", fmt.Sprintf("listen: %q", ports[0]),
+		"127.0.0.1:8222", ports[1], "/data", t.TempDir(), ":9464", ports[2])
+
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	nats := project.Services["nats"]
+	if want := []string{"--config", nats.Configs[0].Target}; !slices.Equal(nats.Command, want) {
+		t.Errorf("NATS runs with %v, want %v", nats.Command, want)
 	}
-	s.until("the workers are healthy", func() error {
-		cmd := exec.Command(program, service.HealthCheck.Test[2:]...)
-		cmd.Env = env
-		return cmd.Run()
+	if err := os.WriteFile(config, []byte(hosts.Replace(project.Configs[nats.Configs[0].Source].Content)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := server.ProcessConfigFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.NoSigs, options.NoLog = true, true
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	until(t, "NATS is healthy", func() error { return get(hosts.Replace(nats.HealthCheck.Test[len(nats.HealthCheck.Test)-1])) })
+
+	worker := project.Services["worker"]
+	var args, env []string
+	for _, arg := range worker.Command {
+		args = append(args, hosts.Replace(arg))
+	}
+	for name, value := range worker.Environment {
+		env = append(env, name+"="+hosts.Replace(*value))
+	}
+	var output bytes.Buffer // complete when Wait returns
+	process := exec.Command(program, args...)
+	process.Env, process.Stderr = env, &output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Signal(syscall.SIGTERM)
+		if err := process.Wait(); err != nil {
+			t.Errorf("the worker ended with %v:\n%s", err, &output)
+		}
 	})
-	for _, address := range addresses {
-		for _, path := range []string{"/healthz", "/readyz"} {
-			s.until("a worker says so at "+path, func() error { return get("http://" + address + path) })
+	until(t, "the worker is healthy", func() error {
+		cmd := exec.Command(program, worker.HealthCheck.Test[2:]...)
+		cmd.Env = env
+		return errors.Join(cmd.Run(), get("http://"+ports[2]+"/healthz"), get("http://"+ports[2]+"/readyz"))
+	})
+
+	var host []string
+	for line := range strings.Lines(read(t, "../compose.env")) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			host = append(host, hosts.Replace(strings.ReplaceAll(line, "'", "")))
 		}
 	}
-	return workers, addresses
+	digest := func(args ...string) string {
+		cmd := exec.Command(program, append(args, "primes", "-p", "limit=1e8", "-o", "json")...)
+		cmd.Env = append(host, "BELLWETHER_STORAGE=jetstream")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return regexp.MustCompile(`[0-9a-f]{64}`).FindString(string(out))
+	}
+	if want, got := digest("run"), digest("submit", "--wait"); want == "" || got != want {
+		t.Errorf("the result of the worker is %q, of one process %q", got, want)
+	}
+	until(t, "the leader shows its metrics", func() error {
+		if len(series(t, ports[2])["bellwether_jobs"]) == 0 {
+			return errors.New("there is no bellwether_jobs")
+		}
+		return nil
+	})
+	checkSeries(t, series(t, ports[2]))
 }
 
-// get fails unless the answer is OK.
+// get fails if the answer is not OK.
 func get(url string) error {
 	answer, err := http.Get(url)
 	if err != nil {
@@ -177,109 +190,15 @@ func get(url string) error {
 	return nil
 }
 
-// start runs a program until the test ends.
-func (s *stack) start(name string, args, env []string) *exec.Cmd {
-	s.t.Helper()
-	var output bytes.Buffer // written until Wait has returned
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // fails only if it has ended
-		_ = cmd.Wait()
-		if s.t.Failed() {
-			s.t.Logf("%s %v wrote:\n%s", name, args, output.String())
-		}
-	})
-	return cmd
-}
-
-func (s *stack) until(what string, try func() error) {
-	s.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
+func until(t *testing.T, what string, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %v in vain until %s: %v", patience, what, err)
+			t.Fatalf("timed out after %v waiting until %s: %v", patience, what, err)
 		}
-		time.Sleep(50 * time.Millisecond) // between two looks
 	}
-}
-
-// command runs the command line as someone on the host would, with compose.env.
-func (s *stack) command(args ...string) string {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = s.env
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		s.t.Fatalf("%v: %v\n%s", args, err, errs.String())
-	}
-	return string(out)
-}
-
-// TestStack puts the fleet up on each storage, gives it a job from the host, takes
-// it down in order, and up again; and looks whether it shows what is asked for.
-func TestStack(t *testing.T) {
-	for _, storage := range []string{"azure", "jetstream"} {
-		t.Run(storage, func(t *testing.T) {
-			s := newStack(t, storage)
-			workers, _ := s.scale(3)
-			job := []string{"primes", "-p", "limit=2e9"}
-			digest := regexp.MustCompile(`[0-9a-f]{64}`)
-			want := digest.FindString(s.command(append([]string{"run", "-o", "json"}, job...)...))
-			got := digest.FindString(s.command(append([]string{"submit", "--wait", "-o", "json"}, job...)...))
-			if want == "" || got != want {
-				t.Errorf("the fleet's result is %q, that of one process %q", got, want)
-			}
-			for _, worker := range workers {
-				if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, worker := range workers {
-				if err := worker.Wait(); err != nil {
-					t.Errorf("a worker that was asked to stop ended with %v", err)
-				}
-			}
-			_, leader := s.scale(1)
-			s.command("submit", "--wait", "primes", "-p", "limit=1e8")
-			var shown map[string][]map[string]string
-			s.until("the leader shows its figures", func() error {
-				if shown = series(t, leader[0]); len(shown["bellwether_jobs"]) == 0 {
-					return errors.New("it shows no jobs")
-				}
-				return nil
-			})
-			checkSeries(t, shown)
-			if !strings.Contains(s.command("history", "-o", "json"), `"epoch":1,`) {
-				t.Error("the history does not go back to before the fleet was taken down")
-			}
-		})
-	}
-}
-
-// freePorts are ports that nobody listens on.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // only once all are found
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

@@ -1,0 +1,144 @@
+package check
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	unitFile        = "../systemd/bellwether-worker.service"
+	cloudConfigFile = "../cloud-init/worker.yaml"
+)
+
+// unitValue returns the only value of a directive in the unit.
+func unitValue(t *testing.T, name string) string {
+	t.Helper()
+	matches := regexp.MustCompile(`(?m)^`+name+`=(.*)$`).FindAllStringSubmatch(read(t, unitFile), -1)
+	if len(matches) != 1 {
+		t.Fatalf("%s: got %v, want one value", name, matches)
+	}
+	return matches[0][1]
+}
+
+func TestUnit(t *testing.T) {
+	start := strings.TrimSuffix(unitValue(t, "ExecStart"), " $WORKER_FLAGS")
+	const installed = "/usr/local/bin/bellwether "
+	args, ok := strings.CutPrefix(start, installed)
+	if !ok {
+		t.Fatalf("ExecStart is %s, want %s", start, installed)
+	}
+	checkCommand(t, strings.Fields(args))
+	grace, err := time.ParseDuration(unitValue(t, "TimeoutStopSec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGrace(t, strings.Fields(args), grace)
+	if strings.Contains(read(t, unitFile), "\nKillSignal=") {
+		t.Error("the unit sets KillSignal: a worker drains on SIGTERM, the default, only")
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	// It checks that the program exists.
+	file := filepath.Join(t.TempDir(), filepath.Base(unitFile))
+	text := strings.Replace(read(t, unitFile), "ExecStart="+installed, "ExecStart="+program+" ", 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("systemd-analyze", "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	// An exposure of 1.5 of 10; systemd calls up to 5 OK.
+	if err := run("systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=15", file); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCloudConfig decodes the cloud-config, whose other keys are refused, checks its files,
+// and runs its installation script with a curl that copies a local file.
+func TestCloudConfig(t *testing.T) {
+	text := read(t, cloudConfigFile)
+	if !strings.HasPrefix(text, "#cloud-config\n") {
+		t.Error("the first line is not #cloud-config")
+	}
+	type file struct {
+		Path        string `json:"path"`
+		Permissions string `json:"permissions"`
+		Content     string `json:"content"`
+	}
+	var config struct {
+		WriteFiles []file     `json:"write_files"`
+		RunCmd     [][]string `json:"runcmd"`
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]file{}
+	for _, f := range config.WriteFiles {
+		written[f.Path] = f
+	}
+	if written["/etc/systemd/system/bellwether-worker.service"].Content != read(t, unitFile) {
+		t.Error("the unit differs from deploy/systemd")
+	}
+	env := written[unitValue(t, "EnvironmentFile")]
+	if env.Permissions != "0600" {
+		t.Errorf("%s contains a password and has the permissions %s", env.Path, env.Permissions)
+	}
+	var names []string
+	for line := range strings.Lines(env.Content) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name == "WORKER_FLAGS" {
+			checkCommand(t, append([]string{"worker"}, strings.Fields(value)...))
+		} else {
+			names = append(names, name)
+		}
+	}
+	checkVariables(t, names)
+	if last := config.RunCmd[len(config.RunCmd)-1]; !slices.Contains(last, "bellwether-worker") {
+		t.Errorf("the last command is %v, want the start of the unit", last)
+	}
+	if _, err := exec.LookPath("cloud-init"); err == nil {
+		if err := run("cloud-init", "schema", "--config-file", cloudConfigFile); err != nil {
+			t.Error(err)
+		}
+	}
+
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"install": strings.ReplaceAll(written[config.RunCmd[0][0]].Content, "/usr/local/bin", dir),
+		"curl":    "#!/bin/sh\nwhile [ $# -gt 2 ]; do [ \"$1\" = --output ] && target=$2; shift; done\ncp \"$2\" \"$target\"\n",
+		"program": "the program",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	install, installed := filepath.Join(dir, "install"), filepath.Join(dir, "bellwether")
+	if err := run(install, filepath.Join(dir, "program"), strings.Repeat("0", 64)); err == nil {
+		t.Error("the script accepts a wrong digest")
+	}
+	if _, err := os.Stat(installed); err == nil {
+		t.Error("a program with a wrong digest is installed")
+	}
+	sum, err := exec.Command("sha256sum", filepath.Join(dir, "program")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(install, filepath.Join(dir, "program"), strings.Fields(string(sum))[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, installed); got != "the program" {
+		t.Errorf("installed %q", got)
+	}
+	if left, _ := filepath.Glob(installed + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
