@@ -24,7 +24,7 @@ func Main(known ...jobs.Job) {
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
 }
 
-// Streams are what a command reads and writes.
+// Streams are the standard streams of a command.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer // results
@@ -68,7 +68,7 @@ func run(ctx context.Context, name string, args []string, streams Streams, known
 // app is the state that all commands share.
 type app struct {
 	Streams
-	name    string     // of the program
+	name    string     // name of the program
 	jobs    []jobs.Job // sorted by name
 	started bool       // cobra has accepted the command line
 

@@ -24,7 +24,7 @@ const (
 	demoJob     = "primes"
 	demoLimit   = "1.2e11" // about 20 s on two cores
 	demoWorkers = 4
-	demoTimeout = 30 * time.Second // of each wait except that for the job
+	demoTimeout = 30 * time.Second // bounds each wait except the wait for the job
 )
 
 func (a *app) demoCommand() *cobra.Command {

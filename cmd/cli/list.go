@@ -58,7 +58,7 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// noteDamaged reports jobs that a list lacks.
+// noteDamaged reports damaged jobs, which a list lacks.
 func (a *app) noteDamaged(damaged []client.DamagedJob) {
 	for _, d := range damaged {
 		if errors.Is(d.Err, client.ErrNewer) {
@@ -71,6 +71,6 @@ func (a *app) noteDamaged(damaged []client.DamagedJob) {
 
 const noLeader = "nobody leads at the moment"
 
-// isOutdated reports whether a status is that of a checkpoint while the job may have
-// advanced, because no leader answered.
+// isOutdated reports whether no leader answered, so that the job may have advanced beyond
+// the checkpoint that the status shows.
 func isOutdated(s client.Status) bool { return s.Epoch == 0 && !s.State.Final() }

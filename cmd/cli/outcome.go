@@ -21,8 +21,8 @@ type outcome struct {
 	State      client.State    `json:"state"`
 	Partitions uint64          `json:"partitions"`
 	Result     json.RawMessage `json:"result"`   // null unless completed
-	SHA256     string          `json:"sha256"`   // of the result, as printed
-	Epochs     []uint64        `json:"epochs"`   // that led the job
+	SHA256     string          `json:"sha256"`   // SHA-256 of the result, as printed
+	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
 	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
 	Repeated   uint64          `json:"repeated"` // beyond one for each partition
 	Skipped    []uint64        `json:"skipped"`  // partitions left out of the result

@@ -21,8 +21,8 @@ type snapshot struct {
 	Done    uint64
 	All     uint64  // 0: not planned
 	Rate    float64 // partitions per second; 0: unknown
-	Workers int     // that hold work of it; 0: unknown
-	Epoch   uint64  // of the leader; 0: no leader
+	Workers int     // number of workers that hold work of it; 0: unknown
+	Epoch   uint64  // epoch of the leader; 0: no leader
 	Cluster bool    // the job runs on a cluster: show Workers and Epoch
 	Trouble string  // what keeps it from advancing
 }
@@ -98,7 +98,7 @@ const quietFor = 5 * time.Second
 // line every quietFor.
 type progress struct {
 	out     io.Writer
-	columns func() int // of the terminal; nil: not a terminal
+	columns func() int // width of the terminal; nil: not a terminal
 	due     time.Time  // when to print the next line; not for a terminal
 	drawn   bool
 }
@@ -156,7 +156,7 @@ type speedometer struct {
 	rate float64
 }
 
-// memory is about how long it takes until a change of speed shows.
+// memory is about the time until a change of speed shows.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

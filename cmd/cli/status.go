@@ -29,8 +29,8 @@ type jobStatus struct {
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
 	Live        bool            `json:"live"`         // from the leader, not from the last checkpoint
-	Epoch       uint64          `json:"epoch"`        // of the leader that answered; 0: none did
-	Workers     int             `json:"workers"`      // that hold work of the job
+	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: none did
+	Workers     int             `json:"workers"`      // number of workers that hold work of the job
 	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
 	SecondsLeft float64         `json:"seconds_left"` // at that rate; -1: unknown
 	Trouble     string          `json:"trouble"`      // what keeps the job from advancing, or the last failure

@@ -23,8 +23,8 @@ type targetFlags struct {
 	replicas int
 	nats     cluster.NATS
 
-	azureURL  string // of the account's blob endpoint, without a SAS
-	azureFile string // contains a connection string, or a URL with a SAS
+	azureURL  string // URL of the account's blob endpoint, without a SAS
+	azureFile string // name of a file with a connection string, or a URL with a SAS
 }
 
 func (f *targetFlags) register(flags *pflag.FlagSet) {
@@ -108,8 +108,8 @@ func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) er
 	}
 }
 
-// explain gives an error that has no exit status one, and says which command or flag
-// helps.
+// explain adds an exit status to an error that has none, and a hint which command or
+// flag helps.
 func (a *app) explain(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	_, explained := errors.AsType[*statusError](err)

@@ -62,7 +62,10 @@ type Client struct {
 }
 
 // Connect connects to the cluster's NATS server. The client must be closed.
-func Connect(_ context.Context, cfg Config) (*Client, error) {
+func Connect(ctx context.Context, cfg Config) (*Client, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure client: %w", err)
@@ -75,7 +78,11 @@ func Connect(_ context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	nc, err := cfg.Cluster.ConnectNATS(cfg.Name)
+	var options []nats.Option
+	if deadline, ok := ctx.Deadline(); ok {
+		options = append(options, nats.Timeout(min(defaultTimeout, time.Until(deadline))))
+	}
+	nc, err := cfg.Cluster.ConnectNATS(cfg.Name, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +122,13 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	return c.store, nil
 }
 
-// explain adds to an error of the storage which storage it is. Nil stays nil.
+// explain adds the name of the cluster to an error of its storage. It returns nil for
+// nil.
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
-	askTimeout  = time.Second            // for one question: a leader answers within milliseconds
-	liveTimeout = 500 * time.Millisecond // if storage has nearly the same answer
+	askTimeout  = time.Second            // of one question: a leader answers within milliseconds
+	liveTimeout = 500 * time.Millisecond // of a question that storage can answer nearly as well
 	askInterval = 100 * time.Millisecond // between two questions while there is no leader
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// What the methods of a client fail with: the package documentation has the table.
+// Errors of the client. The package documentation explains each.
 var (
 	ErrNoLeader  = errors.New("no leader")
 	ErrAmbiguous = errors.New("ambiguous job ID")
@@ -26,13 +26,13 @@ var (
 	ErrNewer       = store.ErrNewer
 )
 
-// JobError is [ErrNotEnded], [ErrEnded], [ErrFailed] or [ErrCancelled], and says of
-// which job.
+// JobError wraps [ErrNotEnded], [ErrEnded], [ErrFailed] or [ErrCancelled] and names the
+// job.
 type JobError struct {
 	ID      string
 	State   State
 	Message string // why the job failed; a panic's stack follows its first line
-	Err     error  // one of the four
+	Err     error  // one of the four errors above
 }
 
 func (e *JobError) Error() string {
@@ -50,7 +50,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError is a sentinel with a text in place of its own.
+// textError wraps a sentinel and has another text.
 type textError struct {
 	text     string
 	sentinel error

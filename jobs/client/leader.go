@@ -17,14 +17,14 @@ func (c *Client) Leader(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 }
 
-// StepDown asks the leader to hand over to another worker, and returns that leader
-// as soon as it agrees. [Client.LeaderAfter] waits for the next one.
+// StepDown asks the leader to hand over to another worker, and returns the old leader
+// without waiting for the next. [Client.LeaderAfter] waits for it.
 func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
 
-// LeaderAfter waits for a leader of a higher epoch. It fails with [ErrNoLeader] if
-// there is none within Config.Timeout.
+// LeaderAfter waits for a leader of a higher epoch. It fails with [ErrNoLeader] if none
+// answers within Config.Timeout.
 func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 )
 
 // Poisoned is a message that was moved from the queue of submissions to the poison
-// list: leaders died of it, or it is not a submission.
+// list, because several leaders died while they began its job or because it is not a
+// valid submission.
 type Poisoned = store.Poisoned
 
 // Poisoned returns the poison list, sorted by name.

@@ -10,13 +10,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// record is what storage has of a job.
+// record holds the stored spec and manifest of a job.
 type record struct {
 	spec     store.Spec
-	manifest store.Manifest // has only the state queued if no leader has begun the job
+	manifest store.Manifest // only State, which is queued, if no leader has begun the job
 }
 
-// record reads a job from storage. Along with an error it returns what it could read.
+// record reads a job from storage. If only one of the two records is damaged, it returns
+// the other along with the error.
 func (c *Client) record(ctx context.Context, s *store.Store, id string) (record, error) {
 	// A removal deletes the spec before the manifest.
 	manifest, err := c.manifest(ctx, s, id)
@@ -38,20 +39,20 @@ func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store
 	return m, nil
 }
 
-// maxParallel is how many jobs are read or removed at once. Each takes several
-// requests to storage, and there may be thousands of jobs.
+// maxParallel is the number of jobs that are read or removed in parallel. Each needs
+// several requests to storage, and there may be thousands of jobs.
 const maxParallel = 16
 
 // DamagedJob is a job that [Client.List] could not read.
 type DamagedJob struct {
 	ID  string
-	Err error // is ErrDamaged
+	Err error // wraps ErrDamaged
 
-	manifest store.Manifest // if that could be read
+	manifest store.Manifest // zero if it could not be read
 }
 
-// records reads jobs, in that order. Jobs that are missing were removed just now, and
-// are left out.
+// records reads jobs and keeps their order. It skips missing jobs, which were removed
+// just now.
 func (c *Client) records(ctx context.Context, s *store.Store, ids []string) (records []record, damaged []DamagedJob, err error) {
 	all, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)

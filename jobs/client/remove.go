@@ -13,8 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Cancel cancels a job. When it returns, that is durable. It fails with [ErrEnded] if
-// the job has failed or completed; a job that is cancelled already is no error.
+// Cancel cancels a job. When it returns, the cancellation is durable. It fails with
+// [ErrEnded] if the job has failed or completed, and succeeds if the job is cancelled
+// already.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -43,10 +44,10 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 }
 
 // Remove removes jobs that have ended from storage, with their results. It needs no
-// leader. If one of them has not ended ([ErrNotEnded]) or does not exist, it removes
-// none. A job that is damaged is removed too, unless a later version wrote it. If ctx
-// is done, or after an error, Remove completes the removals it has begun and begins no
-// more. It returns the IDs of those that are removed.
+// leader. If a job has not ended ([ErrNotEnded]) or does not exist, Remove removes no
+// job. It removes damaged jobs too, unless a later version wrote them. If ctx is done,
+// or after an error, Remove completes the removals it has begun and begins no more. It
+// returns the IDs of the removed jobs.
 func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -59,8 +60,9 @@ func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, e
 	return c.remove(ctx, s, ids)
 }
 
-// RemoveEndedBefore removes all jobs that ended before a moment, and the rest of jobs
-// whose removal was interrupted, as Remove does. Damaged jobs stay, and are returned.
+// RemoveEndedBefore removes all jobs that ended before a moment, and completes removals
+// that were interrupted. It keeps damaged jobs and returns them. Otherwise it is like
+// Remove.
 func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -119,7 +121,7 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 		if errors.Is(d.Err, ErrNewer) {
 			return d.Err
 		}
-		if d.manifest.State == Running { // its leader read the rest before it was damaged
+		if d.manifest.State == Running { // a leader may still run it: it read the records before they were damaged
 			records = append(records, record{store.Spec{ID: d.ID}, d.manifest})
 		}
 	}

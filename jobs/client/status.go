@@ -26,34 +26,34 @@ const (
 	Cancelled = store.Cancelled
 )
 
-// Spec is what was submitted as a job.
+// Spec is a job as it was submitted.
 type Spec = store.Spec
 
-// Status is the state of a job at a moment.
+// Status is the state of a job at one moment.
 type Status struct {
 	Spec
 	State      State
 	Partitions uint64   // 0 until the job is planned
-	Done       uint64   // partitions; see DoneKnown
-	Executed   uint64   // partition executions reported, duplicates included
-	Repeated   uint64   // executions beyond one for each partition
+	Done       uint64   // number of finished partitions; see DoneKnown
+	Executed   uint64   // number of reported partition executions, duplicates included
+	Repeated   uint64   // number of executions beyond one for each partition
 	Skipped    []uint64 // partitions left out of the result, sorted; the first thousand while Live is not nil
-	Epochs     []uint64 // of the leaders that led the job, ascending
+	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Error      string   // why the job failed; a panic's stack follows the first line
-	SHA256     string   // of the result, in hexadecimal
+	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
 	Finished   time.Time
 
-	// Epoch is that of the leader that answered, 0 if none did.
+	// Epoch is the epoch of the leader that answered, 0 if none did.
 	Epoch uint64
-	// Live is what only the leader knows. If it is nil, the figures above are those of
-	// the last checkpoint.
+	// Live has the figures that only the leader knows. If it is nil, the fields above come
+	// from the last checkpoint.
 	Live *Live
 }
 
-// Live is what the leader knows of a job that it leads.
+// Live is the part of a status that only the leader knows.
 type Live struct {
-	Workers int     // that hold work of the job
+	Workers int     // number of workers that hold work of the job
 	Rate    float64 // partitions per second, over the last seconds
 	Trouble string  // what keeps the job from advancing, or the last failure
 }
@@ -100,7 +100,8 @@ func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// newStatus joins what storage has of a job with what the leader says, if one answered.
+// newStatus combines the stored records of a job with the answer of the leader, which
+// is nil if none answered.
 func newStatus(r record, live *wire.Jobs) Status {
 	m := r.manifest
 	s := Status{
@@ -121,7 +122,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	return s
 }
 
-// done returns how many partitions the checkpoint contains.
+// done returns the number of partitions in the checkpoint.
 func (r record) done() uint64 {
 	if r.manifest.State == Completed {
 		return r.manifest.Partitions
@@ -179,7 +180,7 @@ func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	return &answer, nil
 }
 
-// Progress is what the leader says of an active job.
+// Progress is the answer of a leader about an active job.
 type Progress = wire.JobProgress
 
 // Progress asks the leader once how far a job is. It fails with [ErrNoLeader] if
@@ -195,8 +196,8 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	return answer.Jobs[0], nil
 }
 
-// List returns all jobs, oldest first, and those that cannot be read. It needs no
-// leader.
+// List returns all jobs, oldest first, and separately the jobs that cannot be read. It
+// needs no leader.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	s, err := c.open(ctx)
 	if err != nil {

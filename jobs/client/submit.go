@@ -19,16 +19,16 @@ const (
 	MaxSkipped = store.MaxSkipped
 )
 
-// SubmitOptions are what a job is submitted with. The zero value is the defaults.
+// SubmitOptions are the optional parts of a submission. The zero value is the defaults.
 type SubmitOptions struct {
 	// Params are the job's parameters: a value of the struct type of its definition,
 	// or a jobs.Params. A struct sets every parameter, so change a copy of the
 	// definition's Defaults. Nil: the defaults.
 	Params any
-	// Pairs are parameters as name=value. They replace those of Params.
+	// Pairs are parameters as name=value. They override Params.
 	Pairs []string
 
-	// Priority: jobs of a higher priority go first. -MaxPriority to MaxPriority.
+	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.
 	Priority int
 	// MaxAttempts is how often a partition that fails is tried before the job fails.
 	// Default DefaultMaxAttempts.

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// DefaultName is the name of a cluster that is given none.
+// DefaultName is the default name of a cluster.
 const DefaultName = "default"
 
 // maxReplicas is JetStream's own limit.
@@ -26,7 +26,7 @@ const maxReplicas = 5
 // The error names it.
 var ErrConfig = errors.New("invalid configuration")
 
-// configError is an ErrConfig without its text, which says less than the rest.
+// configError wraps ErrConfig but omits its text, since the rest says more.
 type configError struct{ err error }
 
 func (e *configError) Error() string   { return e.err.Error() }
@@ -143,9 +143,9 @@ func (c Config) Subjects() (wire.Subjects, error) {
 	return s, nil
 }
 
-// The environment variables that say which cluster is meant. NATS' own variables
-// are read too, with and without BELLWETHER_ before them; those that begin with
-// AZURE_ are the variables of Azure's own tools.
+// The environment variables that say which cluster is meant. The variables of the nats
+// tool are read too, with and without BELLWETHER_ before them. Variables that begin
+// with AZURE_ are those of Azure's own tools.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"
@@ -229,9 +229,9 @@ func (a AzureAccount) withEnv() AzureAccount {
 	return a
 }
 
-// Environ returns environment variables by which [FromEnv] in another process
-// returns this configuration, as far as variables can say it. Variables that would
-// say something else are set to nothing.
+// Environ returns environment variables from which [FromEnv] in another process makes
+// this configuration, except CallTimeout, Logger and fields of the account that have no
+// variable. Variables that would contradict it are set to the empty string.
 func (c Config) Environ() []string {
 	c = c.withDefaults()
 	env := []string{
@@ -242,7 +242,7 @@ func (c Config) Environ() []string {
 	for _, v := range c.NATS.variables() {
 		env = append(env, ownPrefix+v.name+"="+*v.field)
 		if *v.field == "" {
-			env = append(env, v.name+"=") // it would count otherwise
+			env = append(env, v.name+"=") // FromEnv reads it if the other is empty
 		}
 	}
 	if c.Storage != Azure {

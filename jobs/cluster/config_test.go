@@ -29,7 +29,7 @@ func clearEnv(t *testing.T) {
 	}
 }
 
-// fromEnv is FromEnv without what it never says.
+// fromEnv returns FromEnv without a logger.
 func fromEnv(t *testing.T) Config {
 	t.Helper()
 	cfg, err := FromEnv()
@@ -106,8 +106,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestEnviron passes configurations through the environment, which says something
-// else before.
+// TestEnviron passes configurations through an environment that says something else
+// before.
 func TestEnviron(t *testing.T) {
 	for _, want := range []Config{
 		{Name: "blue", NATS: NATS{URL: "nats://a:1", User: "u", Password: "p"}, Storage: JetStream, Replicas: 3},

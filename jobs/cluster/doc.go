@@ -1,5 +1,5 @@
-// Package cluster says which cluster a process belongs to or asks, and opens what
-// it is reached by: a NATS connection and the cluster's storage.
+// Package cluster configures which cluster a process belongs to or asks, connects to its
+// NATS server and opens its storage.
 //
 //	worker, jobs/client, cmd, bench
 //	             |
@@ -10,7 +10,7 @@
 //	  nats.go   jetstream   azure (jobs/store/...)
 //
 // A [Config] is given in code, taken from the environment ([FromEnv]), or both
-// ([Config.WithEnv] fills in what the code leaves open). [Config.Environ] is the
+// ([Config.WithEnv] fills in the fields that are zero). [Config.Environ] is the
 // reverse of FromEnv, for processes that this one starts.
 //
 // # What can fail

@@ -12,11 +12,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What can keep a process from connecting to NATS.
+// Errors of [Config.ConnectNATS].
 var (
 	// ErrNoServer: no NATS server answers at any of the URLs.
 	ErrNoServer = errors.New("no NATS server")
-	// ErrUnauthorized: the server refuses the credentials, or wants some.
+	// ErrUnauthorized: the server refuses the credentials, or requires some.
 	ErrUnauthorized = errors.New("credentials refused")
 	// ErrTLS: client and server disagree about TLS.
 	ErrTLS = errors.New("TLS mismatch")

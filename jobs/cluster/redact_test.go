@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// FuzzRedact: neither what is shown of NATS URLs nor an error about them tells the
-// password in one.
+// FuzzRedact checks that neither redacted NATS URLs nor errors about NATS URLs contain a
+// password.
 func FuzzRedact(f *testing.F) {
 	const secret = "c2VjcmV0"
 	f.Add("nats://", "shepherd", "nats.example:4222")

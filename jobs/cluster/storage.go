@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
 
-// What can be wrong with storage.
+// Errors of a cluster's storage.
 var (
 	// ErrUnavailable: storage does not answer, or cannot serve calls for now.
 	ErrUnavailable = store.ErrUnavailable
@@ -24,13 +24,13 @@ var (
 	ErrDenied = account.ErrDenied
 )
 
-// driver is what both storage drivers are.
+// driver has the methods of both storage drivers.
 type driver interface {
 	store.Blobs
 	store.Queue
 }
 
-// Storage is a cluster's storage, opened.
+// Storage is the opened storage of a cluster.
 type Storage struct {
 	cfg     Config
 	nc      *nats.Conn
@@ -117,7 +117,7 @@ func (s *Storage) Conn() *nats.Conn { return s.nc }
 func (s *Storage) Account() *account.Account { return s.account }
 
 // Check reports whether a worker could use the storage. On Azure it creates the
-// container and the queue if they are missing; on JetStream, OpenStorage has.
+// container and the queue if they are missing. On JetStream OpenStorage has done so.
 func (s *Storage) Check(ctx context.Context) error {
 	if d, ok := s.driver.(interface{ Check(context.Context) error }); ok {
 		return d.Check(ctx)
@@ -125,12 +125,12 @@ func (s *Storage) Check(ctx context.Context) error {
 	return nil
 }
 
-// Explain adds to an error of storage which cluster's storage it is, what is wrong
-// and, if that is known, how to fix it. Timeouts become [ErrUnavailable]. Errors
-// that do not say that storage is out of reach are returned unchanged.
+// Explain adds the cluster's name to an error that says that storage does not answer or
+// refuses access, and a hint if it has one. Timeouts become [ErrUnavailable]. Other
+// errors are returned unchanged.
 func (s *Storage) Explain(err error) error {
 	switch {
-	case !isOutOfReach(err):
+	case !isUnreachable(err):
 		return err
 	case errors.Is(err, ErrDenied):
 		return fmt.Errorf("storage of cluster %s refuses: %w", s.cfg.Name, err)
@@ -145,9 +145,9 @@ func (s *Storage) Explain(err error) error {
 	return fmt.Errorf("storage of cluster %s does not answer: %w%s", s.cfg.Name, err, hint)
 }
 
-// isOutOfReach reports whether an error says that storage does not answer or
-// refuses access.
-func isOutOfReach(err error) bool {
+// isUnreachable reports whether an error says that storage does not answer or refuses
+// access.
+func isUnreachable(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 }
 
