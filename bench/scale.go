@@ -19,26 +19,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ScaleConfig says what sizes of clusters and jobs to try.
+// ScaleConfig configures [Scale]: it lists the sizes of clusters and jobs to measure.
 type ScaleConfig struct {
-	// URL is that of a NATS server with JetStream.
+	// URL is the address of a NATS server with JetStream.
 	URL string
 
-	// StartLeader starts a process that calls [Lead] for a cluster of that name, and
-	// returns what ends it.
+	// StartLeader starts a process that calls [Lead] for a cluster, and returns a
+	// function that ends it.
 	StartLeader func(cluster string) (stop func(), err error)
 
-	Workers    []int    // simulated ones, each with a job of FixedPartitions
-	Partitions []uint64 // of jobs, each with FixedWorkers
+	Workers    []int    // numbers of simulated workers, each measured with a job of FixedPartitions
+	Partitions []uint64 // sizes of jobs, each measured with FixedWorkers
 
 	FixedWorkers    int
 	FixedPartitions uint64
 
 	Slots int // of each worker
 
-	// Lasts is about how long each job takes, at least a second. What is measured is its
-	// middle half. That should be a whole number of the intervals at which so many
-	// workers report, which is 4 s for 2,000: they report in waves.
+	// Lasts is about how long each job takes, at least 1 s. Its middle half is measured.
+	// That half should be a multiple of the workers' report interval, which is 4 s for
+	// 2,000 workers, because they report in waves.
 	Lasts time.Duration
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
@@ -47,22 +47,22 @@ type ScaleConfig struct {
 func (c ScaleConfig) validate() error {
 	switch {
 	case c.StartLeader == nil:
-		return errors.New("nobody to lead")
+		return errors.New("StartLeader: want a function")
 	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return fmt.Errorf("want 1 to %d slots, got %d", wire.MaxSlots, c.Slots)
+		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
 	case c.Lasts < time.Second:
-		return fmt.Errorf("want jobs of at least 1s, got %v", c.Lasts)
+		return fmt.Errorf("Lasts %v: want at least 1s", c.Lasts)
 	}
 	for _, p := range c.points() {
 		if p.Workers < 1 || p.Partitions < 1 {
-			return fmt.Errorf("want at least 1 worker and 1 partition, got %d and %d", p.Workers, p.Partitions)
+			return fmt.Errorf("Workers %d, Partitions %d: want at least 1 of each", p.Workers, p.Partitions)
 		}
 	}
 	return nil
 }
 
-// points are all that is to be measured, each once: first by workers, then by
-// partitions.
+// points lists the points to measure, each once: first those of Workers, then those of
+// Partitions.
 func (c ScaleConfig) points() []ScalePoint {
 	var list []ScalePoint
 	add := func(workers int, partitions uint64) {
@@ -79,29 +79,30 @@ func (c ScaleConfig) points() []ScalePoint {
 	return list
 }
 
-// ScaleReport is what Scale measured. A point of both series is in both.
+// ScaleReport is the outcome of [Scale]. A point that belongs to both series is in both.
 type ScaleReport struct {
 	Slots        int          `json:"slots"`         // of each worker
 	ByWorkers    []ScalePoint `json:"by_workers"`    // with FixedPartitions each
 	ByPartitions []ScalePoint `json:"by_partitions"` // with FixedWorkers each
 }
 
-// ScalePoint is what leading a job cost. Rates are those of the middle of the job.
+// ScalePoint is the cost of leading one job. Rates are measured in the middle half of
+// the job.
 type ScalePoint struct {
 	Workers    int     `json:"workers"`
 	Partitions uint64  `json:"partitions"`
-	Cores      float64 `json:"cores"`               // that the leader's process kept busy
-	Memory     uint64  `json:"memory_bytes"`        // resident, at the end
+	Cores      float64 `json:"cores"`               // CPU cores that the leader's process kept busy
+	Memory     uint64  `json:"memory_bytes"`        // resident, at the end of the job
 	Messages   float64 `json:"messages_per_second"` // between leader and workers
-	Bytes      float64 `json:"bytes_per_second"`    // in them
+	Bytes      float64 `json:"bytes_per_second"`    // in these messages
 	Calls      float64 `json:"storage_calls_per_second"`
-	Checkpoint uint64  `json:"checkpoint_bytes"` // the largest
+	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest one
 	Took       float64 `json:"seconds"`          // from submission to the durable result
 }
 
-// Scale measures what leading costs, by the number of workers and by the number of
-// partitions. Workers are simulated in this process: they talk as real ones do, and
-// only pretend to work.
+// Scale measures the cost of leading, by the number of workers and by the number of
+// partitions. The workers are simulated in this process: their sessions and messages are
+// real, and only the work is not.
 func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -135,9 +136,9 @@ func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
 	return r
 }
 
-// measure measures one point, in a cluster of its own.
+// measure measures one point, in a new cluster.
 func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
-	name := "scale-" + store.NewID(time.Now()) // nobody has used it before
+	name := "scale-" + store.NewID(time.Now()) // not used before
 	stop, err := c.StartLeader(name)
 	if err != nil {
 		return fmt.Errorf("start the leader: %w", err)
@@ -169,14 +170,14 @@ func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
 	return group.Wait()
 }
 
-// speed is how many partitions per second a simulated slot does so that the job
-// lasts as long as it should, though there may be fewer partitions than slots.
+// speed returns how many partitions per second a simulated slot finishes so that the job
+// takes Lasts, even if there are fewer partitions than slots.
 func (c ScaleConfig) speed(p ScalePoint) float64 {
 	each := float64(p.Partitions) / float64(p.Workers*c.Slots)
 	return max(1, each) / c.Lasts.Seconds()
 }
 
-// watch runs a job and measures the leader in the middle of it.
+// watch runs a job, and measures the leader during its middle half.
 func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects wire.Subjects, p *ScalePoint) error {
 	if _, err := awaitWorkers(ctx, asker, p.Workers); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	return sameResult(ctx, asker, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
 }
 
-// usageAt asks a leader that is measured what it has used, and tells when that was.
+// usageAt asks the measured leader for its resource usage, and returns when it answered.
 func usageAt(ctx context.Context, nc *nats.Conn, subjects wire.Subjects) (u usage, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

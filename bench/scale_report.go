@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// Table writes the report for people, with tabs between columns.
+// Table writes the report as a table with tabs between columns.
 func (r ScaleReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "workers of %d slots, simulated; the leader's process alone\n", r.Slots)
 	for _, list := range [][]ScalePoint{r.ByWorkers, r.ByPartitions} {
@@ -24,8 +24,8 @@ func (r ScaleReport) Table(w io.Writer) {
 	}
 }
 
-// Figure draws what leading costs over the workers, in blue, and over the partitions,
-// in orange: over the same axes, so that one sees which of them matters.
+// Figure draws the cost of leading over the number of workers, in blue, and over the
+// number of partitions, in orange, on the same axes: so one sees which of them matters.
 func (r ScaleReport) Figure() plot.Figure {
 	f := plot.Figure{Title: fmt.Sprintf("What leading costs, with workers of %d slots", r.Slots)}
 	for _, what := range []struct {

@@ -11,7 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear returns a message as the session's input: a tick if it says nothing.
+// hear returns the session's input for a message, which is a tick if the message is
+// ignored.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an event that must happen.
 const patience = 10 * time.Second
 
 func startServer(t testing.TB, port int) *server.Server {
@@ -62,8 +62,8 @@ func subjects(t testing.TB) wire.Subjects {
 	return s
 }
 
-// leader is a leader of the simplest kind: it hands out what the test says, and
-// keeps what it is told.
+// leader is a minimal leader: it assigns what the test orders, and keeps what workers
+// report.
 type leader struct {
 	t        testing.TB
 	nc       *nats.Conn
@@ -76,9 +76,9 @@ type leader struct {
 	changed  *sync.Cond
 	reports  []wire.Report
 	sequence uint64
-	first    []byte // of the report under way, as it first came
+	first    []byte // bytes of the last report, as it first came
 	receipt  []byte
-	next     wire.Receipt                    // what the next receipt orders
+	next     wire.Receipt                    // the orders of the next receipt
 	number   uint64                          // of the last span assigned
 	received map[string]uint64               // items, by job
 	nodes    map[string]map[jobs.Node][]byte // by job
@@ -86,7 +86,7 @@ type leader struct {
 	failures []wire.Failure
 	durable  bool // everything received is durable at once
 	mute     int  // reports that get no answer
-	garbled  int  // reports that are answered with no receipt
+	garbled  int  // reports that are answered with garbage
 	refuse   int  // reports that are refused, and the worker forgotten
 	every    time.Duration
 }
@@ -130,7 +130,7 @@ func (l *leader) publish(subject string, data []byte) {
 	}
 }
 
-// stop makes the leader's subjects have no listener.
+// stop ends the leader's subscriptions.
 func (l *leader) stop() {
 	for _, sub := range l.subs {
 		_ = sub.Unsubscribe()
@@ -228,7 +228,7 @@ func (l *leader) item(job string, item wire.Item) {
 	l.blobs[job][item.Partial.Node] = item.Partial.Blob
 }
 
-// order adds to what the next receipt orders, and asks for a report.
+// order adds orders to the next receipt, and nudges the worker.
 func (l *leader) order(fill func(*wire.Receipt)) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -242,8 +242,8 @@ func (l *leader) nudge() {
 	l.publish(l.subjects.Nudge("w"), wire.Encode(wire.Nudge{Epoch: l.epoch}))
 }
 
-// assign gives the worker spans of a job of that many partitions, and returns
-// the ID of the first.
+// assign assigns spans of a job with a number of partitions, and returns the ID of the
+// first.
 func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64, spans ...jobs.Span) wire.SpanID {
 	l.t.Helper()
 	params, err := job.Params(nil)
@@ -278,13 +278,13 @@ func (l *leader) wait(what string, cond func() bool) {
 			if len(l.reports) > 0 {
 				last = fmt.Sprintf("%+v", l.reports[len(l.reports)-1])
 			}
-			l.t.Fatalf("waited in vain for: %s; last report: %.2000s", what, last)
+			l.t.Fatalf("timed out waiting for: %s; last report: %.2000s", what, last)
 		}
 		l.changed.Wait()
 	}
 }
 
-// last is the last report that came. The lock is held.
+// last returns the last report. The lock is held.
 func (l *leader) last() wire.Report {
 	if len(l.reports) == 0 {
 		return wire.Report{}
@@ -292,7 +292,7 @@ func (l *leader) last() wire.Report {
 	return l.reports[len(l.reports)-1]
 }
 
-// held is what the last report says of a span, if it is there. The lock is held.
+// held returns a span of the last report, if the report has it. The lock is held.
 func (l *leader) held(id wire.SpanID) (wire.HeldSpan, bool) {
 	for _, s := range l.last().Spans {
 		if s.ID == id {
@@ -319,7 +319,7 @@ func (l *leader) has(job string, partitions uint64, s jobs.Span) bool {
 	return at >= s.Hi
 }
 
-// result merges what was received of a job to its root. The lock is held.
+// result merges the received nodes of a job to its root. The lock is held.
 func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
 	tree, _ := jobs.NewTree(partitions)
 	var partial func(n jobs.Node) []byte
@@ -337,8 +337,8 @@ func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
 	return partial(tree.Root())
 }
 
-// sum is a job of which each partition counts as its own number plus one, once
-// mapOne agrees.
+// sum is a job that adds up the numbers of its partitions, each plus one. MapOne may
+// fail a partition.
 func sum(name string, mapOne func(ctx context.Context, partition uint64) error) jobs.Job {
 	return jobs.MustNew(definition(name, mapOne, nil))
 }
@@ -374,7 +374,7 @@ func (m mapper) Close() error {
 	return nil
 }
 
-// noStore is the store of tests that need none.
+// noStore is the store of tests that must not use it.
 type noStore struct{ t testing.TB }
 
 func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
@@ -392,7 +392,7 @@ func (s noStore) DropPartial(context.Context, string, string) error {
 	return nil
 }
 
-// running is a worker at work.
+// running is a worker whose Run was called.
 type running struct {
 	*Worker
 	t    testing.TB
@@ -445,7 +445,7 @@ func (r *running) leave() error {
 	return r.ended()
 }
 
-// ended waits for the worker's end.
+// ended waits until Run returns.
 func (r *running) ended() error {
 	r.t.Helper()
 	select {
@@ -457,7 +457,7 @@ func (r *running) ended() error {
 	}
 }
 
-// logbook keeps a log for the test to read.
+// logbook keeps a log that the test reads.
 type logbook struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -143,14 +143,14 @@ func (l *link) perform(action session.Action) {
 	case session.Leave:
 		l.left = true
 		if a.Reason == session.TimedOut {
-			w.cfg.Logger.Warn("Leaving before a leader has made everything durable; it is computed again", "items", a.Items, "running", a.Running)
+			w.cfg.Logger.Warn("Leaving before everything is durable; the rest is computed again", "items", a.Items, "running", a.Running)
 		}
 	case session.Notice:
 		l.note(a)
 	}
 }
 
-// note logs or measures what a session informs about.
+// note logs or measures a notice of the session.
 func (l *link) note(notice session.Notice) {
 	log := l.w.cfg.Logger
 	switch n := notice.(type) {

@@ -17,7 +17,7 @@ type limited struct {
 	since int // events that were not logged since
 }
 
-// warn logs trouble, unless a line of its kind was logged just before.
+// warn logs trouble, unless a line of its kind was logged less than l.every ago.
 func (l *logLimiter) warn(kind, text string, attrs ...any) {
 	k := l.kinds[kind]
 	if k == nil {

@@ -115,7 +115,7 @@ func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
 // Run works until ctx is done, and then drains: running partitions end, the rest
 // of their spans is given back, and computed items are kept until the leader has
-// made them durable. That takes DrainTimeout at most; then what still runs is
+// made them durable. That takes DrainTimeout at most; then running partitions are
 // cancelled and lost, and Run returns within about two seconds.
 //
 // It also returns, with an error, when the connection is closed. A connection that
@@ -209,11 +209,11 @@ func (w *Worker) Turns(ctx context.Context) error {
 	case w.ping <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return errors.New("the worker's loop stands still")
+		return errors.New("the worker's loop does not turn")
 	}
 }
 
-// Status returns what the worker does at the moment.
+// Status returns the state of the worker.
 func (w *Worker) Status() Status {
 	connected := w.nc.IsConnected()
 	w.mu.Lock()

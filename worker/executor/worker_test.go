@@ -20,7 +20,7 @@ import (
 
 func all(partitions uint64) jobs.Span { return jobs.Span{Lo: 0, Hi: partitions} }
 
-// want fails the test if the partials received do not merge to the sum of all.
+// wantSum fails the test if the received partials do not merge to the sum of all.
 func wantSum(t *testing.T, l *leader, id string, job jobs.Job, partitions uint64) {
 	t.Helper()
 	l.mu.Lock()
@@ -67,7 +67,7 @@ func TestAsksWhoLeads(t *testing.T) {
 	l.wait("a report", func() bool { return len(l.reports) > 0 })
 }
 
-func TestSendsAgainUntilAnswered(t *testing.T) {
+func TestResendsUntilAnswered(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	job := sum("sum", nil)
 	l := startLeader(t, nc, 1)
@@ -82,7 +82,7 @@ func TestSendsAgainUntilAnswered(t *testing.T) {
 	wantSum(t, l, "j", job, 1000)
 }
 
-func TestWorksOnWithoutALeaderAndTellsTheNextOne(t *testing.T) {
+func TestGoesOnWithoutALeaderAndReportsToTheNextOne(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	const n = 500
 	var executed [n]atomic.Int32
@@ -116,7 +116,7 @@ func TestWorksOnWithoutALeaderAndTellsTheNextOne(t *testing.T) {
 			t.Errorf("partition %d was run %d times", p, got)
 		}
 	}
-	old.beacon() // is not heeded
+	old.beacon() // is ignored
 	next.nudge()
 	next.mu.Lock()
 	before := len(next.reports)
@@ -132,7 +132,7 @@ func TestCutOfALongPartitionIsConfirmedAtOnce(t *testing.T) {
 			close(begun)
 			<-gate
 		}
-		time.Sleep(2 * time.Millisecond) // a partition that takes its time
+		time.Sleep(2 * time.Millisecond) // a long partition
 		return nil
 	})
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
@@ -241,7 +241,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestAMergeThatFailsGivesTheSpanUp(t *testing.T) {
+func TestFailedMergeGivesUpTheSpan(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	d := definition("sum", nil, nil)
 	d.Merge = func(left, right uint64) (uint64, error) {
@@ -261,7 +261,7 @@ func TestAMergeThatFailsGivesTheSpanUp(t *testing.T) {
 	l.wait("the span given up", func() bool { _, held := l.held(id); return !held })
 }
 
-func TestAJobThatCannotBeOpenedIsReportedOncePerAttempt(t *testing.T) {
+func TestFailureToOpenIsReportedOncePerAttempt(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	d := definition("sum", nil, nil)
 	var attempts atomic.Int32
@@ -294,7 +294,7 @@ func TestAJobThatCannotBeOpenedIsReportedOncePerAttempt(t *testing.T) {
 	}
 }
 
-func TestAJobThatEndsIsCancelledAndClosed(t *testing.T) {
+func TestEndedJobIsCancelledAndClosed(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	closed := make(chan struct{})
 	begun := make(chan struct{}, 2)
@@ -324,7 +324,7 @@ func TestAJobThatEndsIsCancelledAndClosed(t *testing.T) {
 	}
 }
 
-func TestAHigherPriorityGetsASlotAtThePartitionBoundary(t *testing.T) {
+func TestHigherPriorityGetsASlotAtThePartitionBoundary(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	low, high := sum("low", nil), sum("high", nil)
 	startWorker(t, nc, noStore{t}, 1, []jobs.Job{low, high}, nil)
@@ -359,13 +359,13 @@ func TestJobsOfOnePriorityTakeTurns(t *testing.T) {
 	l.order(func(r *wire.Receipt) { r.Jobs = []wire.JobReceipt{{Job: "1", Ended: true}, {Job: "2", Ended: true}} })
 }
 
-// slowStore is unavailable at first.
+// slowStore is a store that is unavailable at first.
 type slowStore struct {
 	put  func() // nil, or called when a partial is to be stored
-	mute bool   // partials are stored, and the answer is lost
+	mute bool   // partials are stored, and the answers are lost
 
 	mu      sync.Mutex
-	away    int // calls that find it so
+	away    int // calls that fail before it is available
 	plan    jobs.Plan
 	blobs   [][]byte
 	dropped []string
@@ -449,8 +449,8 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	}
 }
 
-// A partial that comes to storage after the job's end would stay for ever.
-func TestAPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
+// A partial that is stored after its job has ended must not stay.
+func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })
 	t.Run("answer lost", func(t *testing.T) { testStoredAfterTheEnd(t, true) })
 }
@@ -481,7 +481,7 @@ func testStoredAfterTheEnd(t *testing.T, mute bool) {
 	})
 }
 
-// The leader may have removed all partials before these were there.
+// The leader may have removed the job's partials before these were stored.
 func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	st := &slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}
@@ -501,7 +501,7 @@ func TestPartialsNotDurableAtTheJobsEndAreRemoved(t *testing.T) {
 	})
 }
 
-func TestAStoredPlanThatIsAnotherIsRefused(t *testing.T) {
+func TestStoredPlanWithOtherPartitionsIsRefused(t *testing.T) {
 	nc := connect(t, startServer(t, -1).ClientURL())
 	startWorker(t, nc, &slowStore{plan: jobs.Plan{Partitions: 5}}, 1, []jobs.Job{lump()}, nil)
 	l := startLeader(t, nc, 1)

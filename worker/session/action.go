@@ -23,8 +23,8 @@ type ResendReport struct{ Exchange uint64 }
 // AskLeader asks who leads. The answer is [LeaderHeard].
 type AskLeader struct{}
 
-// CollectFromSlots asks every slot that runs a span to deliver what it has done,
-// at the next end of a partition. A report waits for them until
+// CollectFromSlots asks every slot that runs a span to deliver its results at the end of
+// the present partition. A report waits for them until
 // [Timing.HandOver] has passed.
 type CollectFromSlots struct{}
 
@@ -32,7 +32,7 @@ type CollectFromSlots struct{}
 // [Session.OpenFailed].
 type OpenJob struct{ Opening wire.Opening }
 
-// EndJob cancels what runs of a job and closes it: the job has ended.
+// EndJob cancels the spans of a job that has ended, and closes it.
 type EndJob struct {
 	Job string
 	// Blobs are the partials in storage that are not known to be durable. The leader

@@ -58,12 +58,12 @@ type Timing struct {
 	MinBackoff, MaxBackoff time.Duration
 
 	// DrainTimeout is how long running partitions have to end, and items to become
-	// durable, once the worker drains. Then what runs is cancelled. 0 means 20 s,
+	// durable, once the worker drains. Then running spans are cancelled. 0 means 20 s,
 	// which fits into the 30 s that Kubernetes gives by default.
 	DrainTimeout time.Duration
 
-	// LeaveTimeout is how long after DrainTimeout the worker still tries to report
-	// what the cancelled partitions left. 0 means 1 s.
+	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the
+	// results of the cancelled spans. 0 means 1 s.
 	LeaveTimeout time.Duration
 }
 

@@ -10,7 +10,7 @@ type schedule struct {
 	earliest time.Duration // before this instant no report is made
 
 	urgent bool // something must be reported at once
-	wanted bool // a report is wanted at once, with all that slots have done
+	wanted bool // a report with the results of all slots must be made at once
 
 	collecting bool // the next report waits for slots
 	collectBy  time.Duration
@@ -26,7 +26,7 @@ type schedule struct {
 // searching reports whether the worker knows no leader that listens.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
-// connected begins at once whatever waits for an answer that may have been missed.
+// connected makes everything due that waits for an answer, which may have been missed.
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
@@ -77,9 +77,8 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// waitForSlots asks the slots for what they have done, if the next report should
-// have it, and reports whether to wait for them. Reports that are only urgent go
-// out as they are.
+// waitForSlots asks the slots for their results if the next report should have them, and
+// reports whether to wait. Reports that are only urgent do not wait.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
@@ -109,7 +108,7 @@ func (s *Session) collect() {
 	}
 }
 
-// handedOver notes that the slot of a span did what it was asked.
+// handedOver notes that the slot of a span has delivered or released it.
 func (s *Session) handedOver(h *HeldSpan) {
 	if !h.asked {
 		return
@@ -161,7 +160,7 @@ func (s *Session) onNoResponders(in NoResponders) {
 // onReceipt takes the receipt of the report in flight.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
-		return // it came twice, or late
+		return // a duplicate, or late
 	}
 	r := in.Receipt
 	if err := s.check(r); err != nil {

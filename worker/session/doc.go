@@ -31,7 +31,7 @@
 // (a span or its job is at an end and work runs short, a failure, a cut) or the leader
 // nudges; never sooner than [Timing.Spacing] after the last one, and never while one
 // is in flight. A report on the interval, after a nudge or while draining first asks
-// slots for what they have done and waits for them for [Timing.HandOver].
+// slots for their results and waits for them for [Timing.HandOver].
 //
 // # Invariants
 //

@@ -6,10 +6,10 @@ import "time"
 // running ones at their next partition; items are kept until they are durable.
 type drain struct {
 	begun     bool
-	cancelled bool          // it took too long, and what ran was cancelled
+	cancelled bool          // it took too long, and running spans were cancelled
 	left      bool          // Leave was returned
-	cancelAt  time.Duration // when what still runs is cancelled
-	leaveAt   time.Duration // when the worker leaves whatever is left
+	cancelAt  time.Duration // when running spans are cancelled
+	leaveAt   time.Duration // when the worker leaves even if items are not durable
 }
 
 // due returns when draining goes on if nothing else happens.
@@ -23,8 +23,8 @@ func (d drain) due() time.Duration {
 	return d.leaveAt
 }
 
-// beginDrain gives up all that is queued, lets running spans end at their next
-// partition boundary and takes no more work.
+// beginDrain drops all queued spans, lets running spans end at their next partition
+// boundary and takes no more work.
 func (s *Session) beginDrain() {
 	if s.drain.begun {
 		return

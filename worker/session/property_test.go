@@ -11,38 +11,38 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// world is a worker's book, the slots that use it, a network that loses and
-// repeats, and leaders that come and go. The leaders plan as the real ones do:
-// what they neither have nor see held, they assign anew.
+// world is a worker's session, the slots that use it, a network that loses and
+// duplicates messages, and leaders that come and go. As real leaders do, they assign
+// partitions that they neither have nor see held.
 type world struct {
 	*rapid.T
 	session *Session
 	jobs    []*jobTruth
 	slots   []*slotState
 
-	report  *wire.Report // under way
+	report  *wire.Report // in flight
 	epoch   uint64
 	taken   uint64            // sequence of the last report the leader took
-	heard   bool              // the leader has had a report that names spans
+	heard   bool              // the leader has had a report that lists spans
 	receipt *wire.Receipt     // and its answer
 	orders  wire.Receipt      // for the next receipt
-	given   []wire.Assignment // since the last report that named spans
+	given   []wire.Assignment // since the last report that listed spans
 	number  uint64            // of the last span assigned by this leader
 }
 
-// jobTruth is what is true of a job, and what is known to whom.
+// jobTruth is the true state of a job, and what leader and worker know of it.
 type jobTruth struct {
 	id       string
 	tree     jobs.Tree
 	executed []int // times each partition was run
-	excused  []int // times it had to run again: it failed, or its run was lost
+	excused  []int // times it had to run again because it failed or its results were lost
 
 	log      []logged // every item ever delivered, in order
 	received uint64   // items the present leader has
 	durable  uint64   // items in a checkpoint
 	told     uint64   // items the worker was told are durable
 	held     []wire.HeldSpan
-	sent     uint64 // items there were when the report under way was made
+	sent     uint64 // items that existed when the report in flight was made
 }
 
 type logged struct {
@@ -52,7 +52,7 @@ type logged struct {
 
 type slotState struct {
 	run   *HeldSpan
-	claim jobs.Span // what is left of it
+	claim jobs.Span // not run yet
 	from  uint64    // first partition run and not delivered
 	next  uint64    // first partition not run
 	begun bool      // from and next are set
@@ -60,14 +60,14 @@ type slotState struct {
 
 const (
 	propertySlots = 3
-	attempts      = 2 // that a partition which fails, fails
+	attempts      = 2 // failures of each partition that fails
 )
 
 func (w *world) job(id string) *jobTruth {
 	return w.jobs[slices.IndexFunc(w.jobs, func(j *jobTruth) bool { return j.id == id })]
 }
 
-// finished marks the partitions of the job's first n items that are done.
+// finished marks the partitions that the job's first n items finish.
 func (j *jobTruth) finished(n uint64) []bool {
 	done := make([]bool, len(j.executed))
 	for _, l := range j.log[:n] {
@@ -78,8 +78,8 @@ func (j *jobTruth) finished(n uint64) []bool {
 	return done
 }
 
-// free lists the spans of partitions that the leader has to assign: it has not
-// got them, they are not held by its last report, and it did not assign them
+// free lists the spans of partitions that the leader must assign: it does not have
+// them, the worker's last report does not hold them, and it has not assigned them
 // since.
 func (w *world) free(j *jobTruth) []jobs.Span {
 	taken := j.finished(j.received)
@@ -109,8 +109,8 @@ func (w *world) free(j *jobTruth) []jobs.Span {
 	return free
 }
 
-// assign puts a piece of a free span into the next receipt. Only a leader that
-// has heard what the worker holds does.
+// assign puts a part of a free span into the next receipt, if the leader has heard what
+// the worker holds.
 func (w *world) assign(j *jobTruth, most uint64) {
 	free := w.free(j)
 	if len(free) == 0 || !w.heard {
@@ -123,11 +123,11 @@ func (w *world) assign(j *jobTruth, most uint64) {
 	w.orders.Assigned = append(w.orders.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: w.epoch, Number: w.number}, Job: j.id, Span: s})
 }
 
-// take is the leader taking the report under way.
+// take has the leader take the report in flight.
 func (w *world) take() {
 	r := *w.report
 	if r.Epoch != w.epoch || r.Sequence == w.taken {
-		return // an old leader's, which is gone; or repeated
+		return // meant for an earlier leader, or a duplicate
 	}
 	if r.Sequence != w.taken+1 {
 		w.Fatalf("report %d came after %d", r.Sequence, w.taken)
@@ -167,17 +167,17 @@ func (w *world) take() {
 	w.checkNothingVanished(r)
 }
 
-// checkNothingVanished: once a report names spans, the leader has every item
-// there was when it was made.
+// checkNothingVanished checks that with a report that lists spans the leader has every
+// item that existed when the report was made.
 func (w *world) checkNothingVanished(r wire.Report) {
 	for _, j := range w.jobs {
 		if !r.More && j.received != j.sent {
-			w.Fatalf("job %s: the report names spans, and the leader has %d of %d items", j.id, j.received, j.sent)
+			w.Fatalf("job %s: the report lists spans, and the leader has %d of %d items", j.id, j.received, j.sent)
 		}
 	}
 }
 
-// answer is the receipt arriving.
+// answer has the receipt arrive.
 func (w *world) answer() {
 	if w.receipt == nil || w.report == nil || w.receipt.Epoch != w.report.Epoch || w.receipt.Sequence != w.report.Sequence {
 		return
@@ -208,13 +208,13 @@ func (w *world) answer() {
 	}
 }
 
-// lastItem is the item delivered last.
+// lastItem returns the item delivered last.
 func (s *Session) lastItem(id string) wire.Item {
 	j, _ := s.find(id)
 	return j.items[len(j.items)-1].Item
 }
 
-// newLeader is the leader's death, and its successor's first word.
+// newLeader has the leader die and its successor send a beacon.
 func (w *world) newLeader() {
 	w.epoch++
 	w.taken, w.heard, w.receipt, w.orders, w.given, w.number = 0, false, nil, wire.Receipt{}, nil, 0
@@ -227,7 +227,7 @@ func (w *world) newLeader() {
 	w.report = nil
 }
 
-// send makes a report, unless one is under way.
+// send makes a report, unless one is in flight.
 func (w *world) send() {
 	if w.report == nil {
 		r := w.session.nextReport()
@@ -241,7 +241,7 @@ func (w *world) send() {
 	}
 }
 
-// run lets a slot run some of what it claims, or claim more.
+// run has a slot run some of its claim, or claim more.
 func (w *world) run(s *slotState, upTo uint64) {
 	if s.run == nil {
 		if s.run = w.session.Take(); s.run == nil {
@@ -279,8 +279,8 @@ func (w *world) run(s *slotState, upTo uint64) {
 	}
 }
 
-// items are the nodes of what a slot has run and not delivered before hi. Some are
-// large.
+// items returns the nodes of the partitions before hi that a slot has run and not
+// delivered. Some are large.
 func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 	var list []logged
 	for _, n := range j.tree.Cover(jobs.Span{Lo: s.from, Hi: hi}) {
@@ -296,7 +296,7 @@ func (w *world) items(j *jobTruth, s *slotState, hi uint64) []logged {
 
 var large = make([]byte, MaxInline)
 
-// deliver hands over what a slot has run before hi.
+// deliver hands over the partitions before hi.
 func (w *world) deliver(s *slotState, hi uint64) {
 	j := w.job(s.run.Job())
 	w.hand(j, s, hi, s.next, w.items(j, s, hi))
@@ -320,7 +320,7 @@ func (w *world) hand(j *jobTruth, s *slotState, hi, next uint64, list []logged) 
 	s.from, s.next, s.claim = hi, next, jobs.Span{}
 }
 
-// lose is a slot that cannot deliver what it has run.
+// lose has a slot lose the partitions that it has run and not delivered.
 func (w *world) lose(s *slotState) {
 	if s.run == nil {
 		return
@@ -333,7 +333,7 @@ func (w *world) lose(s *slotState) {
 	s.run = nil
 }
 
-// check compares the book with what is true.
+// check compares the session with the truth.
 func (w *world) check() {
 	for _, j := range w.jobs {
 		inside, _ := w.session.find(j.id)
@@ -383,11 +383,10 @@ func (w *world) check() {
 	}
 }
 
-// TestNothingIsLostOrRunTwice plays random schedules of runs, hand-overs,
-// failures, losses of messages, cuts, checkpoints and changes of leader. It
-// checks after every step that the book is sound, and that a partition is run
-// again only after a failure or a loss of the slot's own; and at the end that
-// everything gets done.
+// TestNothingIsLostOrRunTwice plays random schedules of runs, deliveries, failures, lost
+// messages, cuts, checkpoints and changes of leader. It checks after every step that the
+// session is consistent, and that a partition is run again only if it failed or its slot
+// lost it. At the end it checks that everything gets done.
 func TestNothingIsLostOrRunTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := New(Config{Worker: "w", Hello: wire.Hello{Slots: propertySlots}})
@@ -411,20 +410,20 @@ func TestNothingIsLostOrRunTwice(t *testing.T) {
 		slot := func() *slotState { return rapid.SampledFrom(w.slots).Draw(t, "slot") }
 		run := func(*rapid.T) { w.run(slot(), rapid.Uint64Range(1, 9).Draw(t, "run")) }
 		t.Repeat(map[string]func(*rapid.T){
-			"":                          func(*rapid.T) { w.check() },
-			"assign":                    func(*rapid.T) { w.assign(job(), rapid.Uint64Range(1, 30).Draw(t, "most")) },
-			"run":                       run,
-			"run on":                    run,
-			"hand over":                 func(*rapid.T) { w.handOver(slot()) },
-			"lose what was run":         func(*rapid.T) { w.lose(slot()) },
-			"report, lost":              func(*rapid.T) { w.send() },
-			"report, receipt lost":      func(*rapid.T) { w.send(); w.take() },
-			"report":                    func(*rapid.T) { w.send(); w.take(); w.answer() },
-			"report, it comes twice":    func(*rapid.T) { w.send(); w.take(); w.take(); w.answer() },
-			"cut":                       func(*rapid.T) { w.cut(job()) },
-			"checkpoint":                func(*rapid.T) { j := job(); j.durable = j.received },
-			"the leader dies":           func(*rapid.T) { w.newLeader() },
-			"the leader is asked again": func(*rapid.T) { w.answer() },
+			"":                     func(*rapid.T) { w.check() },
+			"assign":               func(*rapid.T) { w.assign(job(), rapid.Uint64Range(1, 30).Draw(t, "most")) },
+			"run":                  run,
+			"run on":               run,
+			"hand over":            func(*rapid.T) { w.handOver(slot()) },
+			"lose results":         func(*rapid.T) { w.lose(slot()) },
+			"report, lost":         func(*rapid.T) { w.send() },
+			"report, receipt lost": func(*rapid.T) { w.send(); w.take() },
+			"report":               func(*rapid.T) { w.send(); w.take(); w.answer() },
+			"report, duplicated":   func(*rapid.T) { w.send(); w.take(); w.take(); w.answer() },
+			"cut":                  func(*rapid.T) { w.cut(job()) },
+			"checkpoint":           func(*rapid.T) { j := job(); j.durable = j.received },
+			"the leader dies":      func(*rapid.T) { w.newLeader() },
+			"a late receipt":       func(*rapid.T) { w.answer() },
 		})
 		w.finish()
 	})
@@ -436,7 +435,7 @@ func (w *world) handOver(s *slotState) {
 	}
 }
 
-// cut orders a span shortened that the leader sees held.
+// cut shortens a span that the leader knows to be held.
 func (w *world) cut(j *jobTruth) {
 	if len(j.held) == 0 {
 		return
@@ -445,7 +444,7 @@ func (w *world) cut(j *jobTruth) {
 	w.orders.Cuts = append(w.orders.Cuts, wire.Cut{ID: h.ID, Hi: rapid.Uint64Range(0, h.Span.Hi+1).Draw(w.T, "hi")})
 }
 
-// finish goes on without mishaps until everything is done and durable.
+// finish goes on without faults until everything is done and durable.
 func (w *world) finish() {
 	for range 10_000 {
 		for _, s := range w.slots {
@@ -464,12 +463,12 @@ func (w *world) finish() {
 		}
 		if items, _ := w.session.Kept(); left == 0 && items == 0 && w.session.work.held == 0 {
 			if w.session.work.busy != 0 || w.session.work.yielding != 0 || !w.session.Empty() {
-				w.Fatalf("all is done, but %d slots are busy and %d make room", w.session.work.busy, w.session.work.yielding)
+				w.Fatalf("everything is done, but %d slots are busy and %d yield", w.session.work.busy, w.session.work.yielding)
 			}
 			return
 		}
 	}
-	w.Fatalf("it does not come to an end: %+v", w.session)
+	w.Fatalf("it does not end: %+v", w.session)
 }
 
 func count(list []bool) (n int) {

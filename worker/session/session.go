@@ -7,10 +7,10 @@ import (
 )
 
 // Session is one worker's side of the conversation with its leader, without a
-// clock, a goroutine or I/O. A shell tells it what happens through
-// [Session.Step] and performs the actions that come back. Slots call
+// clock, a goroutine or I/O. A shell passes inputs to
+// [Session.Step] and performs the actions that it returns. Slots call
 // [Session.Take], [Session.Claim], [Session.HandOver], [Session.Deliver],
-// [Session.Abandon] and [Session.Release] directly; whoever opens jobs calls
+// [Session.Abandon] and [Session.Release] directly; tasks that open jobs call
 // [Session.Opened] and [Session.OpenFailed]. Methods must not be called
 // concurrently: the caller holds one lock. The same calls give the same actions
 // and reports.
@@ -101,7 +101,7 @@ func (s *Session) hear(in Input) {
 	}
 }
 
-// proceed does what is due.
+// proceed does everything that is due.
 func (s *Session) proceed() {
 	if s.drain.begun && s.leave() || !s.leader.connected {
 		return
@@ -128,8 +128,8 @@ func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
 // Epoch returns the epoch of the leader that is followed, 0 before the first.
 func (s *Session) Epoch() uint64 { return s.leader.epoch }
 
-// Answered reports whether the leader that is followed took the last report that
-// it answered, and is not known to be gone.
+// Answered reports whether the leader that is followed accepted the last report that it
+// answered, and is not known to be gone.
 func (s *Session) Answered() bool { return s.leader.answered }
 
 // Draining reports whether the worker drains.

@@ -18,7 +18,7 @@ type HeldSpan struct {
 	claimed uint64 // the first partition that is not begun
 	hi      uint64
 	arrival uint64 // grows with each span assigned
-	dropped bool   // no longer held; what is delivered for it is ignored
+	dropped bool   // no longer held; deliveries for it are ignored
 	yields  bool   // told to make room
 	asked   bool   // its slot was asked to hand over
 }
@@ -73,7 +73,7 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 }
 
 // Claim gives a slot the next partitions of its span to begin, at most want. An
-// empty span means that the slot must deliver what it has done and release the
+// empty span means that the slot must deliver its results and release the
 // span, because the span is at its end, was cut or dropped, must make room for one
 // that has more right to a slot, or too much is kept. Long says that the span has
 // had its slot for longer than a job should while another job of the same priority
@@ -118,8 +118,8 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
-// Deliver takes what a slot has done since its last delivery: items, in order,
-// that cover exactly the partitions from there to hi. The slot keeps the results of
+// Deliver takes the results of a slot since its last delivery: items, in order, that
+// cover exactly the partitions from there to hi. The slot keeps the results of
 // the partitions from hi to next. Claimed partitions from next on count as not
 // begun. If Deliver returns an error, it took nothing.
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) error {

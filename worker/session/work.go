@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// work is what the worker holds: spans to run and items that are not yet durable.
+// work is the spans to run and the items that are not yet durable.
 type work struct {
 	jobs  []*job            // sorted by ID
 	ended map[string]uint64 // the last item number of jobs that ended, so that numbers never start again
