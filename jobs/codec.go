@@ -12,19 +12,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// Codec turns a job's partials into bytes and back. Encode must be a function
-// of the value alone, and Decode(Encode(v)) must be as good as v to Merge:
-// results are compared byte for byte, and where a partial passes through its
-// encoding differs from run to run. Neither may keep what it is given, nor
-// return memory of it. Both are called from several goroutines.
+// Codec encodes and decodes a job's partials. The bytes must depend on the value
+// alone, and for Merge, Decode(Encode(v)) must be equivalent to v, because runs differ
+// in which partials are encoded. Neither method may retain its argument or return
+// memory of it. Both are called from several goroutines at once.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	Decode(data []byte) (T, error)
 }
 
 // cborCodec is the default codec: CBOR in core deterministic encoding (RFC 8949,
-// section 4.2.1). Keys are sorted; floats keep their exact value, infinities and
-// NaN included (every NaN becomes the same one), and times their nanoseconds.
+// section 4.2.1). Keys are sorted. Floats keep their exact value, infinities
+// included; all NaNs become the same one. Times keep their nanoseconds.
 type cborCodec[T any] struct{}
 
 func (cborCodec[T]) Encode(value T) ([]byte, error) {
@@ -57,9 +56,8 @@ var (
 	})
 )
 
-// checkEncodes refuses a type that would lose something on its way through the
-// default codec. Whatever it lost would be missing from some runs and not from
-// others.
+// checkEncodes returns an error for a type that would lose data in the default
+// codec. The data would be missing in some runs and not in others.
 func checkEncodes(t reflect.Type) error { return checkType(t, make(map[reflect.Type]bool)) }
 
 func checkType(t reflect.Type, seen map[reflect.Type]bool) error {
@@ -82,14 +80,14 @@ func checkType(t reflect.Type, seen map[reflect.Type]bool) error {
 				continue
 			}
 			if !f.IsExported() && !f.Anonymous {
-				return fmt.Errorf("field %s of %s is not exported", f.Name, t)
+				return fmt.Errorf("field %s of %s: want an exported field", f.Name, t)
 			}
 			if err := checkType(f.Type, seen); err != nil {
 				return err
 			}
 		}
 	case reflect.Chan, reflect.Func, reflect.Interface, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
-		return fmt.Errorf("type %s has no encoding that decodes to the same", t)
+		return fmt.Errorf("type %s: want a type that CBOR decodes to the same value", t)
 	}
 	return nil
 }

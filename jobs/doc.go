@@ -1,12 +1,28 @@
-// Package jobs is what a job is written with. A [Definition] says how a
-// computation is cut into partitions, what each of them computes, and how two
-// neighbouring results become one; [New] makes a [Job] of it, which a cluster or
-// [Local] can run. The package also holds the arithmetic of the tree along which
-// results are merged, since everything that plans, runs or stores a job uses it.
+// Package jobs is the SDK with which a job is written. A [Definition] says how a
+// computation is cut into partitions, what each partition computes, and how the
+// results of two neighbours are merged. [New] turns it into a [Job], which a cluster
+// or [Local] runs:
 //
-// # The tree
+//	var definition = jobs.Definition[params, float64, float64]{
+//		Name: "pi", Version: "1", Summary: "pi, by Leibniz' series",
+//		Defaults: params{Terms: 1e9},
+//		Plan: func(_ context.Context, p params) (jobs.Plan, error) {
+//			return jobs.Plan{Partitions: (p.Terms + width - 1) / width}, nil
+//		},
+//		Open:   func(_ context.Context, p params, _ jobs.Plan) (jobs.Mapper[float64], error) { return p, nil },
+//		Merge:  func(left, right float64) (float64, error) { return left + right, nil },
+//		Finish: func(_ context.Context, _ params, root float64) (float64, error) { return 4 * root, nil },
+//	}
 //
-// Partitions 0 to N-1 are the leaves of a binary tree whose shape follows from N
+//	func main() { cli.Main(jobs.MustNew(definition)) }
+//
+// The example of the package is a complete job. The package also holds the
+// arithmetic of the aggregation tree, which everything that plans, runs or stores a
+// job uses.
+//
+// # The aggregation tree
+//
+// Partitions 0 to N-1 are the leaves of a binary tree whose shape depends on N
 // alone. With N = 5:
 //
 //	level 3                   3/0                root: the result
@@ -19,49 +35,58 @@
 //
 //	partition      0   1   2   3      4
 //
-// Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. Where the
-// right one would begin at N or later, the node is its left child, and only its
-// highest name is used ([Tree.Lift]). Merges happen between siblings only, so
-// every run makes the same merges of the same operands, whoever ran what, and
-// floating-point sums come out bit for bit alike.
+// Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. If the right
+// child would begin at or past N, the node is the same as its left child, and the
+// tree uses the highest of their names ([Tree.Lift]). Only siblings are merged. So
+// every run performs the same merges on the same operands, no matter which worker
+// runs which partition, and floating-point sums are identical bit for bit.
 //
-// A slot walks a span of partitions in order and keeps what it has on a [Stack]:
+// A slot walks a span of partitions in order and keeps finished nodes on a [Stack]:
 //
 //	run 0        run 1        run 2           run 3
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// Whenever the stack is drained, what it held is reported as it is, and meets
-// its siblings elsewhere.
+// When the stack is drained, its nodes are reported as they are. They are merged with
+// their siblings elsewhere.
 //
-// # Same bytes
+// # Bit identity
 //
-// A job's result is the same bytes on every run, however many workers took part
-// and whatever died, if
+// A job's result is the same bytes in every run, for any number of workers and any
+// crashes, under these conditions:
 //
-//   - Map depends on its partition, the parameters and the plan alone: no clock,
-//     no randomness that is not derived from them, no order of calls;
-//   - Merge and Finish depend on their operands alone, and on no map's order;
-//   - Merge is associative in meaning. It need not be commutative, and its
-//     rounding errors need not be the same for another tree;
-//   - a partial that was encoded and decoded is as good as before. The default
-//     codec refuses types that it would not carry whole, and [New] says so;
-//   - on a fleet of mixed processors, Map, Merge and Finish round each product
-//     that is added, float64(x*y) + z, since Go's compilers for some processors
-//     fuse the two operations, and do without the functions of package math that
-//     are written in assembly for some processors, such as math.Exp and math.Log.
-//     math.Sqrt is exact everywhere.
+//   - Map depends on its partition, the parameters and the plan alone. It reads no
+//     clock, uses no randomness that is not derived from them, and does not depend on
+//     the order of calls.
+//   - Merge and Finish depend on their operands alone, and not on the iteration order
+//     of a map.
+//   - Merge is associative in meaning. It need not be commutative, and its rounding
+//     errors may differ for another shape of the tree.
+//   - Encoding and decoding a partial loses nothing. [New] refuses types that the
+//     default codec would lose part of.
+//   - If the processors of the fleet are of different architectures, Map, Merge and
+//     Finish round each product that is added, as in float64(x*y) + z, because Go's
+//     compilers fuse the two operations on some architectures. They also avoid
+//     functions of package math that are written in assembly for some of them, such as
+//     math.Exp and math.Log. math.Sqrt is exact everywhere.
 //
-// A partition may run more than once, after a crash or because its worker was
-// slow, and counts once all the same. What Map does besides returning its value
-// must bear repetition.
+// A partition may run more than once, for example after a crash or because its worker
+// was slow. It counts once. Effects of Map other than its return value must be
+// idempotent.
 //
-// # What can fail
+// # Units and limits
 //
-// Parameters are refused with an error that names the parameter, what it got and
-// what it takes. An error of Map is worth another attempt unless it is marked by
-// [Permanent]; it comes as a *[PartitionError]. A panic is an error with its
-// stack, a *[PanicError]. An error of Merge is permanent, since the same operands
-// are merged everywhere. A result that JSON cannot express, such as a NaN, is an
-// error of Finish.
+// A job has 1 to [MaxPartitions] partitions. A partition is best sized to run for
+// about 10 ms to a few seconds: workers are preempted at partition boundaries only, and
+// a crash loses the partitions that ran. Partials are best kept small: those above
+// 256 KiB do not travel in messages but through storage.
+//
+// # Errors
+//
+//   - Parameters: the error names the parameter, the value and the values allowed.
+//   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
+//     attempts, unless the error is marked by [Permanent].
+//   - Merge: a permanent error, because the same operands are merged everywhere.
+//   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
+//   - Panics in any of these functions are errors with a stack: a [*PanicError].
 package jobs

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Permanent marks err as not worth retrying: the job fails at once, whatever
-// its limit of attempts. A nil err stays nil.
+// Permanent marks err as not worth retrying: the job fails at once, regardless of its
+// limit of attempts. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -27,8 +27,8 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// PanicError is a panic in a job's code, turned into an error. Where the value
-// is an error, PanicError wraps it.
+// PanicError is a panic in a job's code, turned into an error. If the panic's value is
+// an error, PanicError wraps it.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -43,14 +43,14 @@ func (e *PanicError) Unwrap() error {
 
 func newPanicError(value any) *PanicError { return &PanicError{value, debug.Stack()} }
 
-// recoverTo is deferred around a job's code.
+// recoverTo turns a panic into an error. It is deferred around calls of a job's code.
 func recoverTo(err *error) {
 	if v := recover(); v != nil {
 		*err = newPanicError(v)
 	}
 }
 
-// PartitionError says which partition an error belongs to.
+// PartitionError is an error of one partition.
 type PartitionError struct {
 	Partition uint64
 	Err       error

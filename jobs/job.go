@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Job is a definition that was checked, with its types out of sight. Its methods
-// may be called from several goroutines; a panic in the definition's code is
-// returned as a *[PanicError].
+// Job is a definition that has been checked, without its type parameters. Its methods
+// may be called from several goroutines. A panic in the definition's code is returned
+// as a *[PanicError].
 type Job struct {
 	name, version, summary string
 	parameters             []Parameter
@@ -27,10 +27,10 @@ type Job struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// New checks a definition and makes a job of it.
+// New checks a definition and returns its job.
 func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	if !nameForm.MatchString(d.Name) {
-		return Job{}, fmt.Errorf("define job %q: a name is 1 to 40 lower-case letters, digits and dashes, and begins with a letter", d.Name)
+		return Job{}, fmt.Errorf("define job: Name %q: want 1 to 40 lower-case letters, digits and dashes, the first a letter", d.Name)
 	}
 	b, err := bind(d)
 	if err != nil {
@@ -48,8 +48,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	}, nil
 }
 
-// MustNew is [New] for definitions that are known to be right; it panics on one
-// that is not.
+// MustNew is like [New] and panics if the definition is not valid.
 func MustNew[P, T, R any](d Definition[P, T, R]) Job {
 	job, err := New(d)
 	if err != nil {
@@ -58,21 +57,22 @@ func MustNew[P, T, R any](d Definition[P, T, R]) Job {
 	return job
 }
 
-// Name is the definition's name.
+// Name returns the definition's name.
 func (j Job) Name() string { return j.name }
 
-// Version is the definition's version.
+// Version returns the definition's version.
 func (j Job) Version() string { return j.version }
 
-// Summary is the definition's summary, one line.
+// Summary returns the definition's summary, one line.
 func (j Job) Summary() string { return j.summary }
 
-// Parameters describes the parameters in declared order.
+// Parameters returns descriptions of the parameters in the order of the struct's fields.
 func (j Job) Parameters() []Parameter { return slices.Clone(j.parameters) }
 
-// Params checks parameters and returns them in the stored form. It starts from
-// the defaults, sets what the JSON object base has (nil for none), then the
-// name=value pairs. An error names the parameter, what it got and what it takes.
+// Params checks parameters and returns them in the stored form. It takes the defaults,
+// overrides them by the members of the JSON object base, which may be nil, and then by
+// the name=value pairs, of which the last of a name counts. An error names the
+// parameter, its value and the values allowed.
 func (j Job) Params(base []byte, pairs ...string) (Params, error) {
 	params, err := j.normalize(base, pairs)
 	if err != nil {
@@ -92,7 +92,7 @@ func (j Job) EncodeParams(params any) (Params, error) {
 	return encoded, nil
 }
 
-// Plan cuts the computation. Its number of partitions is 1 to [MaxPartitions].
+// Plan cuts the computation into 1 to [MaxPartitions] partitions.
 func (j Job) Plan(ctx context.Context, p Params) (Plan, error) {
 	plan, err := j.plan(ctx, p)
 	if err != nil {
@@ -101,7 +101,7 @@ func (j Job) Plan(ctx context.Context, p Params) (Plan, error) {
 	return plan, nil
 }
 
-// Open readies the job for mapping in this process. The task must be closed.
+// Open prepares the job for mapping in this process. The caller closes the task.
 func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 	task, err := j.open(ctx, p, plan)
 	if err != nil {
@@ -110,8 +110,8 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 	return task, nil
 }
 
-// Merge merges two encoded partials of sibling nodes and leaves them as they are.
-// An error is permanent unless a partial could not be decoded.
+// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is
+// permanent unless a partial could not be decoded.
 func (j Job) Merge(left, right []byte) ([]byte, error) {
 	merged, err := j.merge(left, right)
 	if err != nil {
@@ -120,7 +120,7 @@ func (j Job) Merge(left, right []byte) ([]byte, error) {
 	return merged, nil
 }
 
-// Finish turns the encoded partial of the root into the result, as JSON.
+// Finish returns the result, as JSON, for the encoded partial of the root.
 func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
 	result, err := j.finish(ctx, p, root)
 	if err != nil {
@@ -129,7 +129,7 @@ func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage
 	return result, nil
 }
 
-// binding is a definition with the means to call it on encoded values.
+// binding calls a definition's functions on encoded values.
 type binding[P, T, R any] struct {
 	def    Definition[P, T, R]
 	params paramsCodec[P]
@@ -138,14 +138,14 @@ type binding[P, T, R any] struct {
 func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 	b := binding[P, T, R]{def: d}
 	if d.Version == "" || len(d.Version) > 40 {
-		return b, fmt.Errorf("a version is 1 to 40 characters, got %q", d.Version)
+		return b, fmt.Errorf("Version %q: want 1 to 40 characters", d.Version)
 	}
 	if d.Plan == nil || d.Open == nil || d.Merge == nil || d.Finish == nil {
-		return b, errors.New("Plan, Open, Merge and Finish are all needed")
+		return b, errors.New("want all of Plan, Open, Merge and Finish")
 	}
 	if d.Codec == nil {
 		if err := checkEncodes(reflect.TypeFor[T]()); err != nil {
-			return b, fmt.Errorf("the default codec cannot carry partials: %w", err)
+			return b, fmt.Errorf("the default codec cannot encode partials: %w", err)
 		}
 		b.def.Codec = cborCodec[T]{}
 	}
@@ -155,7 +155,7 @@ func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 	}
 	b.params = paramsCodec[P]{defaults: d.Defaults, list: list}
 	if _, err := b.params.parse(nil, nil); err != nil {
-		return b, fmt.Errorf("its defaults are refused: %w", err)
+		return b, fmt.Errorf("Defaults: %w", err)
 	}
 	return b, nil
 }

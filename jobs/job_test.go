@@ -10,11 +10,11 @@ import (
 
 func TestNewRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Definition[allParams, int, int]){
-		"a name is":     func(d *Definition[allParams, int, int]) { d.Name = "Upper" },
-		"a version is":  func(d *Definition[allParams, int, int]) { d.Version = "" },
-		"all needed":    func(d *Definition[allParams, int, int]) { d.Merge = nil },
-		"its defaults":  func(d *Definition[allParams, int, int]) { d.Defaults.Kind = "neither" },
-		"1 to 40 chara": func(d *Definition[allParams, int, int]) { d.Version = strings.Repeat("1", 41) },
+		"Name \"Upper\"":           func(d *Definition[allParams, int, int]) { d.Name = "Upper" },
+		"Version \"\"":             func(d *Definition[allParams, int, int]) { d.Version = "" },
+		"want all of":              func(d *Definition[allParams, int, int]) { d.Merge = nil },
+		"Defaults: parameter kind": func(d *Definition[allParams, int, int]) { d.Defaults.Kind = "neither" },
+		"1 to 40 chara":            func(d *Definition[allParams, int, int]) { d.Version = strings.Repeat("1", 41) },
 	} {
 		d := allDefinition()
 		change(&d)

@@ -11,22 +11,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Local runs a job in this process alone: the reference that a cluster's bytes
-// must equal. It computes the same tree with the same merges.
+// Local runs a job in this process alone. It computes the same tree with the same
+// merges as a cluster, so its result is the reference for the cluster's bytes.
 type Local struct {
-	Slots    int                    // goroutines that map; less than 1 is 1
-	Attempts int                    // times to try a partition that fails, at once each time; less than 1 is 1
-	Progress func(done, all uint64) // optional; called now and then, from several goroutines
+	Slots    int // number of goroutines that call Map; at least 1
+	Attempts int // number of attempts per partition, without pauses; at least 1
+
+	// Progress, if not nil, is called from several goroutines with the number of
+	// partitions that are done and of all.
+	Progress func(done, all uint64)
 }
 
-// LocalResult is what a run in one process gives.
+// LocalResult is the result of a run in one process.
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
 }
 
-// Run plans, maps, merges and finishes. Params are in the stored form. When ctx
-// is done, Run returns its error once the partitions under way have ended.
+// Run plans, maps, merges and finishes a job. The params are in the stored form. When
+// ctx is done, Run returns its error as soon as the running partitions have ended.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -54,13 +57,13 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return LocalResult{Result: result, Partitions: plan.Partitions}, nil
 }
 
-// subtreesPerSlot is how many pieces a slot gets: enough that slots which finish
-// early find work, few enough that pieces stay large.
+// subtreesPerSlot is the number of subtrees per slot: enough to keep slots that finish
+// early busy, few enough to keep subtrees large.
 const subtreesPerSlot = 64
 
-// reduce computes the partials of equal subtrees side by side and then merges
-// them level by level. Subtrees of one level are nodes of the tree, so the merges
-// are the tree's own.
+// reduce computes the partials of all subtrees of one level concurrently and then
+// merges them level by level. The subtrees are nodes of the tree, so the merges are
+// those of the tree.
 func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]byte, error) {
 	slots := max(l.Slots, 1)
 	level := tree.Root().Level
@@ -83,7 +86,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 				span := tree.Span(Node{level, i})
 				data, err := l.runSubtree(ctx, s, span, &stop)
 				if err == errStopped {
-					return nil // another slot has the reason
+					return nil // another slot returns the reason
 				}
 				if err != nil {
 					stop.Store(true)
@@ -106,14 +109,14 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return mergeLevels(job, partials)
 }
 
-// subtrees is the number of nodes that the level has, under any name.
+// subtrees returns the number of nodes of a level, under any name.
 func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
 // errStopped ends a slot because another has failed, or the context is done.
 var errStopped = errors.New("stopped")
 
-// runSubtree runs the span of a whole subtree and returns its partial. A
-// partition that fails is tried again at once.
+// runSubtree runs the span of a subtree and returns its partial. It retries a
+// partition that fails without a pause.
 func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]byte, error) {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)
@@ -137,8 +140,8 @@ func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.
 	return partials[0].Data, nil
 }
 
-// mergeLevels merges the partials of all nodes of one level up to the root. A
-// last one without a sibling is its own parent.
+// mergeLevels merges the partials of all nodes of one level up to the root. A last node
+// without a sibling is the same as its parent.
 func mergeLevels(job Job, partials [][]byte) ([]byte, error) {
 	for len(partials) > 1 {
 		parents := partials[:0]

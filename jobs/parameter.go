@@ -13,33 +13,33 @@ import (
 	"unicode/utf8"
 )
 
-// Parameter describes one parameter of a job, as a catalog shows it.
+// Parameter describes one parameter of a job.
 type Parameter struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`            // integer, number, string, boolean, duration
-	Default string `json:"default"`         // as it would be given with -p
-	Takes   string `json:"takes,omitempty"` // the range or the choices, in words
+	Default string `json:"default"`         // as a user would write it
+	Takes   string `json:"takes,omitempty"` // the range or the choices allowed
 	Help    string `json:"help,omitempty"`  // one line
-	field   int    // in the parameters' struct
-	min     string // the tags, as written
+	field   int    // index in the struct of parameters
+	min     string // tags min, max and oneof
 	max     string
 	oneOf   []string
 }
 
 var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// describe reads the description of the parameters from the struct that holds
-// their defaults: one parameter per field, as [Definition] explains.
+// describe returns the parameters that the fields of a struct declare: see
+// [Definition].
 func describe(defaults any) ([]Parameter, error) {
 	v := reflect.ValueOf(defaults)
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("parameters must be a struct, got %T", defaults)
+		return nil, fmt.Errorf("parameters of type %T: want a struct", defaults)
 	}
 	var list []Parameter
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if !f.IsExported() || f.Anonymous {
-			return nil, fmt.Errorf("parameter field %s must be exported and not embedded", f.Name)
+			return nil, fmt.Errorf("parameter field %s: want an exported field that is not embedded", f.Name)
 		}
 		p, err := describeField(f)
 		if err != nil {
@@ -68,24 +68,24 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		p.Name = name
 	}
 	if !parameterForm.MatchString(p.Name) {
-		return p, fmt.Errorf("name %q: want letters, digits, dashes and underscores, a letter first", p.Name)
+		return p, fmt.Errorf("name %q: want letters, digits, dashes and underscores, the first a letter", p.Name)
 	}
 	if p.Type == "" {
-		return p, fmt.Errorf("type %s is not supported: use an integer, float, string, bool or time.Duration", f.Type)
+		return p, fmt.Errorf("type %s: want an integer, float, string, bool or time.Duration", f.Type)
 	}
 	if len(p.oneOf) > 0 && p.Type != "string" {
-		return p, fmt.Errorf("the tag oneof is for strings, not for type %s", f.Type)
+		return p, fmt.Errorf("tag oneof on type %s: want a string", f.Type)
 	}
 	for _, bound := range []string{p.min, p.max} {
 		if bound == "" {
 			continue
 		}
 		if err := setParameter(reflect.New(f.Type).Elem(), bound); err != nil || p.Type == "string" || p.Type == "boolean" {
-			return p, fmt.Errorf("bound %q does not fit type %s", bound, f.Type)
+			return p, fmt.Errorf("bound %q: want a value of type %s", bound, f.Type)
 		}
 	}
 	if p.min == "" && reflect.Zero(f.Type).CanUint() {
-		p.min = "0" // so that what is refused is also said
+		p.min = "0" // so that Takes states the bound
 	}
 	p.Takes = p.takes()
 	return p, nil
@@ -126,8 +126,7 @@ func (p Parameter) takes() string {
 	return ""
 }
 
-// errGot is the error for a value that p does not take. It shows no more than
-// the beginning of a long one.
+// errGot returns the error for a value that p does not allow. It cuts a long value.
 func (p Parameter) errGot(got string) error {
 	const most = 100
 	if len(got) > most {
@@ -148,8 +147,8 @@ func (p Parameter) errGot(got string) error {
 	return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, want)
 }
 
-// check refuses a value of the right type that p does not take. What passes can
-// be written as JSON and read back unchanged.
+// check returns an error for a value that p does not allow. A value that passes is
+// unchanged when it is written as JSON and read back.
 func (p Parameter) check(v reflect.Value) error {
 	switch {
 	case p.Type == "string" && !utf8.ValidString(v.String()):
@@ -165,16 +164,16 @@ func (p Parameter) check(v reflect.Value) error {
 	return nil
 }
 
-// boundOf is a tag's value as a value of the parameter's type.
+// boundOf parses the value of tag min or max.
 func boundOf(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
 	if err := setParameter(v, text); err != nil {
-		panic(err) // describeField has tried it
+		panic(err) // describeField has checked it
 	}
 	return v
 }
 
-// compare is -1, 0 or 1 as a is below, equal to or above b, two numbers of one type.
+// compare compares two numbers of one type like cmp.Compare.
 func compare(a, b reflect.Value) int {
 	switch {
 	case a.CanInt():
@@ -186,8 +185,8 @@ func compare(a, b reflect.Value) int {
 	}
 }
 
-// setParameter parses what a person wrote. Numbers may hold underscores, and
-// integers be written 5e9.
+// setParameter parses a value that a user wrote. Numbers may contain underscores, and
+// integers may be written like 5e9.
 func setParameter(v reflect.Value, text string) error {
 	number := strings.ReplaceAll(text, "_", "")
 	switch {
@@ -229,8 +228,8 @@ func setParameter(v reflect.Value, text string) error {
 
 var powerForm = regexp.MustCompile(`^(-?)([0-9]+)(?:\.([0-9]+))?[eE]\+?([0-9]{1,2})$`)
 
-// writeOut writes a number such as 5e9 or 1.5e6 out in digits, where it is a
-// whole number; anything else stays as it is.
+// writeOut returns a whole number such as 5e9 or 1.5e6 in digits, and any other text
+// unchanged.
 func writeOut(text string) string {
 	m := powerForm.FindStringSubmatch(text)
 	if m == nil {

@@ -11,25 +11,26 @@ import (
 	"strings"
 )
 
-// Params are a job's parameters in the form that is stored: a JSON object that
-// names every parameter, in declared order. [Job.Params] makes them.
+// Params are a job's parameters in the stored form: a JSON object with every parameter,
+// in the order of the struct's fields. [Job.Params] returns them.
 type Params json.RawMessage
 
-// MarshalJSON gives the object itself, where a plain byte slice would be a string.
+// MarshalJSON returns the object itself; a plain byte slice would become a string.
 func (p Params) MarshalJSON() ([]byte, error) { return json.RawMessage(p).MarshalJSON() }
 
-// Validator is what a parameters' struct may implement to check what tags
-// cannot say, such as one parameter against another. The error should name them.
+// Validator is an optional interface of a struct of parameters. It checks conditions
+// that tags cannot express, such as between two parameters. The error should name the
+// parameters.
 type Validator interface{ Validate() error }
 
-// paramsCodec decodes the parameters of one job strictly.
+// paramsCodec parses and encodes the parameters of one job.
 type paramsCodec[P any] struct {
 	defaults P
 	list     []Parameter
 }
 
-// parse starts from the defaults, sets what base has, a JSON object or nothing,
-// and then the name=value pairs; of two pairs with one name the later counts.
+// parse takes the defaults, overrides them by the members of base, a JSON object or
+// empty, and then by the name=value pairs. Of two pairs with one name the later counts.
 func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 	p := c.defaults
 	v := reflect.ValueOf(&p).Elem()
@@ -73,9 +74,9 @@ func (c paramsCodec[P]) find(name string) (Parameter, error) {
 		names[i] = d.Name
 	}
 	if len(names) == 0 {
-		return Parameter{}, fmt.Errorf("unknown parameter %q, the job takes none", name)
+		return Parameter{}, fmt.Errorf("unknown parameter %q: the job has no parameters", name)
 	}
-	return Parameter{}, fmt.Errorf("unknown parameter %q, the job takes %s", name, strings.Join(names, ", "))
+	return Parameter{}, fmt.Errorf("unknown parameter %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
@@ -89,7 +90,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 		if err != nil {
 			return fmt.Errorf("parameters are not a JSON object: %w", err)
 		}
-		name := key.(string) // or Token had failed
+		name := key.(string) // the decoder has checked it
 		d, err := c.find(name)
 		if err != nil {
 			return err
@@ -110,13 +111,13 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 		return fmt.Errorf("parameters are not a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("parameters are followed by something else: want one JSON object")
+		return errors.New("parameters are followed by more data: want one JSON object")
 	}
 	return nil
 }
 
-// setJSON takes a JSON number, string or boolean, as the type says; durations
-// are strings such as "1.5s".
+// setJSON sets a parameter from a JSON number, string or boolean, depending on its
+// type. Durations are strings such as "1.5s".
 func (p Parameter) setJSON(v reflect.Value, raw json.RawMessage) error {
 	var value any
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -144,7 +145,7 @@ func (p Parameter) setJSON(v reflect.Value, raw json.RawMessage) error {
 	return nil
 }
 
-// encode writes the parameters in the one form that is stored.
+// encode returns the parameters in the stored form.
 func (c paramsCodec[P]) encode(p P) (Params, error) {
 	v := reflect.ValueOf(p)
 	b := []byte{'{'}
@@ -152,7 +153,7 @@ func (c paramsCodec[P]) encode(p P) (Params, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(b, '"'), d.Name...) // names hold nothing to escape
+		b = append(append(b, '"'), d.Name...) // names need no escaping
 		b = append(b, '"', ':')
 		text := []byte(formatParameter(v.Field(d.field)))
 		if d.Type == "string" || d.Type == "duration" {

@@ -13,8 +13,8 @@ type Task struct {
 	stack  func() Stack
 }
 
-// NewStack returns an empty stack. Each slot has its own, and does best to keep
-// it for as long as it works on the job.
+// NewStack returns an empty stack. Each slot needs a separate stack and should keep it
+// for as long as it works on the job, because the stack holds the slot's fork.
 func (t *Task) NewStack() Stack { return t.stack() }
 
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
@@ -28,25 +28,25 @@ func (t *Task) Close() (err error) {
 	return closer.Close()
 }
 
-// Stack runs partitions in order and keeps the finished nodes, merging siblings
-// as they meet, like carries in a binary counter: at most two nodes per level of
-// the tree for each contiguous span. It is used from one goroutine at a time.
+// Stack runs partitions in order and keeps the finished nodes. It merges siblings as
+// they meet, like carries in a binary counter, so it holds at most two nodes per level
+// of the tree for each contiguous span. It is used from one goroutine at a time.
 type Stack interface {
-	// Run maps the partitions of span in order until all are done, stop is set or
-	// one fails, and returns the first partition that is not done. Run itself heeds
-	// stop alone, between partitions; ctx is what Map gets.
+	// Run maps the partitions of span in order until all are done, stop is set or one
+	// fails, and returns the first partition that is not done. Run checks stop between
+	// partitions. It only passes ctx to Map.
 	//
-	// The error is a *PartitionError; a panic is an error. What was done before it
-	// stays on the stack, so the caller may go on, also after the partition that
-	// failed. Where a merge failed, the error is permanent and the stack is empty.
+	// An error is a *PartitionError, also for a panic. Partitions that were done before
+	// it stay on the stack, so the caller may continue with or after the partition that
+	// failed. If a merge failed, the error is permanent and the stack is empty.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
-	// Drain takes the nodes off the stack whose partitions are all before hi, encoded
-	// and in the order in which they were run. Its error is permanent.
+	// Drain removes the nodes whose partitions are all below hi from the stack and
+	// returns them encoded, in the order in which they were run. An error is permanent.
 	Drain(hi uint64) ([]Partial, error)
 }
 
-// Partial is the encoded result of one node. What it holds must not be changed.
+// Partial is the encoded result of one node. Data must not be changed.
 type Partial struct {
 	Node Node
 	Data []byte
@@ -59,7 +59,7 @@ type stack[T any] struct {
 	codec  Codec[T]
 
 	mapOne  func(ctx context.Context, partition uint64) (T, error) // nil until needed
-	merging bool                                                   // the job's Merge has been called and has not returned well
+	merging bool                                                   // a call of Merge has not returned without an error
 	nodes   []Node
 	values  []T
 }
@@ -73,13 +73,13 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
-			s.mapOne = nil // a fork may have stopped half-way
+			s.mapOne = nil // the fork may be in an inconsistent state
 		}
 		if err == nil {
 			return
 		}
 		if s.merging {
-			// An operand may be half changed. The same operands fail everywhere.
+			// Merge may have changed an operand. The same operands fail everywhere.
 			err = Permanent(fmt.Errorf("merge partials: %w", err))
 			s.clear()
 		}
@@ -107,7 +107,7 @@ func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T,
 	return m.Map
 }
 
-// push adds a node and merges as far as siblings reach.
+// push adds a node and merges it with its sibling as long as that is on the stack.
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
@@ -120,7 +120,7 @@ func (s *stack[T]) push(n Node, value T) error {
 		top--
 	}
 	if top+1 < len(s.values) {
-		clear(s.values[top+1:]) // keeps no partial alive; the one at top is replaced
+		clear(s.values[top+1:]) // let merged partials be collected; the one at top is replaced
 	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil
