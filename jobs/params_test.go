@@ -77,7 +77,7 @@ func TestParamsAccepted(t *testing.T) {
 
 func TestParamsRefused(t *testing.T) {
 	codec := allCodec(t)
-	const names = "takes count, limit, small, rate, coarse, kind, note, wait, deep"
+	const names = "want one of count, limit, small, rate, coarse, kind, note, wait, deep"
 	for _, c := range []struct {
 		base string
 		pair string
