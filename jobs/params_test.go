@@ -84,8 +84,8 @@ func TestParamsRefused(t *testing.T) {
 		want string
 	}{
 		{"", "limit", `parameter "limit": want name=value`},
-		{"", "x=1", `unknown parameter "x", the job ` + names},
-		{`{"Limit":1}`, "", `unknown parameter "Limit", the job ` + names},
+		{"", "x=1", `unknown parameter "x": ` + names},
+		{`{"Limit":1}`, "", `unknown parameter "Limit": ` + names},
 		{"", "limit=ten", `parameter limit: got "ten", takes an integer, 0 to 1e13`},
 		{"", "limit=-1", `parameter limit: got "-1", takes an integer, 0 to 1e13`},
 		{"", "limit=1.5", `parameter limit: got "1.5", takes an integer, 0 to 1e13`},
