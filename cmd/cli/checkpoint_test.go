@@ -25,13 +25,13 @@ var oldParams = []string{"n=4000", "width=10", "sleep=10ms"}
 // and expects this version to resume the job.
 func TestOldCheckpointIsResumed(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 1)
-	driver := f.openStorage()
+	c := newTestCluster(t, onJetStream, 1)
+	driver := c.openStorage()
 	if *recordCheckpoint {
-		f.recordCheckpoint(driver)
+		c.recordCheckpoint(driver)
 		return
 	}
-	f.scale(0) // so that the next leader's epoch is above 1, the epoch of the checkpoint
+	c.scale(0) // so that the next leader's epoch is above 1, the epoch of the checkpoint
 	id := ""
 	err := filepath.WalkDir(oldCheckpoint, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -50,12 +50,12 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before statusAnswer
-	f.do(&before, "status", id)
+	c.do(&before, "status", id)
 	if before.State != "running" || before.Done == 0 || before.Done >= partitions {
 		t.Fatalf("the old checkpoint is of a job that is %s, with %d partitions done", before.State, before.Done)
 	}
-	f.add(2)
-	got := f.finish(id, oldParams...)
+	c.add(2)
+	got := c.finish(id, oldParams...)
 	if got.Executed != got.Partitions {
 		t.Errorf("executed %d of %d partitions, %d of them before", got.Executed, got.Partitions, before.Done)
 	}
@@ -65,23 +65,23 @@ func TestOldCheckpointIsResumed(t *testing.T) {
 }
 
 // openStorage opens the storage driver of the cluster.
-func (f *testFlock) openStorage() *jetstream.Driver {
-	f.t.Helper()
-	nc, err := nats.Connect(f.url)
+func (c *testCluster) openStorage() *jetstream.Driver {
+	c.t.Helper()
+	nc, err := nats.Connect(c.url)
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	f.t.Cleanup(nc.Close)
-	driver, err := jetstream.Open(f.t.Context(), nc, jetstream.Config{Cluster: f.cluster})
+	c.t.Cleanup(nc.Close)
+	driver, err := jetstream.Open(c.t.Context(), nc, jetstream.Config{Cluster: c.cluster})
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	return driver
 }
 
 // recordCheckpoint stops a job half-way and copies its records from storage.
-func (f *testFlock) recordCheckpoint(driver *jetstream.Driver) {
-	f.t.Helper()
+func (c *testCluster) recordCheckpoint(driver *jetstream.Driver) {
+	c.t.Helper()
 	var submitted struct {
 		ID string `json:"id"`
 	}
@@ -89,14 +89,14 @@ func (f *testFlock) recordCheckpoint(driver *jetstream.Driver) {
 	for _, p := range oldParams {
 		args = append(args, "-p", p)
 	}
-	f.do(&submitted, args...)
-	f.awaitDone(submitted.ID, partitions/2)
-	f.scale(0)
+	c.do(&submitted, args...)
+	c.awaitDone(submitted.ID, partitions/2)
+	c.scale(0)
 	if err := os.RemoveAll(oldCheckpoint); err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	for _, kind := range []string{"spec", "plan", "manifest", "active"} {
-		value, _, err := driver.Get(f.t.Context(), kind+"/"+submitted.ID)
+		value, _, err := driver.Get(c.t.Context(), kind+"/"+submitted.ID)
 		if err == nil {
 			err = os.MkdirAll(filepath.Join(oldCheckpoint, kind), 0o755)
 		}
@@ -104,7 +104,7 @@ func (f *testFlock) recordCheckpoint(driver *jetstream.Driver) {
 			err = os.WriteFile(filepath.Join(oldCheckpoint, kind, submitted.ID), value, 0o644)
 		}
 		if err != nil {
-			f.t.Fatal(err)
+			c.t.Fatal(err)
 		}
 	}
 }

@@ -42,22 +42,22 @@ func TestDevRestartsADeadWorker(t *testing.T) {
 	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&greeting); err != nil {
 		t.Fatalf("dev did not start: %v", err)
 	}
-	f := newCommander(t, greeting.NATS, "test", nil)
-	f.awaitWorkers(2)
-	before := f.pids()
+	c := newCommander(t, greeting.NATS, "test", nil)
+	c.awaitWorkers(2)
+	before := c.pids()
 	if err := syscall.Kill(before[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	f.until("another worker runs", func() bool {
-		now := f.pids()
+	c.until("another worker runs", func() bool {
+		now := c.pids()
 		return len(now) == 2 && now[0] != before[0] && now[1] != before[0]
 	})
 
-	workers := f.pids()
+	workers := c.pids()
 	if err := dev.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(flockPatience)
+	deadline := time.Now().Add(patience)
 	for _, pid := range workers {
 		for alive(pid) {
 			if time.Now().After(deadline) {
@@ -82,13 +82,13 @@ func alive(pid int) bool {
 }
 
 // pids returns the process IDs of the workers that the leader knows.
-func (f *testFlock) pids() []int {
-	f.t.Helper()
+func (c *testCluster) pids() []int {
+	c.t.Helper()
 	var workers []struct {
 		PID   int    `json:"pid"`
 		State string `json:"state"`
 	}
-	f.do(&workers, "workers")
+	c.do(&workers, "workers")
 	var pids []int
 	for _, w := range workers {
 		if w.State == "idle" || w.State == "busy" {

@@ -29,8 +29,8 @@ const (
 
 func TestWithoutFailuresNothingIsRepeated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		got := f.finish(f.submit(jobParams...), jobParams...)
+		c := newTestCluster(t, on, workers)
+		got := c.finish(c.submit(jobParams...), jobParams...)
 		if len(got.Epochs) != 1 {
 			t.Errorf("epochs: got %v, want one", got.Epochs)
 		}
@@ -42,40 +42,40 @@ func TestWithoutFailuresNothingIsRepeated(t *testing.T) {
 
 func TestLeaderIsKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/4)
-		leader := f.leader()
-		f.kill(f.process(leader.PID))
-		got := f.finish(id, jobParams...)
+		c := newTestCluster(t, on, workers)
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/4)
+		leader := c.leader()
+		c.kill(c.process(leader.PID))
+		got := c.finish(id, jobParams...)
 		if len(got.Epochs) < 2 {
 			t.Errorf("epochs: got %v, want at least two", got.Epochs)
 		}
 		if got.Repeated > maxLostByLeader {
 			t.Errorf("repeated: got %d partitions, a slot that dies loses at most %d", got.Repeated, maxLostByLeader)
 		}
-		if n := f.repeatedBy(leader.PID); n > workers {
+		if n := c.repeatedBy(leader.PID); n > workers {
 			t.Errorf("the survivors executed %d partitions twice among them, want at most %d by speculation", n, workers)
 		}
-		f.awaitChange("died")
+		c.awaitChange("died")
 	})
 }
 
 func TestFollowerIsKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/4)
-		victim := f.others(f.leader().PID)[0]
-		f.kill(victim)
-		got := f.finish(id, jobParams...)
+		c := newTestCluster(t, on, workers)
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/4)
+		victim := c.others(c.leader().PID)[0]
+		c.kill(victim)
+		got := c.finish(id, jobParams...)
 		if len(got.Epochs) != 1 {
 			t.Errorf("epochs: got %v, want one", got.Epochs)
 		}
 		if got.Repeated > maxLostByFollower {
 			t.Errorf("repeated: got %d partitions, a slot that dies loses at most %d", got.Repeated, maxLostByFollower)
 		}
-		if n := f.repeatedBy(victim.PID()); n > workers {
+		if n := c.repeatedBy(victim.PID()); n > workers {
 			t.Errorf("the survivors executed %d partitions twice among them, want at most %d by speculation", n, workers)
 		}
 	})
@@ -83,19 +83,19 @@ func TestFollowerIsKilled(t *testing.T) {
 
 func TestAllWorkersButOneAreKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/4)
-		leader := f.leader().PID
-		survivor := f.others(leader)[0]
-		for _, p := range f.others(survivor.PID()) {
+		c := newTestCluster(t, on, workers)
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/4)
+		leader := c.leader().PID
+		survivor := c.others(leader)[0]
+		for _, p := range c.others(survivor.PID()) {
 			p.Kill()
 		}
-		f.finish(id, jobParams...)
-		if n := f.repeatedBy(f.pidsBut(survivor)...); n > 0 {
+		c.finish(id, jobParams...)
+		if n := c.repeatedBy(c.pidsBut(survivor)...); n > 0 {
 			t.Errorf("the survivor executed %d partitions twice", n)
 		}
-		if got := f.leader().PID; got != survivor.PID() {
+		if got := c.leader().PID; got != survivor.PID() {
 			t.Errorf("process %d leads, want the survivor, %d", got, survivor.PID())
 		}
 	})
@@ -103,28 +103,28 @@ func TestAllWorkersButOneAreKilled(t *testing.T) {
 
 func TestAllWorkersAreKilled(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/2)
+		c := newTestCluster(t, on, workers, "--lease", on.shortLease.String())
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/2)
 		var dead []int
-		for _, p := range f.Running() {
+		for _, p := range c.Running() {
 			p.Kill()
 			dead = append(dead, p.PID())
 		}
-		f.until("all are dead", func() bool { return len(f.Running()) == 0 })
+		c.until("all are dead", func() bool { return len(c.Running()) == 0 })
 		var checkpoint statusAnswer
-		f.do(&checkpoint, "status", id)
+		c.do(&checkpoint, "status", id)
 		if checkpoint.Live || checkpoint.State != "running" {
 			t.Errorf("with all workers dead, status says live=%t, state=%s", checkpoint.Live, checkpoint.State)
 		}
 
-		f.add(workers)
-		got := f.finish(id, jobParams...)
+		c.add(workers)
+		got := c.finish(id, jobParams...)
 		if len(got.Epochs) < 2 {
 			t.Errorf("epochs: got %v, want at least two", got.Epochs)
 		}
 		executed := uint64(0)
-		for pid, trace := range f.executions() {
+		for pid, trace := range c.executions() {
 			if !slices.Contains(dead, pid) {
 				executed += uint64(len(trace))
 			}
@@ -137,10 +137,10 @@ func TestAllWorkersAreKilled(t *testing.T) {
 
 func TestAllWorkersAreTerminated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/4)
-		old := f.Running()
+		c := newTestCluster(t, on, workers)
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/4)
+		old := c.Running()
 		for _, p := range old {
 			p.Signal(syscall.SIGTERM)
 		}
@@ -149,12 +149,12 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 				t.Errorf("%s ended with %v", p.Name(), err)
 			}
 		}
-		f.add(workers)
-		got := f.finish(id, jobParams...)
+		c.add(workers)
+		got := c.finish(id, jobParams...)
 		if got.Repeated > workers {
 			t.Errorf("repeated: got %d partitions, want at most %d by speculation", got.Repeated, workers)
 		}
-		if n := f.repeatedBy(); n > workers {
+		if n := c.repeatedBy(); n > workers {
 			t.Errorf("%d partitions were executed twice, want at most %d by speculation", n, workers)
 		}
 	})
@@ -162,25 +162,25 @@ func TestAllWorkersAreTerminated(t *testing.T) {
 
 func TestLeaderIsTerminated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers)
-		id := f.submitHeld(jobParams...)
-		f.awaitDone(id, partitions/4)
-		leader := f.process(f.leader().PID)
+		c := newTestCluster(t, on, workers)
+		id := c.submitHeld(jobParams...)
+		c.awaitDone(id, partitions/4)
+		leader := c.process(c.leader().PID)
 		leader.Signal(syscall.SIGTERM)
 		if err := leader.Wait(); err != nil {
 			t.Errorf("the leader ended with %v", err)
 		}
-		got := f.finish(id, jobParams...)
+		got := c.finish(id, jobParams...)
 		if len(got.Epochs) != 2 {
 			t.Errorf("epochs: got %v, want two", got.Epochs)
 		}
 		if got.Repeated > workers {
 			t.Errorf("repeated: got %d partitions, want at most %d by speculation", got.Repeated, workers)
 		}
-		if n := f.repeatedBy(); n > workers {
+		if n := c.repeatedBy(); n > workers {
 			t.Errorf("%d partitions were executed twice, want at most %d by speculation", n, workers)
 		}
-		f.awaitChange("handover")
+		c.awaitChange("handover")
 	})
 }
 
@@ -189,14 +189,14 @@ func TestLeaderIsTerminated(t *testing.T) {
 func TestHandoverLeavesNoGap(t *testing.T) {
 	onEachStorageAlone(t, func(t *testing.T, on testStorage) {
 		const handovers = 3
-		f := newTestFlock(t, on, handovers+2)
+		c := newTestCluster(t, on, handovers+2)
 		long := []string{"n=1000000", "width=100", "sleep=5ms"}
-		id := f.submit(long...)
+		id := c.submit(long...)
 		var stopped []time.Time
 		leaders := make(map[int]bool)
 		for range handovers {
 			time.Sleep(1200 * time.Millisecond) // the second before the handover, and some more
-			leader := f.process(f.leader().PID)
+			leader := c.process(c.leader().PID)
 			leaders[leader.PID()] = true
 			stopped = append(stopped, time.Now())
 			leader.Signal(syscall.SIGTERM)
@@ -204,9 +204,9 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 		}
 		time.Sleep(1200 * time.Millisecond) // the second after the last handover, and some more
 		var cancelled struct{}
-		f.do(&cancelled, "cancel", id)
+		c.do(&cancelled, "cancel", id)
 		rate := func(from time.Time) (n int) {
-			for pid, trace := range f.traces() {
+			for pid, trace := range c.traces() {
 				for _, e := range trace {
 					if !leaders[pid] && !e.at.Before(from) && e.at.Before(from.Add(time.Second)) {
 						n++
@@ -230,25 +230,25 @@ func TestHandoverLeavesNoGap(t *testing.T) {
 
 func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, workers, "--lease", on.shortLease.String())
+		c := newTestCluster(t, on, workers, "--lease", on.shortLease.String())
 		long := []string{"n=4000", "width=1", "sleep=10ms"} // 10 s
-		id := f.submitHeld(long...)
-		f.awaitDone(id, 400)
-		before := f.leader()
-		sleeper := f.process(before.PID)
+		id := c.submitHeld(long...)
+		c.awaitDone(id, 400)
+		before := c.leader()
+		sleeper := c.process(before.PID)
 		stopped := time.Now()
 		sleeper.Signal(syscall.SIGSTOP)
-		f.until("another leads", func() bool {
+		c.until("another leads", func() bool {
 			var now leaderAnswer
-			return f.ask(&now, "leader") == 0 && now.Epoch > before.Epoch
+			return c.ask(&now, "leader") == 0 && now.Epoch > before.Epoch
 		})
 		time.Sleep(time.Until(stopped.Add(on.shortLease + 2*time.Second))) // what is tested: it sleeps for so long
 		sleeper.Signal(syscall.SIGCONT)
-		f.awaitWorkers(workers)
-		if now := f.leader(); now.PID == before.PID && now.Epoch == before.Epoch {
+		c.awaitWorkers(workers)
+		if now := c.leader(); now.PID == before.PID && now.Epoch == before.Epoch {
 			t.Errorf("the sleeper still leads under epoch %d", now.Epoch)
 		}
-		got := f.finish(id, long...)
+		got := c.finish(id, long...)
 		if len(got.Epochs) < 2 {
 			t.Errorf("epochs: got %v, want at least two", got.Epochs)
 		}
@@ -262,34 +262,34 @@ func TestLeaderSleepsLongerThanItsLease(t *testing.T) {
 
 func TestStepDown(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, 2)
-		before := f.leader()
+		c := newTestCluster(t, on, 2)
+		before := c.leader()
 		var after leaderAnswer
-		f.do(&after, "leader", "step-down")
+		c.do(&after, "leader", "step-down")
 		if after.Epoch <= before.Epoch || after.Worker == before.Worker {
 			t.Errorf("after stepping down: got %+v, before it was %+v", after, before)
 		}
-		f.awaitWorkers(2)
+		c.awaitWorkers(2)
 	})
 }
 
 // awaitChange waits until the last change of leader in the history has the cause.
-func (f *testFlock) awaitChange(cause string) {
-	f.t.Helper()
-	f.until("the history says "+cause, func() bool {
+func (c *testCluster) awaitChange(cause string) {
+	c.t.Helper()
+	c.until("the history says "+cause, func() bool {
 		var changes []struct {
 			Epoch uint64 `json:"epoch"`
 			Cause string `json:"cause"`
 		}
-		f.do(&changes, "history")
+		c.do(&changes, "history")
 		return len(changes) > 0 && changes[len(changes)-1].Cause == cause
 	})
 }
 
 // pidsBut returns the process IDs of all processes that wrote a trace, except one.
-func (f *testFlock) pidsBut(p *procs.Process) []int {
+func (c *testCluster) pidsBut(p *procs.Process) []int {
 	var pids []int
-	for pid := range f.executions() {
+	for pid := range c.executions() {
 		if pid != p.PID() {
 			pids = append(pids, pid)
 		}

@@ -17,19 +17,19 @@ import (
 // of them are refused, and nothing is lost.
 func TestGarbageOnEverySubject(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, workers)
-	nc, err := nats.Connect(f.url)
+	c := newTestCluster(t, onJetStream, workers)
+	nc, err := nats.Connect(c.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	subjects, err := wire.NewSubjects(f.cluster)
+	subjects, err := wire.NewSubjects(c.cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := f.submitHeld(jobParams...)
-	f.awaitDone(id, partitions/10)
-	leader := f.leader()
+	id := c.submitHeld(jobParams...)
+	c.awaitDone(id, partitions/10)
+	leader := c.leader()
 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -40,7 +40,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, subject := range everySubject(f, subjects, leader) {
+	for _, subject := range everySubject(c, subjects, leader) {
 		for _, data := range garbage(chance, int(nc.MaxPayload())) {
 			send(subject, data)
 		}
@@ -52,28 +52,28 @@ func TestGarbageOnEverySubject(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := f.finish(id, jobParams...)
+	got := c.finish(id, jobParams...)
 	if !slices.Equal(got.Epochs, []uint64{leader.Epoch}) {
 		t.Errorf("epochs: got %v, want %d alone: the leader lost its place", got.Epochs, leader.Epoch)
 	}
 	if got.Repeated > workers {
 		t.Errorf("repeated: got %d partitions, want at most %d at the job's end", got.Repeated, workers)
 	}
-	if n := len(f.Running()); n != workers {
+	if n := len(c.Running()); n != workers {
 		t.Errorf("%d of %d processes are left", n, workers)
 	}
 	var list []struct{}
-	if f.do(&list, "list"); len(list) != 1 {
+	if c.do(&list, "list"); len(list) != 1 {
 		t.Errorf("got %d jobs, want 1: garbage became a job", len(list))
 	}
 }
 
-func everySubject(f *testFlock, s wire.Subjects, leader leaderAnswer) []string {
-	f.t.Helper()
+func everySubject(c *testCluster, s wire.Subjects, leader leaderAnswer) []string {
+	c.t.Helper()
 	var members []struct {
 		ID string `json:"id"`
 	}
-	f.do(&members, "workers")
+	c.do(&members, "workers")
 	list := []string{
 		s.Beacon(), s.Suspicion(),
 		s.Report(leader.Epoch), s.Report(leader.Epoch - 1), s.Report(leader.Epoch + 1),

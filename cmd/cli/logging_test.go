@@ -21,12 +21,12 @@ import (
 // reports, beacons and pings and renews the lease at least twice.
 func TestIdleClusterLogsNothing(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 3)
-	f.finish(f.submit("n=100"), "n=100")
+	c := newTestCluster(t, onJetStream, 3)
+	c.finish(c.submit("n=100"), "n=100")
 	time.Sleep(2 * time.Second) // until the end of the job is logged
-	before := f.output.String()
+	before := c.output.String()
 	time.Sleep(7 * time.Second) // what is tested
-	if after := f.output.String(); after != before {
+	if after := c.output.String(); after != before {
 		t.Errorf("an idle cluster logs\n%s", strings.TrimPrefix(after, before))
 	}
 }
@@ -35,15 +35,15 @@ func TestIdleClusterLogsNothing(t *testing.T) {
 // and a job that fails.
 func TestLogHasChanges(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 2)
-	id := f.submitHeld(jobParams...)
-	f.awaitDone(id, partitions/10)
-	f.kill(f.process(f.leader().PID))
-	f.finish(id, jobParams...)
-	bad := f.submit("n=10", "width=10", "fail=no such luck")
-	f.until("the job has failed", func() bool {
+	c := newTestCluster(t, onJetStream, 2)
+	id := c.submitHeld(jobParams...)
+	c.awaitDone(id, partitions/10)
+	c.kill(c.process(c.leader().PID))
+	c.finish(id, jobParams...)
+	bad := c.submit("n=10", "width=10", "fail=no such luck")
+	c.until("the job has failed", func() bool {
 		var s statusAnswer
-		f.do(&s, "status", bad)
+		c.do(&s, "status", bad)
 		return s.State == "failed"
 	})
 	for _, line := range []string{
@@ -58,7 +58,7 @@ func TestLogHasChanges(t *testing.T) {
 		`msg="Job ended" .*job=` + bad + ` state=failed error=".*no such luck`,
 	} {
 		like := regexp.MustCompile(line)
-		f.until("the log has "+line, func() bool { return like.MatchString(f.output.String()) }) // storage may have the state before the log
+		c.until("the log has "+line, func() bool { return like.MatchString(c.output.String()) }) // storage may have the state before the log
 	}
 }
 
@@ -164,11 +164,11 @@ func logKeys(t *testing.T, root string) map[string]token.Position {
 // does not log.
 func firstKey(call *ast.CallExpr) int {
 	name := ""
-	switch f := call.Fun.(type) {
+	switch c := call.Fun.(type) {
 	case *ast.SelectorExpr:
-		name = f.Sel.Name
+		name = c.Sel.Name
 	case *ast.Ident:
-		name = f.Name
+		name = c.Name
 	}
 	first := map[string]int{"Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "log": 1, "With": 0, "complain": 2, "append": 1}
 	i, ok := first[name]

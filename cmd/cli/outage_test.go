@@ -24,15 +24,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// faultyFlock has workers in the test's process. They reach Azurite and NATS through proxies
+// faultyCluster has workers in the test's process. They reach Azurite and NATS through proxies
 // that inject faults.
-type faultyFlock struct {
-	*testFlock
+type faultyCluster struct {
+	*testCluster
 	storage *faults.Transport // injects faults into requests to storage
 	blobs   *faults.TCPProxy  // injects faults into connections for blobs
 	queues  *faults.TCPProxy  // and for queues
 	faulty  []string          // flags that select storage through the proxies
-	members []*inProcess
+	running []*inProcess
 	writes  manifestWrites
 }
 
@@ -42,96 +42,96 @@ type inProcess struct {
 	nats *faults.TCPProxy
 }
 
-// newFaultyFlock starts three workers.
-func newFaultyFlock(t *testing.T) *faultyFlock {
+// newFaultyCluster starts three workers.
+func newFaultyCluster(t *testing.T) *faultyCluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes long")
 	}
 	at := onAzure.start(t)
-	f := &faultyFlock{testFlock: newCommander(t, at.nats, newTestCluster(), at.flags)}
+	c := &faultyCluster{testCluster: newCommander(t, at.nats, newClusterName(), at.flags)}
 	azurites := azuritetest.Server(t)
 	var err error
-	if f.storage, err = faults.New(azurites.QueueURL()); err != nil {
+	if c.storage, err = faults.New(azurites.QueueURL()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.storage.Close)
-	f.storage.SetObserver(f.writes.observe)
-	f.blobs, f.queues = f.proxy(azurites.BlobURL()), f.proxy(azurites.QueueURL())
-	f.faulty = azureAt(t, azurite.ConnectionString(
-		"http://"+f.blobs.Address()+"/"+azurite.AccountName, "http://"+f.queues.Address()+"/"+azurite.AccountName))
-	return f
+	t.Cleanup(c.storage.Close)
+	c.storage.SetObserver(c.writes.observe)
+	c.blobs, c.queues = c.proxy(azurites.BlobURL()), c.proxy(azurites.QueueURL())
+	c.faulty = azureAt(t, azurite.ConnectionString(
+		"http://"+c.blobs.Address()+"/"+azurite.AccountName, "http://"+c.queues.Address()+"/"+azurite.AccountName))
+	return c
 }
 
 // proxy returns a TCP proxy to an HTTP proxy of one of storage's endpoints.
-func (f *faultyFlock) proxy(endpoint string) *faults.TCPProxy {
-	f.t.Helper()
-	handler, err := f.storage.Handler(endpoint)
+func (c *faultyCluster) proxy(endpoint string) *faults.TCPProxy {
+	c.t.Helper()
+	handler, err := c.storage.Handler(endpoint)
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	proxy := httptest.NewServer(handler)
-	f.t.Cleanup(proxy.Close)
-	return f.link(proxy.URL)
+	c.t.Cleanup(proxy.Close)
+	return c.link(proxy.URL)
 }
 
-func (f *faultyFlock) link(to string) *faults.TCPProxy {
-	f.t.Helper()
+func (c *faultyCluster) link(to string) *faults.TCPProxy {
+	c.t.Helper()
 	u, err := url.Parse(to)
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	link, err := faults.NewTCPProxy(u.Host)
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	f.t.Cleanup(func() { _ = link.Close() })
+	c.t.Cleanup(func() { _ = link.Close() })
 	return link
 }
 
 var selfForm = regexp.MustCompile(`self=([a-z0-9-]+)`)
 
 // join starts workers, and does not wait until a leader knows them.
-func (f *faultyFlock) join(n int) {
-	f.t.Helper()
+func (c *faultyCluster) join(n int) {
+	c.t.Helper()
 	for range n {
-		m := &inProcess{nats: f.link(f.url)}
-		output := newTestOutput(f.t)
+		m := &inProcess{nats: c.link(c.url)}
+		output := newTestOutput(c.t)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan int, 1)
 		go func() {
 			ended <- cli.Run(ctx, append([]string{
-				"worker", "--slots", "1", "--log-format", "text", "--nats", "nats://" + m.nats.Address(), "--cluster", f.cluster,
-			}, f.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
+				"worker", "--slots", "1", "--log-format", "text", "--nats", "nats://" + m.nats.Address(), "--cluster", c.cluster,
+			}, c.faulty...), cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares))
 		}()
-		f.t.Cleanup(func() { // before the proxies are closed
+		c.t.Cleanup(func() { // before the proxies are closed
 			stop()
 			if status := <-ended; status != 0 {
-				f.t.Errorf("a worker ended with status %d", status)
+				c.t.Errorf("a worker ended with status %d", status)
 			}
 		})
 		m.id = output.await(selfForm)
-		f.members = append(f.members, m)
+		c.running = append(c.running, m)
 	}
 }
 
-func (f *faultyFlock) member(id string) *inProcess {
-	f.t.Helper()
-	for _, m := range f.members {
+func (c *faultyCluster) worker(id string) *inProcess {
+	c.t.Helper()
+	for _, m := range c.running {
 		if m.id == id {
 			return m
 		}
 	}
-	f.t.Fatalf("no worker has the ID %s", id)
+	c.t.Fatalf("no worker has the ID %s", id)
 	return nil
 }
 
 // awaitLeaderAfter waits until a leader has a higher epoch.
-func (f *faultyFlock) awaitLeaderAfter(epoch uint64) {
-	f.t.Helper()
-	f.until(fmt.Sprintf("there is a leader after epoch %d", epoch), func() bool {
+func (c *faultyCluster) awaitLeaderAfter(epoch uint64) {
+	c.t.Helper()
+	c.until(fmt.Sprintf("there is a leader after epoch %d", epoch), func() bool {
 		var now leaderAnswer
-		return f.ask(&now, "leader") == 0 && now.Epoch > epoch
+		return c.ask(&now, "leader") == 0 && now.Epoch > epoch
 	})
 }
 
@@ -219,7 +219,7 @@ var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
 // and by cutting the leader off from NATS.
 func TestWithFaultyStorage(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for _, kind := range []struct {
 		name   string
 		decide func(t *testing.T) faults.Decide
 	}{ // those that take longest begin first
@@ -245,28 +245,28 @@ func TestWithFaultyStorage(t *testing.T) {
 			return sometimes(t, faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 1})
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFaultyFlock(t)
-			f.storage.Set(c.decide(t))
-			f.join(3)
-			id := f.submitHeld(faultyParams...)
-			f.awaitDone(id, 30)
+			c := newFaultyCluster(t)
+			c.storage.Set(kind.decide(t))
+			c.join(3)
+			id := c.submitHeld(faultyParams...)
+			c.awaitDone(id, 30)
 			var next leaderAnswer
-			if status := f.ask(&next, "leader", "step-down"); status != 0 {
+			if status := c.ask(&next, "leader", "step-down"); status != 0 {
 				t.Logf("step-down: status %d", status) // the answer may come too late if storage is slow
 			}
-			f.awaitDone(id, 200)
-			before := f.leader()
-			cut := f.member(before.Worker)
+			c.awaitDone(id, 200)
+			before := c.leader()
+			cut := c.worker(before.Worker)
 			cut.nats.Stall()
 			cut.nats.Reset()
-			f.awaitLeaderAfter(before.Epoch)
+			c.awaitLeaderAfter(before.Epoch)
 			cut.nats.Resume()
-			got := f.finish(id, faultyParams...)
-			f.storage.Set(nil)
+			got := c.finish(id, faultyParams...)
+			c.storage.Set(nil)
 			t.Logf("epochs %v, %d partitions repeated", got.Epochs, got.Repeated)
-			f.writes.check(t, id)
+			c.writes.check(t, id)
 		})
 	}
 }
@@ -275,33 +275,33 @@ func TestWithFaultyStorage(t *testing.T) {
 // commands say why. When storage is back, the job continues.
 func TestStorageOutage(t *testing.T) {
 	t.Parallel()
-	f := newFaultyFlock(t)
-	f.join(3)
-	id := f.submitHeld(faultyParams...)
-	f.awaitDone(id, 50)
-	before := f.leader()
-	f.blobs.Stall()
-	f.queues.Stall()
+	c := newFaultyCluster(t)
+	c.join(3)
+	id := c.submitHeld(faultyParams...)
+	c.awaitDone(id, 50)
+	before := c.leader()
+	c.blobs.Stall()
+	c.queues.Stall()
 
 	var out, errs bytes.Buffer
-	args := append([]string{"status", id, "--nats", f.url, "--cluster", f.cluster, "--timeout", "1s"}, f.faulty...)
+	args := append([]string{"status", id, "--nats", c.url, "--cluster", c.cluster, "--timeout", "1s"}, c.faulty...)
 	begun := time.Now()
 	status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
-	if status != 3 || !strings.Contains(errs.String(), "storage of cluster "+f.cluster+" does not answer") {
+	if status != 3 || !strings.Contains(errs.String(), "storage of cluster "+c.cluster+" does not answer") {
 		t.Errorf("status: %d, %s%s", status, out.Bytes(), errs.Bytes())
 	}
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("status took %v to say so", took)
 	}
-	f.until("there is no leader", func() bool {
+	c.until("there is no leader", func() bool {
 		var now leaderAnswer
-		return f.ask(&now, "leader", "--timeout", "1s") == 3
+		return c.ask(&now, "leader", "--timeout", "1s") == 3
 	})
-	f.blobs.Resume()
-	f.queues.Resume()
-	got := f.finish(id, faultyParams...)
+	c.blobs.Resume()
+	c.queues.Resume()
+	got := c.finish(id, faultyParams...)
 	if last := got.Epochs[len(got.Epochs)-1]; last <= before.Epoch {
 		t.Errorf("epochs: got %v, want one after %d", got.Epochs, before.Epoch)
 	}
-	f.writes.check(t, id)
+	c.writes.check(t, id)
 }

@@ -50,7 +50,7 @@ func (o *testOutput) print() {
 // await waits until the output matches, and returns the first submatch.
 func (o *testOutput) await(pattern *regexp.Regexp) string {
 	o.t.Helper()
-	deadline := time.After(flockPatience)
+	deadline := time.After(patience)
 	for {
 		o.mu.Lock()
 		match := pattern.FindSubmatch(o.text.Bytes())
@@ -61,7 +61,7 @@ func (o *testOutput) await(pattern *regexp.Regexp) string {
 		select {
 		case <-o.more:
 		case <-deadline:
-			o.t.Fatalf("waited %v for %v in the output", flockPatience, pattern)
+			o.t.Fatalf("waited %v for %v in the output", patience, pattern)
 		}
 	}
 }

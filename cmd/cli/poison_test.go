@@ -17,13 +17,13 @@ import (
 // poisoned, the job completes, and the message can be put back into the queue.
 func TestPoisonedMessage(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, 0)
-		if err := f.queue(on).Send(t.Context(), []byte("hello")); err != nil {
+		c := newTestCluster(t, on, 0)
+		if err := c.queue(on).Send(t.Context(), []byte("hello")); err != nil {
 			t.Fatal(err)
 		}
-		id := f.submit("n=10")
-		f.add(1)
-		f.finish(id, "n=10")
+		id := c.submit("n=10")
+		c.add(1)
+		c.finish(id, "n=10")
 
 		type entry struct {
 			Name       string `json:"name"`
@@ -31,7 +31,7 @@ func TestPoisonedMessage(t *testing.T) {
 			Deliveries int    `json:"deliveries"`
 		}
 		poisoned := func() (list []entry) {
-			f.do(&list, "list", "--poison")
+			c.do(&list, "list", "--poison")
 			return list
 		}
 		list := poisoned()
@@ -39,42 +39,42 @@ func TestPoisonedMessage(t *testing.T) {
 			t.Fatalf("poison list: got %+v, want one entry with its reason", list)
 		}
 		var put struct{ Name string }
-		for _, p := range f.Running() { // or they would poison it again
-			f.kill(p)
+		for _, p := range c.Running() { // or they would poison it again
+			c.kill(p)
 		}
-		f.do(&put, "requeue", list[0].Name)
+		c.do(&put, "requeue", list[0].Name)
 		if put.Name != list[0].Name || len(poisoned()) != 0 {
 			t.Errorf("requeued: got %q, and the poison list is %+v", put.Name, poisoned())
 		}
-		if status := f.ask(nil, "requeue", list[0].Name); status != 2 {
+		if status := c.ask(nil, "requeue", list[0].Name); status != 2 {
 			t.Errorf("requeued twice: status %d, want 2", status)
 		}
 	})
 }
 
 // queue opens the cluster's queue.
-func (f *testFlock) queue(on testStorage) store.Queue {
-	f.t.Helper()
+func (c *testCluster) queue(on testStorage) store.Queue {
+	c.t.Helper()
 	if on.name == onAzure.name {
-		a, err := account.Open(account.Config{ConnectionString: azuritetest.Server(f.t).ConnectionString()})
+		a, err := account.Open(account.Config{ConnectionString: azuritetest.Server(c.t).ConnectionString()})
 		if err != nil {
-			f.t.Fatal(err)
+			c.t.Fatal(err)
 		}
-		f.t.Cleanup(a.Close)
-		driver, err := azure.Open(a, azure.Config{Cluster: f.cluster})
+		c.t.Cleanup(a.Close)
+		driver, err := azure.Open(a, azure.Config{Cluster: c.cluster})
 		if err != nil {
-			f.t.Fatal(err)
+			c.t.Fatal(err)
 		}
 		return driver
 	}
-	nc, err := nats.Connect(f.url)
+	nc, err := nats.Connect(c.url)
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	f.t.Cleanup(nc.Close)
-	driver, err := jetstream.Open(f.t.Context(), nc, jetstream.Config{Cluster: f.cluster, Logger: slog.New(slog.DiscardHandler)})
+	c.t.Cleanup(nc.Close)
+	driver, err := jetstream.Open(c.t.Context(), nc, jetstream.Config{Cluster: c.cluster, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		f.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	return driver
 }

@@ -14,41 +14,41 @@ import (
 // knows them afterwards.
 func TestRemovedJobIsGone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, on testStorage) {
-		f := newTestFlock(t, on, 2)
+		c := newTestCluster(t, on, 2)
 		params := []string{"n=1000", "width=10"}
-		gone, kept := f.submit(params...), f.submit(params...)
-		f.finish(gone, params...)
-		f.finish(kept, params...)
-		f.remove(gone)
-		f.checkListed(kept)
-		f.kill(f.process(f.leader().PID))
-		after := f.submit(params...)
-		f.finish(after, params...)
-		f.checkListed(kept, after)
-		f.remove("--ended-before", "0s")
-		f.checkListed()
+		gone, kept := c.submit(params...), c.submit(params...)
+		c.finish(gone, params...)
+		c.finish(kept, params...)
+		c.remove(gone)
+		c.checkListed(kept)
+		c.kill(c.process(c.leader().PID))
+		after := c.submit(params...)
+		c.finish(after, params...)
+		c.checkListed(kept, after)
+		c.remove("--ended-before", "0s")
+		c.checkListed()
 	})
 }
 
-func (f *testFlock) remove(args ...string) {
-	f.t.Helper()
+func (c *testCluster) remove(args ...string) {
+	c.t.Helper()
 	var removed []struct{}
-	f.do(&removed, append([]string{"remove"}, args...)...)
+	c.do(&removed, append([]string{"remove"}, args...)...)
 }
 
 // checkListed checks which jobs the cluster has.
-func (f *testFlock) checkListed(want ...string) {
-	f.t.Helper()
+func (c *testCluster) checkListed(want ...string) {
+	c.t.Helper()
 	var list []struct {
 		ID string `json:"id"`
 	}
-	f.do(&list, "list")
+	c.do(&list, "list")
 	var got []string
 	for _, j := range list {
 		got = append(got, j.ID)
 	}
 	if !slices.Equal(got, want) {
-		f.t.Errorf("jobs of the cluster: got %v, want %v", got, want)
+		c.t.Errorf("jobs of the cluster: got %v, want %v", got, want)
 	}
 }
 
@@ -70,8 +70,8 @@ func submitMany(t *testing.T, storage *store.Store, n int) (ids []string) {
 // TestListSkipsDamagedJob lists jobs of which one cannot be read.
 func TestListSkipsDamagedJob(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 0)
-	driver := f.openStorage()
+	c := newTestCluster(t, onJetStream, 0)
+	driver := c.openStorage()
 	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	ids := submitMany(t, storage, 100)
 	damaged := ids[50]
@@ -80,7 +80,7 @@ func TestListSkipsDamagedJob(t *testing.T) {
 	}
 	run := func(args ...string) (out, errs string) {
 		t.Helper()
-		status, out, errs := f.run(args...)
+		status, out, errs := c.run(args...)
 		if status != 0 {
 			t.Errorf("%v: status %d: %s", args, status, errs)
 		}
@@ -105,8 +105,8 @@ func TestListSkipsDamagedJob(t *testing.T) {
 func TestRemoveDamagedJob(t *testing.T) {
 	t.Parallel()
 	const damaged, newer = "\x01", "\xff"
-	f := newTestFlock(t, onJetStream, 0)
-	driver := f.openStorage()
+	c := newTestCluster(t, onJetStream, 0)
+	driver := c.openStorage()
 	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	for _, test := range []struct {
 		name           string
@@ -136,7 +136,7 @@ func TestRemoveDamagedJob(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		status, _, errs := f.run("remove", id)
+		status, _, errs := c.run("remove", id)
 		if removed := status == 0; removed != (test.want == "") || !strings.Contains(errs, test.want) {
 			t.Errorf("%s: removed %v, standard error %q, want %q", test.name, removed, errs, test.want)
 		}
@@ -147,8 +147,8 @@ func TestRemoveDamagedJob(t *testing.T) {
 // leader wrote after a job was removed.
 func TestResumeRemoval(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 0)
-	driver := f.openStorage()
+	c := newTestCluster(t, onJetStream, 0)
+	driver := c.openStorage()
 	storage := store.New(store.Config{Blobs: driver, Queue: driver})
 	ids := submitMany(t, storage, 20)
 	for _, id := range ids {
@@ -162,7 +162,7 @@ func TestResumeRemoval(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.remove(ids[0])
+	c.remove(ids[0])
 	late := store.NewID(time.Now())
 	if err := storage.PutResult(t.Context(), late, []byte("{}")); err != nil {
 		t.Fatal(err)
@@ -170,9 +170,9 @@ func TestResumeRemoval(t *testing.T) {
 	if _, err := storage.PutPartial(t.Context(), late, jobs.Node{}, []byte("large")); err != nil {
 		t.Fatal(err)
 	}
-	f.remove("--ended-before", "1h") // the jobs that still have a spec ended later
-	f.checkListed(ids[3:]...)
-	f.remove("--ended-before", "0s")
+	c.remove("--ended-before", "1h") // the jobs that still have a spec ended later
+	c.checkListed(ids[3:]...)
+	c.remove("--ended-before", "0s")
 	for _, kind := range []string{"spec/", "manifest/", "result/", "partial/"} {
 		if keys, err := driver.List(t.Context(), kind); err != nil || len(keys) > 0 {
 			t.Errorf("after the removal: keys %v, error %v", keys, err)

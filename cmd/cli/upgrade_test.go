@@ -30,14 +30,14 @@ var nextSquares = func() jobs.Job {
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	const fleet = 3
-	f := newTestFlock(t, onJetStream, fleet)
+	c := newTestCluster(t, onJetStream, fleet)
 	params := []string{"n=10000", "width=10", "sleep=20ms"}
-	running := f.submitHeld(params...)
-	f.awaitDone(running, 1)
-	waiting := f.submitNext(jobParams...)
-	f.until("status says what the new version waits for", func() bool {
+	running := c.submitHeld(params...)
+	c.awaitDone(running, 1)
+	waiting := c.submitNext(jobParams...)
+	c.until("status says what the new version waits for", func() bool {
 		var s struct{ State, Trouble string }
-		f.do(&s, "status", waiting)
+		c.do(&s, "status", waiting)
 		return s.State == "queued" && strings.Contains(s.Trouble, "does not know squares version 2: start workers")
 	})
 
@@ -47,26 +47,26 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	next := procs.New(procs.Config{
 		Program: program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, f.flags...),
-		Env:     []string{"BELLWETHER_NATS_URL=" + f.url, "BELLWETHER_CLUSTER=" + f.cluster},
-		Output:  f.output,
-		Logger:  slog.New(slog.NewTextHandler(f.output, nil)),
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--log-format", "text"}, c.flags...),
+		Env:     []string{"BELLWETHER_NATS_URL=" + c.url, "BELLWETHER_CLUSTER=" + c.cluster},
+		Output:  c.output,
+		Logger:  slog.New(slog.NewTextHandler(c.output, nil)),
 	})
 	t.Cleanup(func() { next.Stop(30*time.Second, nil) })
-	for _, old := range f.Running() {
+	for _, old := range c.Running() {
 		if _, err := next.Start(); err != nil {
 			t.Fatal(err)
 		}
-		f.awaitWorkers(fleet + 1)
+		c.awaitWorkers(fleet + 1)
 		old.Signal(syscall.SIGTERM)
 		if err := old.Wait(); err != nil {
 			t.Errorf("%s was told to stop and ended with %v", old.Name(), err)
 		}
-		f.awaitWorkers(fleet)
+		c.awaitWorkers(fleet)
 	}
 
 	for id, params := range map[string][]string{running: params, waiting: jobParams} {
-		got := f.finish(id, params...)
+		got := c.finish(id, params...)
 		if got.Executed != got.Partitions {
 			t.Errorf("job %s: executed %d of %d partitions", id, got.Executed, got.Partitions)
 		}
@@ -77,35 +77,35 @@ func TestRollingUpgrade(t *testing.T) {
 // leader, which does not know it, hands over, so that a job of that version can begin.
 func TestLeaderMakesWayForTheNextProgram(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 2)
+	c := newTestCluster(t, onJetStream, 2)
 	program, err := exec.LookPath("bellwether-next")
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting := f.submitNext(jobParams...)
-	next := exec.Command(program, "worker", "--slots", "1", "--nats", f.url, "--cluster", f.cluster)
-	next.Stderr = f.output
+	waiting := c.submitNext(jobParams...)
+	next := exec.Command(program, "worker", "--slots", "1", "--nats", c.url, "--cluster", c.cluster)
+	next.Stderr = c.output
 	if err := next.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
-	f.finish(waiting, jobParams...)
-	if leader := f.leader(); leader.PID != next.Process.Pid || leader.Epoch != 2 {
+	c.finish(waiting, jobParams...)
+	if leader := c.leader(); leader.PID != next.Process.Pid || leader.Epoch != 2 {
 		t.Errorf("process %d leads under epoch %d, want %d and 2", leader.PID, leader.Epoch, next.Process.Pid)
 	}
 }
 
 // submitNext submits the job squares in the new version.
-func (f *testFlock) submitNext(params ...string) string {
-	f.t.Helper()
+func (c *testCluster) submitNext(params ...string) string {
+	c.t.Helper()
 	var out, errs bytes.Buffer
-	args := append(f.jobArgs("submit", params), "-o", "json", "--nats", f.url, "--cluster", f.cluster)
-	if status := cli.Run(context.Background(), append(args, f.flags...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nextSquares); status != 0 {
-		f.t.Fatalf("%v: status %d: %s", args, status, errs.String())
+	args := append(c.jobArgs("submit", params), "-o", "json", "--nats", c.url, "--cluster", c.cluster)
+	if status := cli.Run(context.Background(), append(args, c.flags...), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nextSquares); status != 0 {
+		c.t.Fatalf("%v: status %d: %s", args, status, errs.String())
 	}
 	var answer struct{ ID string }
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
-		f.t.Fatal(fmt.Errorf("%w in %s", err, out.Bytes()))
+		c.t.Fatal(fmt.Errorf("%w in %s", err, out.Bytes()))
 	}
 	return answer.ID
 }

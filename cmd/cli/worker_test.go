@@ -14,15 +14,15 @@ import (
 // stops it with SIGTERM while a partition runs for longer than the drain timeout.
 func TestWorkerFlags(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 0)
+	c := newTestCluster(t, onJetStream, 0)
 	output := newTestOutput(t)
-	worker := startWorker(t, output, "--nats", f.url, "--cluster", f.cluster, "--log-format", "text",
+	worker := startWorker(t, output, "--nats", c.url, "--cluster", c.cluster, "--log-format", "text",
 		"--http", "127.0.0.1:0", "--drain-timeout", "1s", "--watch-evictions", "--metadata-url", "http://127.0.0.1:1")
 	address := output.await(regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`))
 	output.await(regexp.MustCompile(`msg="(Cannot watch for evictions)`))
-	f.awaitWorkers(1)
-	f.submit("n=1", "width=1", "sleep=1m")
-	f.awaitBusy()
+	c.awaitWorkers(1)
+	c.submit("n=1", "width=1", "sleep=1m")
+	c.awaitBusy()
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		answer, err := http.Get("http://" + address + path)
 		if err != nil {
@@ -42,17 +42,17 @@ func TestWorkerFlags(t *testing.T) {
 // signal comes after the time within which signals count as duplicates.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	f := newTestFlock(t, onJetStream, 0)
+	c := newTestCluster(t, onJetStream, 0)
 	output := newTestOutput(t)
-	worker := startWorker(t, output, "--nats", f.url, "--cluster", f.cluster, "--log-format", "text", "--drain-timeout", "10m")
-	f.awaitWorkers(1)
-	f.submit("n=1", "width=1", "sleep=1m")
-	f.awaitBusy()
+	worker := startWorker(t, output, "--nats", c.url, "--cluster", c.cluster, "--log-format", "text", "--drain-timeout", "10m")
+	c.awaitWorkers(1)
+	c.submit("n=1", "width=1", "sleep=1m")
+	c.awaitBusy()
 	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	output.await(regexp.MustCompile(`msg="(Stopping gracefully)"`))
-	f.until("a second signal ends the worker", func() bool { // one that comes too early is ignored
+	c.until("a second signal ends the worker", func() bool { // one that comes too early is ignored
 		_ = worker.Process.Signal(syscall.SIGTERM) // the process may have ended
 		return strings.Contains(output.String(), "second signal")
 	})
@@ -62,13 +62,13 @@ func TestSecondSignal(t *testing.T) {
 }
 
 // awaitBusy waits until the only worker is busy.
-func (f *testFlock) awaitBusy() {
-	f.t.Helper()
-	f.until("the worker is busy", func() bool {
+func (c *testCluster) awaitBusy() {
+	c.t.Helper()
+	c.until("the worker is busy", func() bool {
 		var workers []struct {
 			State string `json:"state"`
 		}
-		f.do(&workers, "workers")
+		c.do(&workers, "workers")
 		return len(workers) == 1 && workers[0].State == "busy"
 	})
 }
