@@ -44,21 +44,21 @@ type ScaleConfig struct {
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
 
+// validate returns all errors joined.
 func (c ScaleConfig) validate() error {
-	switch {
-	case c.StartLeader == nil:
-		return errors.New("StartLeader: want a function")
-	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
-	case c.Lasts < time.Second:
-		return fmt.Errorf("Lasts %v: want at least 1s", c.Lasts)
-	}
-	for _, p := range c.points() {
-		if p.Workers < 1 || p.Partitions < 1 {
-			return fmt.Errorf("Workers %d, Partitions %d: want at least 1 of each", p.Workers, p.Partitions)
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	return nil
+	check(c.StartLeader != nil, "StartLeader: want a function, got none")
+	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
+	check(c.Lasts >= time.Second, "Lasts %v: want at least 1s", c.Lasts)
+	for _, p := range c.points() {
+		check(p.Workers >= 1 && p.Partitions >= 1, "Workers %d with Partitions %d: want at least 1 of each", p.Workers, p.Partitions)
+	}
+	return errors.Join(errs...)
 }
 
 // points lists the points to measure, each once: first those of Workers, then those of

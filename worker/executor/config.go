@@ -61,32 +61,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first field that does not fit.
+// validate checks a Config that has its defaults, and returns all errors joined.
 func (c Config) validate() error {
-	switch {
-	case c.Subjects == wire.Subjects{}:
-		return errors.New("Subjects: want those of a cluster")
-	case !wire.ValidWorker(c.ID):
-		return fmt.Errorf("ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
-	case c.Slots < 1 || c.Slots > wire.MaxSlots:
-		return fmt.Errorf("Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
-	case c.DrainTimeout < minDrainTimeout:
-		return fmt.Errorf("DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
-	case c.Logger == nil:
-		return errors.New("Logger: want one")
-	case len(c.Jobs) < 1 || len(c.Jobs) > wire.MaxKinds:
-		return fmt.Errorf("Jobs: want 1 to %d, got %d", wire.MaxKinds, len(c.Jobs))
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
+	check(c.Subjects != wire.Subjects{}, "Subjects: want those of a cluster, got none")
+	check(wire.ValidWorker(c.ID), "ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
+	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
+	check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
+	check(c.Logger != nil, "Logger: want one, got none")
+	check(len(c.Jobs) >= 1 && len(c.Jobs) <= wire.MaxKinds, "Jobs: want 1 to %d, got %d", wire.MaxKinds, len(c.Jobs))
 	known := make(map[wire.JobKind]bool)
 	for _, job := range c.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
-		if kind.Name == "" {
-			return errors.New("Jobs: want definitions made by jobs.New")
-		}
-		if known[kind] {
-			return fmt.Errorf("Jobs: want %s version %s once, got it twice", kind.Name, kind.Version)
-		}
+		check(kind.Name != "", "Jobs: want definitions made by jobs.New, got a zero one")
+		check(kind.Name == "" || !known[kind], "Jobs: want %s version %s once, got it twice", kind.Name, kind.Version)
 		known[kind] = true
 	}
-	return nil
+	return errors.Join(errs...)
 }

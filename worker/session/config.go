@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,46 +89,36 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// validate reports the first field that does not fit.
+// validate checks a Config that has its defaults, and returns all errors joined.
 func (c Config) validate() error {
-	switch {
-	case !wire.ValidWorker(c.Worker):
-		return fmt.Errorf("Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
-	case c.Hello.Slots < 1 || c.Hello.Slots > wire.MaxSlots:
-		return fmt.Errorf("Hello.Slots %d: want 1 to %d", c.Hello.Slots, wire.MaxSlots)
-	case c.MaxKept < 0:
-		return fmt.Errorf("MaxKept %d: want at least 0 bytes", c.MaxKept)
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	return c.Timing.validate()
-}
-
-func (t Timing) validate() error {
-	for _, f := range []struct {
+	t := c.Timing
+	check(wire.ValidWorker(c.Worker), "Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
+	check(c.Hello.Slots >= 1 && c.Hello.Slots <= wire.MaxSlots, "Hello.Slots %d: want 1 to %d", c.Hello.Slots, wire.MaxSlots)
+	check(c.MaxKept > 0, "MaxKept %d: want more than 0 bytes", c.MaxKept)
+	for _, d := range []struct {
 		name  string
 		value time.Duration
 	}{
 		{"Spacing", t.Spacing},
-		{"HandOver", t.HandOver},
 		{"DrainInterval", t.DrainInterval},
+		{"HandOver", t.HandOver},
 		{"MinBackoff", t.MinBackoff},
 		{"DrainTimeout", t.DrainTimeout},
 		{"LeaveTimeout", t.LeaveTimeout},
 	} {
-		if f.value < 0 {
-			return fmt.Errorf("Timing.%s %v: want a positive duration", f.name, f.value)
-		}
+		check(d.value > 0, "Timing.%s %v: want more than 0", d.name, d.value)
 	}
-	switch {
-	case t.Interval < t.Spacing:
-		return fmt.Errorf("Timing.Interval %v: want at least Spacing, %v", t.Interval, t.Spacing)
-	case t.MaxInterval < t.Interval:
-		return fmt.Errorf("Timing.MaxInterval %v: want at least Interval, %v", t.MaxInterval, t.Interval)
-	case t.AnswerTimeout <= t.HandOver:
-		return fmt.Errorf("Timing.AnswerTimeout %v: want more than HandOver, %v", t.AnswerTimeout, t.HandOver)
-	case t.MaxBackoff < t.MinBackoff:
-		return fmt.Errorf("Timing.MaxBackoff %v: want at least MinBackoff, %v", t.MaxBackoff, t.MinBackoff)
-	}
-	return nil
+	check(t.Interval >= t.Spacing, "Timing.Interval %v: want at least Spacing, %v", t.Interval, t.Spacing)
+	check(t.MaxInterval >= t.Interval, "Timing.MaxInterval %v: want at least Interval, %v", t.MaxInterval, t.Interval)
+	check(t.AnswerTimeout > t.HandOver, "Timing.AnswerTimeout %v: want more than HandOver, %v", t.AnswerTimeout, t.HandOver)
+	check(t.MaxBackoff >= t.MinBackoff, "Timing.MaxBackoff %v: want at least MinBackoff, %v", t.MaxBackoff, t.MinBackoff)
+	return errors.Join(errs...)
 }
 
 // backoff returns the wait that follows a wait in a row of failures; the first
