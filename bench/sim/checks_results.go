@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -34,7 +35,7 @@ func (c *checks) ended() {
 			c.sim.fail("%s is in storage of job %s, which was removed", key, j.spec.ID)
 		}
 	}
-	for _, key := range c.sim.storage.list("poison/") {
+	for _, key := range c.sim.storage.keys("poison/") {
 		c.sim.fail("%s is in storage", key)
 	}
 }
@@ -68,7 +69,11 @@ func (c *checks) completedWell(j *job, m store.Manifest) {
 		c.sim.fail("compute the reference of job %s: %v", j.spec.ID, err)
 		return
 	}
-	got := c.sim.storage.values["result/"+j.spec.ID].data
+	got, _, err := c.sim.storage.blobs.Get(context.Background(), "result/"+j.spec.ID)
+	if err != nil {
+		c.sim.fail("read the result of job %s: %v", j.spec.ID, err)
+		return
+	}
 	if err := j.countsEachOnce(got, m.Skipped); err != nil {
 		c.sim.fail("job %s: %v", j.spec.ID, err)
 	}

@@ -198,8 +198,9 @@ func (w *worker) dropPartials(job string, blobs []string) {
 			if p.store.DropPartial(context.Background(), job, blob) == nil {
 				continue
 			}
-			if v := p.sim.storage.values["partial/"+job+"/"+blob]; v != nil {
-				v.late = true // it stays
+			if o, ok := p.sim.storage.origins["partial/"+job+"/"+blob]; ok {
+				o.late = true // it stays
+				p.sim.storage.origins["partial/"+job+"/"+blob] = o
 			}
 		}
 	}, nil)

@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// blobs is a process's driver for blobs.
+type blobs struct{ process *process }
+
+var _ store.Blobs = (*blobs)(nil)
+
+// origin tells who wrote a blob.
+type origin struct {
+	writer *process
+	epoch  uint64 // that the writer led when it wrote, or 0
+	late   bool   // the writer had given up or was dead
+}
+
+func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
+	err = b.process.call(ctx, func() (err error) {
+		data, version, err = b.process.sim.storage.blobs.Get(context.Background(), key)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return data, version, nil
+}
+
+func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Condition) (version store.Version, err error) {
+	err = b.process.call(ctx, func() (err error) {
+		s := b.process.sim
+		version, err = s.storage.blobs.Put(context.Background(), key, data, cond)
+		if errors.Is(err, store.ErrConflict) {
+			s.cover("seen: storage precondition failed")
+		}
+		if err != nil {
+			return err
+		}
+		s.trace.printf(b.process, "    writes %s, late: %v", key, s.storage.late)
+		s.storage.origins[key] = origin{b.process, b.process.leads(), s.storage.late}
+		s.checks.written(b.process.name, key)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return version, nil
+}
+
+func (b *blobs) Delete(ctx context.Context, key string) error {
+	return b.process.call(ctx, func() error {
+		s := b.process.sim
+		s.trace.printf(b.process, "    removes %s", key)
+		delete(s.storage.origins, key)
+		return s.storage.blobs.Delete(context.Background(), key)
+	})
+}
+
+func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err error) {
+	err = b.process.call(ctx, func() (err error) {
+		keys, err = b.process.sim.storage.blobs.List(context.Background(), prefix)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keys, nil
+}
+
+// keys lists the blobs with a prefix, sorted.
+func (st *storage) keys(prefix string) []string {
+	var list []string
+	for key := range maps.Keys(st.origins) {
+		if strings.HasPrefix(key, prefix) {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// leftover returns a key that should be gone once all jobs have ended, or "". A value
+// that was written late may stay, and so may a partial whose writer died before any
+// other process learned of it. The next leader cleans up the index.
+func (st *storage) leftover() string {
+	for _, key := range st.keys("active/") {
+		if !st.origins[key].late {
+			return key
+		}
+	}
+	for _, key := range st.keys("partial/") {
+		id, _, _ := strings.Cut(strings.TrimPrefix(key, "partial/"), "/")
+		o := st.origins[key]
+		if !o.late && o.writer.alive && !(st.sim.jobs[id].removed && o.orphaned(key)) {
+			return key
+		}
+	}
+	return ""
+}
+
+// remainder returns a key of a job that was removed, or "".
+func (st *storage) remainder(id string) string {
+	for _, key := range st.keys("") {
+		if strings.Contains(key, id) && !st.origins[key].orphaned(key) {
+			return key
+		}
+	}
+	return ""
+}
+
+// orphaned reports whether a value's writer could no longer remove it when it learned
+// that the job was removed.
+func (o origin) orphaned(key string) bool {
+	switch {
+	case o.late || !o.writer.alive:
+		return true
+	case o.epoch > 0: // it led when it wrote
+		return o.writer.leads() != o.epoch
+	case strings.HasPrefix(key, "partial/"): // workers write these
+		return false
+	default: // its term was over
+		return o.writer.elector != nil
+	}
+}
