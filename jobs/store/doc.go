@@ -1,35 +1,43 @@
-// Package store keeps what a cluster must not lose: submissions, specs, plans,
-// manifests, partials, results, the index of active jobs and the history of
-// leaders.
+// Package store keeps the durable state of a cluster: submissions, specs, plans,
+// manifests, partials, results, the index of active jobs and the history of leaders.
 //
-//	coordinator, cmd
+// It is internal to Bellwether. Programs submit and read jobs by jobs/client; only
+// [Blobs] and [Queue] are meant for others, who write a driver.
+//
+//	coordinator, worker, jobs/client
 //	       |
 //	     Store        types, keys, formats
 //	     /   \
 //	 Blobs   Queue    a driver: azure, jetstream, memory
 //
-// [Store] is what the rest of the program uses. [Blobs] and [Queue] are what a
-// driver implements; package storetest holds every driver to the same behaviour.
+// The rest of Bellwether uses [Store]. Drivers implement [Blobs] and [Queue]; package
+// storetest has the conformance suite for them.
 //
-// Where things are:
+// # Keys
 //
-//	spec/JOB            what was submitted; never changes
-//	plan/JOB            how it is cut; never changes
+//	spec/JOB            what was submitted; immutable
+//	plan/JOB            how the job is cut; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
-//	partial/JOB/SHA256  a node and its large partial; never changes
-//	result/JOB          the result, as the definition encoded it; never changes
-//	active/JOB          empty: the job has not ended
+//	partial/JOB/SHA256  a node and its large partial; immutable
+//	result/JOB          the result, as the definition encoded it; immutable
+//	active/JOB          empty; exists until the job has ended
 //	term/EPOCH          one change of leader
-//	poison/NAME         a message that was taken out of the queue, and why
+//	poison/NAME         a message that was moved out of the queue, and why
 //
-// A record is a byte that tells the format's version and a CBOR value in core
-// deterministic encoding. A program refuses versions it does not know; it passes
-// over fields it does not know, so a field may be added without a new version.
-// Times are whole microseconds since 1970, UTC.
+// # Formats
 //
-// What can fail: storage may be out of reach ([ErrUnavailable]), in which case a
-// write may have been done all the same; somebody else may have written first
-// ([ErrConflict]); and what is stored may be damaged ([ErrCorrupt]). No method
-// retries: the caller knows until when it is worth it. Only [Store.Receive]
-// waits.
+// A record is a byte with the version of the format, followed by a CBOR value in core
+// deterministic encoding. A program refuses versions that it does not know and ignores
+// fields that it does not know, so a field can be added without a new version. Times
+// are whole microseconds since 1970, UTC.
+//
+// # What can fail
+//
+//   - [ErrUnavailable]: storage cannot be reached. A write that failed this way may
+//     have been done.
+//   - [ErrConflict]: another writer was first.
+//   - [ErrCorrupt]: a record is damaged or of an unknown format.
+//
+// No method retries, because only the caller knows for how long a retry is useful.
+// Only [Store.Receive] waits.
 package store

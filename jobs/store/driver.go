@@ -7,31 +7,31 @@ import (
 	"regexp"
 )
 
-// Errors that drivers return, wrapped, whatever their SDK calls them.
+// Drivers translate the errors of their SDK to these errors and wrap them.
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold; somebody else wrote. An
-	// answer that was lost may make a write of one's own look like somebody else's.
+	// ErrConflict: the condition of a Put does not hold, because another writer was
+	// first. If the answer to an earlier Put was lost, that writer may be the caller.
 	ErrConflict = errors.New("condition does not hold")
-	// ErrUnavailable: storage cannot be reached or refuses for now; worth trying
-	// again. A write that failed so may have been done, or may yet be.
+	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
+	// succeed. A write that failed this way may have been done, or may still be.
 	ErrUnavailable = errors.New("storage unavailable")
-	// ErrCorrupt: what is stored is not what was written, or is of a format this
-	// program does not know.
+	// ErrCorrupt: the stored value is damaged or of a format that this program does not
+	// know.
 	ErrCorrupt = errors.New("corrupt or unknown format")
 
-	// ErrNewer is the ErrCorrupt of what a later version of the program has written,
-	// which reads it.
+	// ErrNewer is the ErrCorrupt for a record that a later version of the program has
+	// written.
 	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
 )
 
-// Version identifies one write of one key. Drivers choose its form (an ETag, a
-// revision); it is compared for equality only. No version comes back, not even
+// Version identifies one write of one key. Drivers choose its form, such as an ETag or
+// a revision. Versions are compared for equality only and are never reused, not even
 // after a Delete.
 type Version string
 
-// Condition is what must hold for a write to happen.
+// Condition is the precondition of a write.
 type Condition struct {
 	kind    conditionKind
 	version Version
@@ -48,77 +48,77 @@ const (
 // Always writes unconditionally.
 var Always = Condition{kind: always}
 
-// IfAbsent writes only where no value is stored.
+// IfAbsent writes only if no value is stored.
 var IfAbsent = Condition{kind: absent}
 
-// IfVersion writes only where the stored value is that version.
+// IfVersion writes only if the stored value has version v.
 func IfVersion(v Version) Condition { return Condition{kind: matches, version: v} }
 
 // Absent reports whether the condition is IfAbsent.
 func (c Condition) Absent() bool { return c.kind == absent }
 
-// Version returns the version the condition demands, if it demands one.
+// Version returns the version that the condition requires, if it requires one.
 func (c Condition) Version() (Version, bool) { return c.version, c.kind == matches }
 
-// Blobs is what a driver stores values in, under keys that [ValidKey] takes. A
-// value is small (a manifest) or large (a partial of many megabytes); a Put is
-// atomic either way and durable when it returns. A read sees every write that
-// returned before it began. Every method returns within a bounded time, with
-// ErrUnavailable if it must, and may be called from several goroutines.
+// Blobs stores values under keys for which [ValidKey] holds. Values may be small, such
+// as a manifest, or many megabytes, such as a partial. A Put is atomic, and durable
+// when it returns. A read sees every write that returned before the read began. Each
+// method returns within a bounded time, if necessary with [ErrUnavailable], and may be
+// called from several goroutines.
 type Blobs interface {
-	// Get returns the value and its version, or ErrNotFound. The value is the caller's.
+	// Get returns the value and its version, or ErrNotFound. The caller owns the value.
 	Get(ctx context.Context, key string) ([]byte, Version, error)
 	// Put writes the value and returns its version, or ErrConflict.
 	Put(ctx context.Context, key string, value []byte, cond Condition) (Version, error)
-	// Delete removes the value. It is no error if there is none.
+	// Delete removes the value. A missing value is not an error.
 	Delete(ctx context.Context, key string) error
-	// List returns the keys that begin with prefix, which is a key and a slash, sorted.
+	// List returns the keys that begin with prefix, sorted. A prefix is a key and a slash.
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// PrefixDeleter is a Blobs that can remove many values at once.
+// PrefixDeleter is an optional interface of a Blobs that can remove many values at once.
 type PrefixDeleter interface {
-	// DeletePrefix removes all keys that begin with prefix, which is a key and a
-	// slash, and what writes to such keys left behind that came to no end.
+	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash,
+	// and remains of writes to such keys that were interrupted.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
-// Queue carries submissions. A message is delivered at least once. It stays in
-// the queue, hidden, as long as its receiver extends it, so that an autoscaler
-// which counts messages keeps the workers that are busy with them. The driver
-// sets for how long a message is hidden; calls that do not wait for a message
-// return within a bounded time, as those of Blobs do.
+// Queue carries submissions. A message is delivered at least once. A received message
+// stays in the queue, hidden, as long as its receiver extends it, so that an autoscaler
+// that counts messages keeps the workers that are busy with them. The driver's
+// configuration says for how long a message is hidden. All calls but Receive return
+// within a bounded time, like those of [Blobs].
 type Queue interface {
-	// Send adds a message of at most MaxMessage bytes; it is durable when Send returns.
+	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error
-	// Receive waits for a message and hides it. It returns an error only once ctx
-	// is done, or where waiting is of no use.
+	// Receive waits for a message and hides it. It returns an error only if ctx is done
+	// or if no message can come any more.
 	Receive(ctx context.Context) (Message, error)
 }
 
 // Message is one delivery of a message.
 type Message interface {
-	// Body is what was sent.
+	// Body returns the bytes that were sent.
 	Body() []byte
-	// Deliveries is how often it was received, this time included. It may count
-	// too few after storage was restarted.
+	// Deliveries returns how often the message was received, including this time. The
+	// count may be too low after a restart of storage.
 	Deliveries() int
-	// Extend hides the message anew, from now.
+	// Extend hides the message for the configured time, counted from now.
 	Extend(ctx context.Context) error
-	// Delete removes the message for good. It may be called again.
+	// Delete removes the message from the queue. It may be called again.
 	Delete(ctx context.Context) error
 }
 
-// MaxMessage is the most bytes a queue's message may have. It is what every
-// driver can carry; submissions are far smaller.
+// MaxMessage is the largest size of a queue's message in bytes. Every driver can carry
+// it; submissions are far smaller.
 const MaxMessage = 32 << 10
 
-// MaxKey is the most bytes a key may have.
+// MaxKey is the largest length of a key in bytes.
 const MaxKey = 500
 
 var keyForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*$`)
 
-// ValidKey reports whether key can name a value: segments of lower-case letters,
-// digits, dots and dashes that begin with a letter or digit, parted by slashes,
-// MaxKey bytes at most in all.
+// ValidKey reports whether key can name a value: at most MaxKey bytes, made of segments
+// that are separated by slashes. A segment consists of lower-case letters, digits, dots
+// and dashes and begins with a letter or digit.
 func ValidKey(key string) bool { return len(key) <= MaxKey && keyForm.MatchString(key) }

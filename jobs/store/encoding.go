@@ -77,8 +77,8 @@ func decodeManifest(data []byte) (Manifest, error) {
 	return r.Manifest, err
 }
 
-// partialHeader is what goes before the bytes of a partial: the node, its level
-// in one byte and its index in eight, big-endian.
+// partialHeader is the size of the header of a partial: the node's level in one byte and
+// its index in eight, big-endian.
 const partialHeader = 9
 
 func encodePartial(n jobs.Node, data []byte) []byte {
@@ -89,7 +89,7 @@ func encodePartial(n jobs.Node, data []byte) []byte {
 
 func decodePartial(value []byte) ([]byte, error) {
 	if len(value) < partialHeader {
-		return nil, fmt.Errorf("%w: %d bytes are no partial", ErrCorrupt, len(value))
+		return nil, fmt.Errorf("%w: partial of %d bytes, want at least %d", ErrCorrupt, len(value), partialHeader)
 	}
 	return value[partialHeader:], nil
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A job's ID is a time and a random part in digits that sort like their values.
-// Nine digits of five bits count milliseconds since 1970 up to the year 3084;
-// seven make two IDs of one millisecond alike once in 2^35.
+// A job's ID is a time and a random number, in digits of five bits that sort like their
+// values. Nine digits count milliseconds since 1970, up to the year 3084. Seven digits
+// are random: two IDs of the same millisecond are equal with probability 2^-35.
 const (
 	idDigits     = "0123456789abcdefghijklmnopqrstuv"
 	idTimeDigits = 9
@@ -17,7 +17,7 @@ const (
 
 var idForm = regexp.MustCompile(`^[0-9a-v]{16}$`)
 
-// NewID makes a job's ID: 16 lower-case letters and digits. IDs of different
+// NewID returns a new job ID: 16 lower-case letters and digits. IDs of different
 // milliseconds sort by time.
 func NewID(now time.Time) string {
 	var id [idLength]byte

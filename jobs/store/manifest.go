@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// State is where a job stands.
+// State is the state of a job.
 type State string
 
 // The states of a job. The last three are final.
@@ -18,12 +18,12 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// Final reports whether a job in this state changes no more.
+// Final reports whether a job in this state has ended.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Cancelled }
 
 func (s State) valid() bool { return s == Queued || s == Running || s.Final() }
 
-// Spec is what was submitted. It never changes.
+// Spec is a submitted job. It never changes.
 type Spec struct {
 	ID          string      `cbor:"1,keyasint"`
 	Job         string      `cbor:"2,keyasint"` // the definition's name
@@ -31,17 +31,17 @@ type Spec struct {
 	Params      jobs.Params `cbor:"4,keyasint"`
 	Priority    int         `cbor:"5,keyasint"` // higher goes first
 	MaxAttempts int         `cbor:"6,keyasint"` // per partition, at least 1
-	MaxSkipped  uint64      `cbor:"7,keyasint"` // partitions that may be left out of the result, at most MaxSkipped
+	MaxSkipped  uint64      `cbor:"7,keyasint"` // partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 }
 
-// MaxSkipped bounds how many partitions of a job may be left out: its checkpoints
-// list them.
+// MaxSkipped is the largest number of skipped partitions of a job, which its manifest
+// lists.
 const MaxSkipped = 1_000_000
 
-// Manifest is a job's checkpoint: everything a new leader needs besides the spec
-// and the plan. It is replaced by compare-and-swap alone, so that each leader's
-// writes follow one another and an old leader's fail.
+// Manifest is a job's checkpoint. With the spec and the plan it is all that a new leader
+// needs. It is replaced by compare-and-swap only, so that the writes of an old leader
+// fail.
 type Manifest struct {
 	Epoch         uint64         `cbor:"1,keyasint"` // of the leader that wrote it
 	Sequence      uint64         `cbor:"2,keyasint"` // grows by one with each write
@@ -51,18 +51,18 @@ type Manifest struct {
 	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished and maximal, in order of their partitions
 	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker
 	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // partition executions reported, duplicates included
-	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions given up, sorted
+	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that failed too often, sorted
 	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
 	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans that workers died on, sorted
-	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // that led the job, ascending
+	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the leaders of the job, ascending
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // of the result, in hexadecimal
 }
 
-// StoredNode is a finished node and its partial: the bytes, where they are
-// small, or else the name of the blob that has them. A node all of whose
-// partitions were skipped is empty; merging it with another gives the other.
+// StoredNode is a finished node and its partial: the data of a small partial, or the
+// name of the blob with a large one. A node is empty if all of its partitions were
+// skipped. Merging an empty node with another yields the other.
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
@@ -70,8 +70,8 @@ type StoredNode struct {
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 }
 
-// Contributor is a worker that had part in the job. A worker numbers what it
-// reports of a job from 1; what is up to Through is in the manifest.
+// Contributor is a worker that ran partitions of the job. A worker numbers the items
+// that it reports of a job from 1. The manifest contains those up to Through.
 type Contributor struct {
 	Worker  string `cbor:"1,keyasint"`
 	Through uint64 `cbor:"2,keyasint"`
@@ -81,14 +81,14 @@ type Contributor struct {
 type Attempt struct {
 	Partition uint64 `cbor:"1,keyasint"`
 	Failed    int    `cbor:"2,keyasint"`
-	Error     string `cbor:"3,keyasint"` // the last one
+	Error     string `cbor:"3,keyasint"` // of the last attempt
 }
 
-// CrashSuspect is a span whose workers died while they ran it, or one that the
-// leader's own process ran when it wrote the manifest: only the next leader can
-// know whether it died of that.
+// CrashSuspect is a span whose workers died while they ran it, or a span that the
+// leader's process ran when it wrote the manifest. In the second case only the next
+// leader can know whether the process died while it ran the span.
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // the deaths in place of Deaths, if that leader died
+	Led    int       `cbor:"3,keyasint,omitempty"` // replaces Deaths if that leader died
 }

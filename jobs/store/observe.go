@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Call is one call of a driver, as it was.
+// Call is one call of a driver that has returned.
 type Call struct {
 	Name  string // put, get, delete, list, delete_prefix, send, receive, extend, acknowledge
-	Kind  string // of what was stored or read, the first segment of its key; empty for the queue's
-	Bytes int    // of the value or message, where there is one
+	Kind  string // the first segment of the key; empty for calls of the queue
+	Bytes int    // of the value or message, if any
 	Err   error
 }
 
-// Outcome says in a word how a call went: ok, absent, conflict, cancelled by its
-// caller, or error, which includes that storage is out of reach.
+// Outcome returns the outcome of a call: ok, absent, conflict, cancelled (by its caller)
+// or error, which includes unavailable storage.
 func (c Call) Outcome() string {
 	switch {
 	case c.Err == nil:
@@ -30,7 +30,7 @@ func (c Call) Outcome() string {
 	return "error"
 }
 
-// CallNames and CallOutcomes are all that there are.
+// CallNames and CallOutcomes list all names and outcomes of calls.
 var (
 	CallNames    = []string{"get", "put", "delete", "list", "delete_prefix", "send", "receive", "extend", "acknowledge"}
 	CallOutcomes = []string{"ok", "absent", "conflict", "cancelled", "error"}
@@ -79,8 +79,8 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter is of its own, so that drivers that are none do not seem
-// to be one.
+// observedPrefixDeleter is a type apart from observedBlobs, so that only drivers with
+// DeletePrefix seem to have it.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

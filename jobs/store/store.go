@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Kinds of keys: the first segment.
+// These are the kinds of keys: their first segments.
 const (
 	specs     = "spec/"
 	plans     = "plan/"
@@ -30,8 +30,7 @@ const (
 )
 
 // Store is the storage of one cluster. Its methods may be called from several
-// goroutines. Where a job's ID does not have the form of one, they return
-// ErrNotFound.
+// goroutines. They return [ErrNotFound] for a malformed job ID.
 type Store struct {
 	blobs Blobs
 	queue Queue
@@ -61,7 +60,7 @@ func New(cfg Config) *Store {
 	return s
 }
 
-// Spec returns what was submitted as the job.
+// Spec returns the spec of a job.
 func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
 	spec, _, err := read(ctx, s, specs, id, decodeSpec)
 	if err == nil && spec.ID != id {
@@ -70,8 +69,8 @@ func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
 	return spec, err
 }
 
-// PutPlan keeps the plan of a job, once. Where another plan is kept already, that
-// one stays and the error is ErrConflict: read it with Plan and go by it.
+// PutPlan writes the plan of a job, which never changes. If another plan exists, the
+// error is [ErrConflict], and the caller has to use that one.
 func (s *Store) PutPlan(ctx context.Context, id string, plan jobs.Plan) error {
 	return s.putOnce(ctx, plans, id, encodePlan(plan))
 }
@@ -82,7 +81,7 @@ func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
 	return plan, err
 }
 
-// PutManifest writes the manifest of a job and returns its version, for the
+// PutManifest writes the manifest of a job and returns its version, which is for the
 // condition of the next write.
 func (s *Store) PutManifest(ctx context.Context, id string, m Manifest, cond Condition) (Version, error) {
 	key, err := jobKey(manifests, id)
@@ -101,10 +100,10 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 	return read(ctx, s, manifests, id, decodeManifest)
 }
 
-// PutPartial keeps the encoded partial of a node and returns its name, which is
-// the SHA-256 of node and bytes in hexadecimal. To keep the same again is no
-// error. No two nodes share a blob, so that one can be dropped with its node. A
-// write that failed may have been done: its name comes with the error.
+// PutPartial writes the encoded partial of a node and returns its name, which is the
+// SHA-256 of node and data in hexadecimal. Writing the same partial again is not an
+// error. No two nodes share a blob, so a blob can be deleted with its node. A write
+// that failed may have been done, so the name is returned with the error too.
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
@@ -118,8 +117,8 @@ func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data 
 	return blob, nil
 }
 
-// Partial returns the partial of that name, or ErrCorrupt where its bytes do not
-// have that digest.
+// Partial returns a partial by its name. The error is [ErrCorrupt] if the bytes do not
+// have the name's digest.
 func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
 	key, err := jobKey(partials, id, blob)
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
 	return data, nil
 }
 
-// DropPartial removes the partial of that name, which may be absent.
+// DropPartial removes a partial by its name. A missing partial is not an error.
 func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
 	key, err := jobKey(partials, id, blob)
 	if err != nil {
@@ -151,21 +150,20 @@ func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
 	return nil
 }
 
-// PutResult keeps the result of a job, once. Where another result is kept
-// already, that one stays and the error is ErrConflict.
+// PutResult writes the result of a job, which never changes. If another result exists,
+// the error is [ErrConflict].
 func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
 	return s.putOnce(ctx, results, id, result)
 }
 
-// Result returns the result of a job, the bytes that PutResult was given. The
-// manifest has their digest.
+// Result returns the result of a job. Its digest is in the manifest.
 func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
 	result, _, err := read(ctx, s, results, id, func(data []byte) ([]byte, error) { return data, nil })
 	return result, err
 }
 
-// Activate enters the job in the index of active jobs. It may be there already,
-// and may be taken out at the same time.
+// Activate adds a job to the index of active jobs. It is not an error if the job is in
+// the index. Activate and Deactivate may run at the same time.
 func (s *Store) Activate(ctx context.Context, id string) error {
 	key, err := jobKey(actives, id)
 	if err != nil {
@@ -177,13 +175,13 @@ func (s *Store) Activate(ctx context.Context, id string) error {
 	return nil
 }
 
-// Deactivate takes the job out of the index of active jobs. It may be absent.
+// Deactivate removes a job from the index of active jobs, if it is there.
 func (s *Store) Deactivate(ctx context.Context, id string) error {
 	return s.remove(ctx, actives, id)
 }
 
-// Active returns the IDs of the active jobs, oldest first. A job may be listed
-// that has ended, if its leader died just then: its manifest tells.
+// Active returns the IDs of the active jobs, oldest first. If a leader died as a job
+// ended, the job is listed although its manifest says that it has ended.
 func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs(ctx, actives) }
 
 // Jobs returns the IDs of all jobs that have a spec, oldest first.
@@ -213,9 +211,9 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
-// HalfRemoved returns the IDs of jobs that were removed and of which something is
-// left, oldest first: a removal was broken off, or a leader that did not know of it
-// wrote something afterwards. To call Remove again takes that away too.
+// HalfRemoved returns the IDs of removed jobs that still have records, oldest first:
+// either a removal was interrupted, or a leader that did not know of the removal wrote a
+// record later. Another call of Remove deletes those records.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
 	for _, kind := range []string{partials, results, plans, manifests} {
@@ -230,8 +228,8 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	// A job's spec is written before anything else of it. So whatever was listed above
-	// has one by now, unless it was removed.
+	// The spec is the first record of a job. So each job found above has one by now,
+	// unless it was removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -242,10 +240,10 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Remove removes everything of a job that has ended. Where it fails before the spec
-// is gone, Jobs still lists the job, and HalfRemoved does after that: Remove can be
-// called again. The manifest goes last: a leader that receives the submission once
-// more must not begin anew.
+// Remove deletes all records of a job that has ended. If it fails, it can be called
+// again: the job is listed by Jobs until its spec is deleted and by HalfRemoved after
+// that. The manifest is deleted last, so that a leader that receives the submission
+// again does not start the job again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -278,8 +276,8 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 	return value, version, nil
 }
 
-// putOnce writes a value that never changes. The same bytes again are fine: the
-// earlier write may have been one's own, its answer lost.
+// putOnce writes a value that never changes. Writing the same bytes again is not an
+// error, because the caller's earlier write may have been done although it failed.
 func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) error {
 	key, err := jobKey(kind, id)
 	if err != nil {
@@ -312,8 +310,8 @@ func (s *Store) remove(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// listIDs returns the IDs under a kind; those that are none were not put there
-// by a Store. IDs sort by time.
+// listIDs returns the job IDs under a kind, sorted, which is by time. It ignores other
+// keys.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 	keys, err := s.blobs.List(ctx, kind)
 	if err != nil {
@@ -330,7 +328,7 @@ func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 
 func jobKey(kind, id string, more ...string) (string, error) {
 	if !ValidID(id) {
-		return "", fmt.Errorf("job %q: %w: a job's ID is %d letters and digits", id, ErrNotFound, idLength)
+		return "", fmt.Errorf("job %q: %w: want an ID of %d letters and digits", id, ErrNotFound, idLength)
 	}
 	key := kind + id
 	for _, segment := range more {

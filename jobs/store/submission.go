@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// MaxDeliveries is how often a submission may be delivered before any leader has
-// written a manifest for its job. One that is delivered more often is likely what
-// the leaders die of.
+// MaxDeliveries is how often a submission may be delivered before any leader has written
+// a manifest for its job. A submission that is delivered more often probably crashes the
+// leaders.
 const MaxDeliveries = 5
 
-// Submission is one delivery of a submitted job. It is delivered again unless it
-// is deleted, or extended in time.
+// Submission is one delivery of a submitted job. It is delivered again unless it is
+// deleted or extended in time.
 type Submission struct {
 	ID         string // of the job
-	Deliveries int    // how often it was received, this time included
+	Deliveries int    // how often it was received, including this time
 	message    Message
 }
 
-// Extend hides the submission from other receivers anew, from now.
+// Extend hides the submission from other receivers for the configured time from now.
 func (s *Submission) Extend(ctx context.Context) error {
 	if err := s.message.Extend(ctx); err != nil {
 		return fmt.Errorf("extend submission %s: %w", s.ID, err)
@@ -28,7 +28,7 @@ func (s *Submission) Extend(ctx context.Context) error {
 	return nil
 }
 
-// Delete takes the submission out of the queue for good. It may be called again.
+// Delete removes the submission from the queue. It may be called again.
 func (s *Submission) Delete(ctx context.Context) error {
 	if err := s.message.Delete(ctx); err != nil {
 		return fmt.Errorf("delete submission %s: %w", s.ID, err)
@@ -36,9 +36,9 @@ func (s *Submission) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Submit keeps the spec and then puts the job into the queue. It may be called
-// again with the same spec, after an error for instance; the job may then be
-// delivered twice. A job of that ID with another spec is ErrConflict.
+// Submit writes the spec and then adds the job to the queue. It may be called again with
+// the same spec, for example after an error; the job may then be delivered twice. If the
+// job's ID has another spec, the error is [ErrConflict].
 func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	if err := spec.check(); err != nil {
 		return fmt.Errorf("submit job: %w", err)
@@ -55,21 +55,21 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 func (s Spec) check() error {
 	switch {
 	case !ValidID(s.ID):
-		return fmt.Errorf("job ID %q is not of the form that NewID makes", s.ID)
+		return fmt.Errorf("ID %q: want an ID made by NewID", s.ID)
 	case s.Job == "" || s.Version == "":
-		return fmt.Errorf("definition %q, version %q: both are needed", s.Job, s.Version)
+		return fmt.Errorf("Job %q, Version %q: want both", s.Job, s.Version)
 	case s.MaxAttempts < 1:
-		return fmt.Errorf("at least 1 attempt per partition is needed, got %d", s.MaxAttempts)
+		return fmt.Errorf("MaxAttempts %d: want at least 1", s.MaxAttempts)
 	case s.MaxSkipped > MaxSkipped:
-		return fmt.Errorf("%d skipped partitions are allowed, want at most %d", s.MaxSkipped, MaxSkipped)
+		return fmt.Errorf("MaxSkipped %d: want at most %d", s.MaxSkipped, MaxSkipped)
 	}
 	return nil
 }
 
-// Receive waits for a submission until ctx is done. A job may be delivered that
-// has begun or ended: its manifest tells. On its way Receive moves to the poison
-// list what is no submission, and submissions that were delivered more than
-// [MaxDeliveries] times without any leader having written a manifest.
+// Receive waits for a submission until ctx is done. The job may have begun or ended
+// before, as its manifest says. Receive moves messages that are not submissions to the
+// poison list, and submissions that were delivered more than [MaxDeliveries] times
+// before any leader wrote a manifest.
 func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	for {
 		message, err := s.queue.Receive(ctx)
@@ -89,7 +89,7 @@ func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	}
 }
 
-// judge returns why a message is poison, or an empty reason.
+// judge returns the reason why a message is poison; it is empty if the message is not.
 func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
 	submission = &Submission{Deliveries: message.Deliveries(), message: message}
 	if submission.ID, err = decodeSubmission(message.Body()); err != nil {
@@ -109,17 +109,17 @@ func (s *Store) judge(ctx context.Context, message Message) (submission *Submiss
 	if errors.Is(begun, ErrNotFound) && !errors.Is(known, ErrNotFound) {
 		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
 	}
-	return submission, "", nil // for the leader to deal with; the job may have been removed
+	return submission, "", nil // the leader handles it; the job may have been removed
 }
 
-// Poisoned is a message that was taken out of the queue.
+// Poisoned is a message that was moved from the queue to the poison list.
 type Poisoned struct {
 	Name       string    `cbor:"-" json:"name"`                    // in the list
-	Reason     string    `cbor:"1,keyasint" json:"reason"`         //
+	Reason     string    `cbor:"1,keyasint" json:"reason"`         // why it was moved
 	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // its ID, if the message was a submission
-	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // until then
+	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // before it was moved
 	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // of the message
-	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when it was taken out
+	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when it was moved
 }
 
 // Poison moves a submission from the queue to the poison list.
@@ -127,8 +127,8 @@ func (s *Store) Poison(ctx context.Context, submission *Submission, reason strin
 	return s.poison(ctx, submission.ID, submission.message, reason)
 }
 
-// poison lists the message before it deletes it. Should the second step fail, the
-// message comes back and is listed once more under the same name.
+// poison writes the entry before it deletes the message. If deleting fails, the message
+// is delivered again and replaces its entry.
 func (s *Store) poison(ctx context.Context, id string, message Message, reason string) error {
 	body := message.Body()
 	name := id
@@ -149,8 +149,8 @@ func (s *Store) poison(ctx context.Context, id string, message Message, reason s
 	return nil
 }
 
-// PoisonList returns what was taken out of the queue, sorted by name. Entries
-// that are damaged are logged and left out.
+// PoisonList returns the entries of the poison list, sorted by name. Damaged entries are
+// logged and left out.
 func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	list, err := readAll(ctx, s, poisons, decodePoisoned)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	return entries, nil
 }
 
-// Requeue puts a message of the poison list back into the queue, where its
-// deliveries count from 1, and takes it off the list.
+// Requeue moves a message from the poison list back to the queue. Its deliveries count
+// from 1 again.
 func (s *Store) Requeue(ctx context.Context, name string) error {
 	key := poisons + name
 	if !ValidKey(key) {
