@@ -1,12 +1,11 @@
-# Bellwether needs Go and nothing else. Where there is Node.js, its tests use it for
-# Azurite, which stands in for Azure. The tools that lint uses are run at fixed
-# versions without entering go.mod.
+# Bellwether needs only Go. With Node.js, its tests also run Azurite, the emulator of Azure
+# Storage. lint runs its tools at fixed versions, without entries in go.mod.
 
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 
-# Empty where cgo does not work, which the race detector is built with.
+# Empty without cgo, which the race detector needs.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 # A program with the race detector would sleep for a second before it exits: each of the
@@ -23,21 +22,21 @@ help: ## list the targets
 build: ## build bin/bellwether
 	$(GO) build $(STAMP) -o bin/bellwether ./cmd/bellwether
 
-# What is measured says what it was built from, whatever GOFLAGS has.
+# Benchmarked programs contain their commit, whatever GOFLAGS says.
 bench bench-peers: STAMP = -buildvcs=auto
 
 .PHONY: demo
-demo: build ## the main job: 4 worker processes, the leader killed half-way, the same bytes (STORAGE=azure: on Azurite)
+demo: build ## a job on 4 worker processes, with the leader killed half-way, gives the same bytes (STORAGE=azure: on Azurite)
 	bin/bellwether demo$(if $(STORAGE), --storage $(STORAGE))
 
 .PHONY: azurite
-azurite: ## run Azurite, which stands in for Azure Storage, until Ctrl-C
+azurite: ## run Azurite, the emulator of Azure Storage, until Ctrl-C
 	$(GO) run ./deploy/local/azurite/run
 
 .PHONY: test
 test: ## all tests, with the race detector
 ifeq ($(RACE),)
-	@echo "There is no C compiler, which the race detector needs: testing without it." >&2
+	@echo "The race detector needs a C compiler: testing without it." >&2
 endif
 	$(GO) test $(RACE) -timeout 9m ./...
 
@@ -48,19 +47,19 @@ model: ## the model of the takeover, with and without defects (needs spin and a 
 SEEDS = 10000
 
 .PHONY: sim
-sim: ## simulated clusters, SEEDS of them (10000), then with each of a list of deliberate defects
+sim: ## simulate SEEDS clusters (10000), then find each of a list of planted defects
 	$(GO) run ./bench/sim/run -seeds $(SEEDS)
 	DEFECTS=1 $(GO) test -count=1 -timeout 30m -run '^TestDefectsAreCaught$$' ./bench/sim
 
 .PHONY: chaos
-chaos: ## real processes, killed, frozen and cut off as a seed says (MINUTES=10 SEED=7 STORAGE=azure)
+chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORAGE=azure)
 	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
 		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
 
 FUZZTIME = 10s
 
 .PHONY: fuzz
-fuzz: ## every fuzz target in turn, each for FUZZTIME (10s); what fails is kept in testdata/fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s); failing inputs are kept in testdata/fuzz
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sort | while IFS=: read -r file target; do \
 		echo "$$(dirname $$file) $${target#func }"; \
 		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname $$file)" </dev/null || exit 1; \
@@ -74,7 +73,7 @@ lint: ## gofumpt, go vet and staticcheck
 	$(GO) run $(STATICCHECK) ./...
 
 .PHONY: deploy-check
-deploy-check: ## what is in deploy, as far as it can be tried without a cluster (a module of its own)
+deploy-check: ## test the files in deploy without a container engine or Kubernetes (a separate module)
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 .PHONY: bench
@@ -94,9 +93,9 @@ else
 endif
 
 .PHONY: bench-peers-check
-bench-peers-check: ## lint and quick tests of bench/peers, which is a module of its own; needs no servers
+bench-peers-check: ## lint and quick tests of bench/peers (a separate module); needs no servers
 	cd bench/peers && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -short ./...
 
 .PHONY: clean
-clean: ## remove what build made
+clean: ## remove built files
 	rm -rf bin
