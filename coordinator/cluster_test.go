@@ -19,6 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator"
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -28,12 +29,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// digits is a job whose merge does not commute: the result is the numbers of all
-// partitions, in order.
+// digits is a job whose merge does not commute: its result lists all partitions, in
+// order.
 type digitsParams struct {
 	Partitions uint64 `min:"1"`
 	Fail       string `oneof:"no map plan finish merge"`
-	Pad        int    `min:"0"` // bytes that each partial is padded with
+	Pad        int    `min:"0"` // bytes that pad each partial
 }
 
 var digits = jobs.MustNew(jobs.Definition[digitsParams, string, string]{
@@ -73,8 +74,8 @@ func (m digitsMapper) Map(_ context.Context, partition uint64) (string, error) {
 	return fmt.Sprintf("%d,%s", partition, strings.Repeat(".", m.p.Pad)), nil
 }
 
-// testCluster is NATS and storage for leaders and workers in this process.
-type testCluster struct {
+// cluster is NATS and storage for leaders and workers of one test.
+type cluster struct {
 	t        *testing.T
 	nc       *nats.Conn
 	subjects wire.Subjects
@@ -83,34 +84,21 @@ type testCluster struct {
 	store    *store.Store
 }
 
-func newTestCluster(t *testing.T) *testCluster {
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("NATS server is not ready")
-	}
-	nc, err := nats.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
 	subjects, err := wire.NewSubjects("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &testCluster{t: t, nc: nc, subjects: subjects, blobs: memory.NewBlobs(), queue: memory.NewQueue(time.Second)}
+	nc := natstest.Connect(t, natstest.StartOptions(t, server.Options{}).ClientURL())
+	c := &cluster{t: t, nc: nc, subjects: subjects, blobs: memory.NewBlobs(), queue: memory.NewQueue(time.Second)}
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	return c
 }
 
-// leading is a coordinator that leads.
-type leading struct {
-	kill      context.CancelFunc // like a crash, as the rest of the cluster sees it
+// leader is a coordinator that leads a term.
+type leader struct {
+	kill      context.CancelFunc // to the rest of the cluster, this looks like a crash
 	stop      func()
 	done      chan struct{}
 	successor string
@@ -118,7 +106,7 @@ type leading struct {
 	deposed   atomic.Uint64 // the epoch that deposed it
 }
 
-func (c *testCluster) lead(epoch uint64, kinds ...jobs.Job) *leading {
+func (c *cluster) lead(epoch uint64, kinds ...jobs.Job) *leader {
 	c.t.Helper()
 	return c.leadAs(epoch, func(cfg *coordinator.Config) {
 		if kinds != nil {
@@ -127,13 +115,13 @@ func (c *testCluster) lead(epoch uint64, kinds ...jobs.Job) *leading {
 	})
 }
 
-// leadAs leads with a configuration that change has changed.
-func (c *testCluster) leadAs(epoch uint64, change func(*coordinator.Config)) *leading {
+// leadAs leads with the configuration that change changes.
+func (c *cluster) leadAs(epoch uint64, change func(*coordinator.Config)) *leader {
 	c.t.Helper()
 	return c.leadUnder(context.Background(), epoch, change)
 }
 
-func (c *testCluster) leadUnder(ctx context.Context, epoch uint64, change func(*coordinator.Config)) *leading {
+func (c *cluster) leadUnder(ctx context.Context, epoch uint64, change func(*coordinator.Config)) *leader {
 	c.t.Helper()
 	cfg := coordinator.Config{
 		Config: term.Config{
@@ -155,7 +143,7 @@ func (c *testCluster) leadUnder(ctx context.Context, epoch uint64, change func(*
 	}
 	ctx, kill := context.WithCancel(ctx)
 	stopping := make(chan struct{})
-	l := &leading{kill: kill, stop: sync.OnceFunc(func() { close(stopping) }), done: make(chan struct{})}
+	l := &leader{kill: kill, stop: sync.OnceFunc(func() { close(stopping) }), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		l.successor, l.err = lead.Lead(ctx, election.NewTerm(granted, election.TermControl{
@@ -166,7 +154,7 @@ func (c *testCluster) leadUnder(ctx context.Context, epoch uint64, change func(*
 	return l
 }
 
-func (c *testCluster) submit(params ...string) string {
+func (c *cluster) submit(params ...string) string {
 	c.t.Helper()
 	p, err := digits.Params(nil, params...)
 	if err != nil {
@@ -182,8 +170,8 @@ func (c *testCluster) submit(params ...string) string {
 	return spec.ID
 }
 
-// await returns the job's manifest once ok likes it.
-func (c *testCluster) await(job string, what string, ok func(store.Manifest) bool) store.Manifest {
+// await waits until ok accepts the job's manifest, and returns the manifest.
+func (c *cluster) await(job string, what string, ok func(store.Manifest) bool) store.Manifest {
 	c.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -198,14 +186,15 @@ func (c *testCluster) await(job string, what string, ok func(store.Manifest) boo
 	}
 }
 
-func (c *testCluster) awaitEnd(job string) store.Manifest {
+func (c *cluster) awaitEnd(job string) store.Manifest {
 	c.t.Helper()
 	return c.await(job, "the job's end", func(m store.Manifest) bool { return m.State.Final() })
 }
 
-// wantResult checks that a job has ended as it must: with the bytes of a run in
-// one process, and nothing left behind.
-func (c *testCluster) wantResult(job string, params ...string) store.Manifest {
+// wantResult waits for the end of a job and checks that its result has the bytes of a
+// run in one process, and that nothing of it is left in the index, the queue and the
+// blobs of partials.
+func (c *cluster) wantResult(job string, params ...string) store.Manifest {
 	c.t.Helper()
 	m := c.awaitEnd(job)
 	if m.State != store.Completed {
@@ -226,12 +215,13 @@ func (c *testCluster) wantResult(job string, params ...string) store.Manifest {
 	if string(got) != string(want.Result) {
 		c.t.Errorf("result is %.200s, want %.200s", got, want.Result)
 	}
-	c.awaitTidy()
+	c.awaitCleanUp()
 	return m
 }
 
-// awaitTidy waits until neither the index nor the queue remembers a job.
-func (c *testCluster) awaitTidy() {
+// awaitCleanUp waits until no job is in the index or the queue, and no partial is in a
+// blob.
+func (c *cluster) awaitCleanUp() {
 	c.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -253,7 +243,7 @@ func (c *testCluster) awaitTidy() {
 	}
 }
 
-func (c *testCluster) ask(subject string, question []byte) *nats.Msg {
+func (c *cluster) ask(subject string, question []byte) *nats.Msg {
 	c.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -268,7 +258,7 @@ func (c *testCluster) ask(subject string, question []byte) *nats.Msg {
 	}
 }
 
-func (c *testCluster) cancel(job string) error {
+func (c *cluster) cancel(job string) error {
 	c.t.Helper()
 	done, err := wire.Decode[wire.Done](c.ask(c.subjects.Ask(wire.AskCancel), wire.Encode(wire.Cancel{Job: job})).Data)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config configures a coordinator: its terms, and how it is reached.
+// Config configures a coordinator: its terms, and its side of NATS.
 type Config struct {
-	// Config is the configuration of each term. MaxMerging defaults to GOMAXPROCS.
+	// Config configures each term. MaxMerging defaults to GOMAXPROCS here.
 	term.Config
 
 	Subjects wire.Subjects
@@ -35,7 +35,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.Subjects == (wire.Subjects{}):
-		return errors.New("Subjects is empty: want those of a cluster")
+		return errors.New("Subjects empty: want the subjects of a cluster")
 	case c.Conn == nil:
 		return errors.New("Conn nil: want a connection to NATS")
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Coordinator leads when it is asked to. It keeps nothing from one term to the
-// next.
+// Coordinator leads the terms that an election grants to its process. It keeps nothing
+// from one term to the next.
 type Coordinator struct{ cfg Config }
 
-// New checks the configuration.
+// New returns a coordinator, or an error if the configuration is not valid.
 func New(cfg Config) (*Coordinator, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -23,34 +23,35 @@ func New(cfg Config) (*Coordinator, error) {
 	return &Coordinator{cfg}, nil
 }
 
-// Lead leads until ctx, which is the leadership itself, is done or the term is
-// to stop. In the latter case everything is checkpointed, and the worker that
-// should lead next is returned, or "" for any. Nothing that Lead has started is
-// running when it returns.
+// Lead leads until ctx, which is the leadership, is done, or until the term was told to
+// stop and everything is checkpointed. In the second case it returns the worker that
+// should lead next, or "" for any. When Lead returns, nothing that it started is running.
+//
+// Lead is an [election.LeadFunc].
 func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (successor string, err error) {
-	inner, cancel := context.WithCancel(undated{ctx})
+	inner, cancel := context.WithCancel(noDeadline{ctx})
 	l := newLoop(ctx, inner)
 	epoch := leadership.Epoch
-	link := newLink(c.cfg, epoch)
-	defer func() { // in this order: callbacks may wait for the loop until the context is done
+	transport := newTransport(c.cfg, epoch)
+	defer func() { // in this order: a callback may wait for the loop until the context is done
 		cancel()
-		link.close()
+		transport.close()
 		l.tasks.Wait()
 	}()
-	t, err := term.New(inner, c.cfg.Config, leadership, l, link)
+	t, err := term.New(inner, c.cfg.Config, leadership, l, transport)
 	if err != nil {
 		return "", fmt.Errorf("lead epoch %d: %w", epoch, err)
 	}
-	if err := link.listen(hearing{t, l, wire.Pong{Epoch: epoch, Worker: c.cfg.Worker}}); err != nil {
+	if err := transport.listen(handlers{t, l, wire.Pong{Epoch: epoch, Worker: c.cfg.Worker}}); err != nil {
 		return "", fmt.Errorf("listen as leader of epoch %d: %w", epoch, err)
 	}
 	t.Begin()
 	return l.run(t, leadership, c.cfg.OnTurn)
 }
 
-// undated is a leadership without its deadline, which moves on. Whoever took it
-// for the bound of a call would wait for a lost answer as long as the leadership
-// lasts; without it, each call has its driver's own bound.
-type undated struct{ context.Context }
+// noDeadline hides the context's deadline. Each renewal of the lease extends it, so a
+// storage call that used it as its timeout could wait for the rest of the term. Without
+// it the storage driver applies its own timeout to each call.
+type noDeadline struct{ context.Context }
 
-func (undated) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (noDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// other is a job that nobody submits.
+// other is a kind of job that is never submitted.
 var other = jobs.MustNew(jobs.Definition[struct{}, int, int]{
 	Name: "other", Version: "1",
 	Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{}, nil },
@@ -24,12 +24,13 @@ var other = jobs.MustNew(jobs.Definition[struct{}, int, int]{
 	Finish: func(context.Context, struct{}, int) (int, error) { return 0, nil },
 })
 
-// A leader that does not know a job must not have workers drop what they have of it.
-func TestWorkOnAJobThatTheLeaderDoesNotKnowIsKept(t *testing.T) {
-	c := newTestCluster(t)
+// A leader that does not know the kind of a job must not make workers drop their work
+// on it.
+func TestWorkersKeepTheWorkOfAJobThatTheLeaderDoesNotKnow(t *testing.T) {
+	c := newCluster(t)
 	first := c.lead(1)
 	job := c.submit("partitions=1000")
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.reportUntilHeld()
 	first.kill()
@@ -46,7 +47,7 @@ func TestWorkOnAJobThatTheLeaderDoesNotKnowIsKept(t *testing.T) {
 		t.Fatal("a leader that does not know the job called it ended")
 	}
 	if items := len(w.items[job]); w.received[job] != uint64(items) && w.received[job] == 0 {
-		t.Errorf("the worker repeats its %d items with each report", items)
+		t.Errorf("the worker resends its %d items with each report", items)
 	}
 	ignorant.kill()
 	<-ignorant.done
@@ -58,18 +59,18 @@ func TestWorkOnAJobThatTheLeaderDoesNotKnowIsKept(t *testing.T) {
 	}
 }
 
-// An old leader that lives may begin a job after the new one has listed those
-// that are active. Its workers tell the new one.
-func TestJobBegunByAnOldLeaderGoesOnAtOnce(t *testing.T) {
-	c := newTestCluster(t)
-	c.queue = memory.NewQueue(time.Hour) // no delivery comes a second time
+// A leader that was replaced may begin a job after the new leader has listed the
+// active jobs. The new leader learns of the job from a worker's report.
+func TestNewLeaderResumesAJobThatTheOldOneBeganLate(t *testing.T) {
+	c := newCluster(t)
+	c.queue = memory.NewQueue(time.Hour) // no submission is delivered twice
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.lead(1)
 	other := c.submit("partitions=10")
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.workUntilEnded(other) // leader 1 leads, and there is nothing to list
-	c.awaitTidy()
+	c.awaitCleanUp()
 	hold := make(chan struct{})
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
@@ -97,41 +98,9 @@ func TestJobBegunByAnOldLeaderGoesOnAtOnce(t *testing.T) {
 	}
 }
 
-// A cancellation that was confirmed holds, even where the job is being begun.
-func TestCancelWhileBegun(t *testing.T) {
-	c := newTestCluster(t)
-	written, hold := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	c.blobs.Inject(func(call memory.Call) error {
-		if call.Operation == memory.Put && call.Done && strings.HasPrefix(call.Key, "manifest/") {
-			once.Do(func() { close(written); <-hold })
-		}
-		return nil
-	})
-	c.lead(1)
-	job := c.submit("partitions=100")
-	<-written
-	cancelled := make(chan error, 1)
-	go func() { cancelled <- c.cancel(job) }()
-	time.AfterFunc(50*time.Millisecond, func() { close(hold) })
-	if err := <-cancelled; err != nil {
-		t.Fatal(err)
-	}
-	w := newTestWorker(c, "w1", digits)
-	w.follow(1)
-	for range 10 {
-		w.report()
-		w.work(100)
-	}
-	if m := c.awaitEnd(job); m.State != store.Cancelled {
-		t.Errorf("job is %s, want cancelled", m.State)
-	}
-	c.awaitTidy()
-}
-
-// The same while a new leader resumes it.
+// A confirmed cancellation holds even if it comes while a new leader resumes the job.
 func TestCancelWhileResumed(t *testing.T) {
-	c := newTestCluster(t)
+	c := newCluster(t)
 	first := c.lead(1)
 	job := c.submit("partitions=100")
 	c.await(job, "a manifest", func(m store.Manifest) bool { return m.State == store.Running })
@@ -153,7 +122,7 @@ func TestCancelWhileResumed(t *testing.T) {
 	if err := <-cancelled; err != nil {
 		t.Fatal(err)
 	}
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(2)
 	for range 10 {
 		w.report()
@@ -162,11 +131,11 @@ func TestCancelWhileResumed(t *testing.T) {
 	if m := c.awaitEnd(job); m.State != store.Cancelled {
 		t.Errorf("job is %s, want cancelled", m.State)
 	}
-	c.awaitTidy()
+	c.awaitCleanUp()
 }
 
-// A job whose plan takes longer than submissions stay hidden is planned once.
-func TestLongPlanIsMadeOnce(t *testing.T) {
+// A job whose plan takes longer than a submission stays hidden is planned once.
+func TestSlowPlanRunsOnce(t *testing.T) {
 	var plans atomic.Int64
 	slow := jobs.MustNew(jobs.Definition[digitsParams, string, string]{
 		Name: "digits", Version: "1", Defaults: digitsParams{Partitions: 1, Fail: "no"},
@@ -184,12 +153,12 @@ func TestLongPlanIsMadeOnce(t *testing.T) {
 		Merge:  func(left, right string) (string, error) { return left + right, nil },
 		Finish: func(_ context.Context, _ digitsParams, root string) (string, error) { return root, nil },
 	})
-	c := newTestCluster(t)
+	c := newCluster(t)
 	c.queue = memory.NewQueue(100 * time.Millisecond)
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.leadAs(1, func(cfg *coordinator.Config) { cfg.Jobs, cfg.ExtendEvery = []jobs.Job{slow}, 30*time.Millisecond })
 	job := c.submit("partitions=10")
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.workUntilEnded(job)
 	c.wantResult(job, "partitions=10")
@@ -202,23 +171,12 @@ func TestLongPlanIsMadeOnce(t *testing.T) {
 	}
 }
 
-// Blobs of workers are removed though no merge and no checkpoint has named one.
-func TestBlobsOfWorkersAreRemoved(t *testing.T) {
-	c := newTestCluster(t)
-	c.lead(1)
-	job := c.submit("partitions=1", "pad=300_000")
-	w := newTestWorker(c, "w1", digits)
-	w.follow(1)
-	w.workUntilEnded(job)
-	c.wantResult(job, "partitions=1", "pad=300_000")
-}
-
-// A damaged partial costs its job, and not each leader in turn.
-func TestDamagedRootKeepsNobodyFromLeading(t *testing.T) {
-	c := newTestCluster(t)
+// A damaged partial fails its job. It does not stop the leader, or each next one.
+func TestDamagedRootFailsItsJobOnly(t *testing.T) {
+	c := newCluster(t)
 	leader := c.lead(1)
 	job := c.submit("partitions=1", "pad=300_000")
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.reportUntilHeld()
 	w.work(1)
@@ -228,21 +186,21 @@ func TestDamagedRootKeepsNobodyFromLeading(t *testing.T) {
 	}
 	w.workUntilEnded(job)
 	if m := c.awaitEnd(job); m.State != store.Failed || !strings.Contains(m.Error, "corrupt") {
-		t.Errorf("job is %s: %s, want it failed since a partial is corrupt", m.State, m.Error)
+		t.Errorf("job is %s: %s, want it failed because a partial is corrupt", m.State, m.Error)
 	}
-	c.awaitTidy()
+	c.awaitCleanUp()
 	other := c.submit("partitions=10")
 	w.workUntilEnded(other)
 	select {
 	case <-leader.done:
-		t.Errorf("the leader has stepped down: %v", leader.err)
+		t.Errorf("the leader stepped down: %v", leader.err)
 	default:
 	}
 }
 
-// A job of which something is damaged waits; the others go on.
-func TestDamagedPlanKeepsNobodyFromLeading(t *testing.T) {
-	c := newTestCluster(t)
+// A damaged plan parks its job, and the other jobs go on.
+func TestDamagedPlanParksItsJobOnly(t *testing.T) {
+	c := newCluster(t)
 	first := c.lead(1)
 	damaged, job := c.submit("partitions=10"), c.submit("partitions=10")
 	for _, id := range []string{damaged, job} {
@@ -254,7 +212,7 @@ func TestDamagedPlanKeepsNobodyFromLeading(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.lead(2)
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(2)
 	w.workUntilEnded(job)
 	if m := c.awaitEnd(job); m.State != store.Completed {
@@ -266,25 +224,24 @@ func TestDamagedPlanKeepsNobodyFromLeading(t *testing.T) {
 	}
 }
 
-// A parked job that is cancelled waits no more.
 func TestCancelOfAParkedJob(t *testing.T) {
-	c := newTestCluster(t)
+	c := newCluster(t)
 	c.lead(1, other)
 	job := c.submit("partitions=10")
 	c.await(job, "the job to be seen", func(m store.Manifest) bool { return m.State == store.Queued })
 	if err := c.cancel(job); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitTidy() // once its submission is delivered again
+	c.awaitCleanUp() // once its submission is delivered again
 	answer, err := wire.Decode[wire.Jobs](c.ask(c.subjects.Ask(wire.AskJobs), wire.Encode(wire.JobQuery{})).Data)
 	if err != nil || len(answer.Jobs) != 0 {
 		t.Errorf("jobs: %+v, error %v, want none", answer.Jobs, err)
 	}
 }
 
-// What leaders resume counts among the jobs that are worked on at once.
-func TestResumedJobsTakeRoom(t *testing.T) {
-	c := newTestCluster(t)
+// Jobs that a leader resumes count towards MaxActive.
+func TestResumedJobsCountAsActive(t *testing.T) {
+	c := newCluster(t)
 	two := func(cfg *coordinator.Config) { cfg.MaxActive = 2 }
 	var ids []string
 	for range 6 {
@@ -302,7 +259,7 @@ func TestResumedJobsTakeRoom(t *testing.T) {
 		for deadline := time.Now().Add(10 * time.Second); active() < 2 && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
-		w := newTestWorker(c, "w1", other) // cannot do any of it
+		w := newWorker(c, "w1", other) // knows none of the jobs
 		w.follow(epoch)
 		for range 20 {
 			w.report()
@@ -314,7 +271,7 @@ func TestResumedJobsTakeRoom(t *testing.T) {
 		<-l.done
 	}
 	c.leadAs(4, two)
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(4)
 	for _, id := range ids {
 		for m, _, err := c.store.Manifest(context.Background(), id); err != nil || !m.State.Final(); m, _, err = c.store.Manifest(context.Background(), id) {
@@ -322,56 +279,56 @@ func TestResumedJobsTakeRoom(t *testing.T) {
 			w.work(10)
 		}
 	}
-	c.awaitTidy()
+	c.awaitCleanUp()
 }
 
-// deadlines are blobs that tell whether a call came with a deadline.
-type deadlines struct {
+// deadlineSpy counts the storage calls whose context has a deadline.
+type deadlineSpy struct {
 	store.Blobs
-	dated atomic.Int64
+	calls atomic.Int64
 }
 
-func (d *deadlines) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
-	d.look(ctx)
+func (d *deadlineSpy) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
+	d.count(ctx)
 	return d.Blobs.Get(ctx, key)
 }
 
-func (d *deadlines) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Version, error) {
-	d.look(ctx)
+func (d *deadlineSpy) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Version, error) {
+	d.count(ctx)
 	return d.Blobs.Put(ctx, key, value, cond)
 }
 
-func (d *deadlines) look(ctx context.Context) {
+func (d *deadlineSpy) count(ctx context.Context) {
 	if _, ok := ctx.Deadline(); ok {
-		d.dated.Add(1)
+		d.calls.Add(1)
 	}
 }
 
-// The deadline of leadership moves on with each renewal. A driver that took it
-// for the bound of a call would wait for ever for an answer that was lost.
-func TestDriversBoundTheirCallsThemselves(t *testing.T) {
-	c := newTestCluster(t)
-	spy := &deadlines{Blobs: c.blobs}
+// Each renewal extends the leadership's deadline. A driver that used it as the timeout
+// of a call could wait for the rest of the term for an answer that was lost.
+func TestStorageCallsDoNotHaveTheLeadershipsDeadline(t *testing.T) {
+	c := newCluster(t)
+	spy := &deadlineSpy{Blobs: c.blobs}
 	c.store = store.New(store.Config{Blobs: spy, Queue: c.queue})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	c.leadUnder(ctx, 1, func(*coordinator.Config) {})
 	job := c.submit("partitions=10")
-	w := newTestWorker(c, "w1", digits)
+	w := newWorker(c, "w1", digits)
 	w.follow(1)
 	w.workUntilEnded(job)
 	c.wantResult(job, "partitions=10")
-	if n := spy.dated.Load(); n > 0 {
-		t.Errorf("%d calls came with the leadership's deadline", n)
+	if n := spy.calls.Load(); n > 0 {
+		t.Errorf("%d calls had the leadership's deadline", n)
 	}
 }
 
-// What storage holds of a job's partials follows what the job needs, and not how
-// long it has run; and a new leader finds all that it needs.
-func TestSupersededBlobsAreRemoved(t *testing.T) {
-	for _, pad := range []string{"pad=5_000", "pad=300_000"} { // put there by the leader, and by workers
+// The number of a job's blobs depends on what the job needs, and not on how long it has
+// run. A new leader finds all blobs that it needs.
+func TestSupersededBlobsAreDeleted(t *testing.T) {
+	for _, pad := range []string{"pad=5_000", "pad=300_000"} { // written by the leader, and by workers
 		t.Run(pad, func(t *testing.T) {
-			c := newTestCluster(t)
+			c := newCluster(t)
 			const partitions = 60
 			job := c.submit("partitions=60", pad)
 			var written atomic.Int64
@@ -382,7 +339,7 @@ func TestSupersededBlobsAreRemoved(t *testing.T) {
 				return nil
 			})
 			most := 0
-			w := newTestWorker(c, "w1", digits)
+			w := newWorker(c, "w1", digits)
 			leader := c.lead(1)
 			w.follow(1)
 			for epoch := uint64(1); !w.ended[job]; {
@@ -408,11 +365,11 @@ func TestSupersededBlobsAreRemoved(t *testing.T) {
 			if m.Executed != partitions {
 				t.Errorf("executed %d partitions, want %d", m.Executed, partitions)
 			}
-			t.Logf("%d blobs were written, %d there at most", written.Load(), most)
-			// How many are there at once depends on how far removals are behind; were there
-			// none, it would be all.
+			t.Logf("%d blobs were written, at most %d at once", written.Load(), most)
+			// The number at once depends on how far the deletions are behind. Without
+			// deletions it would be all blobs.
 			if written.Load() < partitions/2 || most > int(written.Load())/2 {
-				t.Errorf("%d blobs were there at once, of %d that were written", most, written.Load())
+				t.Errorf("%d blobs at once, of %d that were written", most, written.Load())
 			}
 		})
 	}

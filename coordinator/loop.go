@@ -9,19 +9,19 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine of one term, which everything that happens in the term
-// passes through, and the environment of that term.
+// loop is the goroutine that owns a term: all calls of the term go through it. It is
+// also the term's environment.
 type loop struct {
-	trust context.Context // the leadership; its Err looks at the clock
-	ctx   context.Context // ends with it, or when Lead returns
-	inbox chan func()
-	tasks sync.WaitGroup
+	leaseCtx context.Context // the leadership; its Err looks at the clock
+	ctx      context.Context // done with leaseCtx, or when Lead returns
+	inbox    chan func()
+	tasks    sync.WaitGroup
 }
 
 var _ term.Env = (*loop)(nil)
 
-func newLoop(trust, ctx context.Context) *loop {
-	return &loop{trust: trust, ctx: ctx, inbox: make(chan func(), 64)}
+func newLoop(leaseCtx, ctx context.Context) *loop {
+	return &loop{leaseCtx: leaseCtx, ctx: ctx, inbox: make(chan func(), 64)}
 }
 
 // run turns until the leadership is over or the term has left.
@@ -33,22 +33,22 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 	for {
 		leadership.Beat()
 		onTurn()
-		in := func() {}
+		call := func() {}
 		select {
-		case <-l.trust.Done():
-		case in = <-l.inbox:
+		case <-l.leaseCtx.Done():
+		case call = <-l.inbox:
 		case <-ticker.C:
-			in = t.Tick
+			call = t.Tick
 		case <-stopping:
 			stopping = nil
-			in = t.Stop
+			call = t.Stop
 		}
-		// After a stall the leadership may be over although nothing has said so.
-		if l.trust.Err() == nil {
-			in()
+		// If the process slept, the leadership may be over before Done is closed.
+		if l.leaseCtx.Err() == nil {
+			call()
 		}
-		if l.trust.Err() != nil {
-			return "", context.Cause(l.trust)
+		if l.leaseCtx.Err() != nil {
+			return "", context.Cause(l.leaseCtx)
 		}
 		if successor, left := t.Left(); left {
 			return successor, nil
@@ -62,13 +62,13 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 
 func (l *loop) Now() time.Time { return time.Now() }
 
-// Go runs a task beside the loop. Lead does not return before it has.
+// Go runs a task beside the loop. Lead waits for it before it returns.
 func (l *loop) Go(task func()) { l.tasks.Go(task) }
 
-// Post has the loop run in, unless the term is over.
-func (l *loop) Post(in func()) {
+// Post queues a call on the loop. It drops the call if the term is over.
+func (l *loop) Post(call func()) {
 	select {
-	case l.inbox <- in:
+	case l.inbox <- call:
 	case <-l.ctx.Done():
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// testWorker speaks a worker's side of the protocol, one report at a time and
-// only when told to, so that tests choose every moment.
-type testWorker struct {
+// worker speaks a worker's side of the protocol. It sends a report and runs partitions
+// only when a test calls it, so that tests choose every moment.
+type worker struct {
 	t        *testing.T
 	nc       *nats.Conn
 	store    *store.Store
@@ -26,33 +26,33 @@ type testWorker struct {
 	epoch, sequence uint64
 	openings        map[string]wire.Opening
 	held            []wire.HeldSpan
-	items           map[string][]wire.Item // all that it ever had to say, from number 1
+	items           map[string][]wire.Item // all items of a job, from number 1 on
 	received        map[string]uint64
 	durable         map[string]uint64
 	ended           map[string]bool
 }
 
-func newTestWorker(c *testCluster, id string, job jobs.Job) *testWorker {
+func newWorker(c *cluster, id string, job jobs.Job) *worker {
 	c.t.Helper()
 	sub, err := c.nc.Subscribe(c.subjects.Probe(id), func(m *nats.Msg) { _ = m.Respond(wire.Encode(wire.ProbeAnswer{})) })
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = sub.Unsubscribe() })
-	return &testWorker{
+	return &worker{
 		t: c.t, nc: c.nc, store: c.store, subjects: c.subjects, id: id, job: job,
 		openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
 		received: map[string]uint64{}, durable: map[string]uint64{}, ended: map[string]bool{},
 	}
 }
 
-// follow turns to the leader of an epoch.
-func (w *testWorker) follow(epoch uint64) {
+// follow makes the worker follow the leader of an epoch.
+func (w *worker) follow(epoch uint64) {
 	w.epoch, w.sequence = epoch, 0
 	w.received = map[string]uint64{}
 }
 
-func (w *testWorker) next() wire.Report {
+func (w *worker) next() wire.Report {
 	w.sequence++
 	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Spans: w.held}
 	if w.sequence == 1 {
@@ -66,8 +66,8 @@ func (w *testWorker) next() wire.Report {
 	return r
 }
 
-// report reports and takes in the receipt.
-func (w *testWorker) report() wire.Receipt {
+// report sends a report and processes its receipt.
+func (w *worker) report() wire.Receipt {
 	w.t.Helper()
 	receipt := w.send(w.next())
 	if receipt.Refused != "" {
@@ -93,21 +93,21 @@ func (w *testWorker) report() wire.Receipt {
 		w.received[j.Job], w.durable[j.Job] = j.Received, max(w.durable[j.Job], j.Durable)
 		w.ended[j.Job] = w.ended[j.Job] || j.Ended
 	}
-	w.forgetEmpty()
+	w.dropEmpty()
 	return receipt
 }
 
-// reportUntilHeld reports until it has been given something.
-func (w *testWorker) reportUntilHeld() {
+// reportUntilHeld reports until the worker has been assigned a span.
+func (w *worker) reportUntilHeld() {
 	w.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); len(w.held) == 0; w.report() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("worker %s was given nothing", w.id)
+			w.t.Fatalf("worker %s was assigned nothing", w.id)
 		}
 	}
 }
 
-func (w *testWorker) forgetEmpty() {
+func (w *worker) dropEmpty() {
 	left := w.held[:0]
 	for _, h := range w.held {
 		if !h.Span.Empty() && !w.ended[h.Job] {
@@ -117,14 +117,14 @@ func (w *testWorker) forgetEmpty() {
 	w.held = left
 }
 
-// send sends a report until it is answered, as workers do.
-func (w *testWorker) send(r wire.Report) wire.Receipt {
+// send resends a report until it is answered, like a real worker.
+func (w *worker) send(r wire.Report) wire.Receipt {
 	w.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for time.Now().Before(deadline) {
 		msg, err := w.nc.Request(w.subjects.Report(r.Epoch), wire.Encode(r), time.Second)
 		if err != nil {
-			time.Sleep(time.Millisecond) // nobody listens yet
+			time.Sleep(time.Millisecond) // the leader does not listen yet
 			continue
 		}
 		receipt, err := wire.Decode[wire.Receipt](msg.Data)
@@ -137,20 +137,32 @@ func (w *testWorker) send(r wire.Report) wire.Receipt {
 	return wire.Receipt{}
 }
 
-// work runs at most that many of the partitions it holds.
-func (w *testWorker) work(most uint64) {
+// work runs at most n of the partitions that the worker holds.
+func (w *worker) work(n uint64) {
 	w.t.Helper()
 	for i := range w.held {
 		h := &w.held[i]
-		span := jobs.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+most)}
-		most -= span.Len()
+		span := jobs.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+n)}
+		n -= span.Len()
 		w.run(h, span)
 		h.Span.Lo = span.Hi
 	}
-	w.forgetEmpty()
+	w.dropEmpty()
 }
 
-func (w *testWorker) run(h *wire.HeldSpan, span jobs.Span) {
+// workWithoutMerging runs all partitions that the worker holds, one at a time, so that
+// the leader has to merge them.
+func (w *worker) workWithoutMerging() {
+	for i := range w.held {
+		h := &w.held[i]
+		for ; !h.Span.Empty(); h.Span.Lo++ {
+			w.run(h, jobs.Span{Lo: h.Span.Lo, Hi: h.Span.Lo + 1})
+		}
+	}
+	w.dropEmpty()
+}
+
+func (w *worker) run(h *wire.HeldSpan, span jobs.Span) {
 	w.t.Helper()
 	o := w.openings[h.Job]
 	task, err := w.job.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
@@ -173,7 +185,7 @@ func (w *testWorker) run(h *wire.HeldSpan, span jobs.Span) {
 	}
 }
 
-func (w *testWorker) drain(job string, stack jobs.Stack, hi uint64) {
+func (w *worker) drain(job string, stack jobs.Stack, hi uint64) {
 	w.t.Helper()
 	partials, err := stack.Drain(hi)
 	if err != nil {
@@ -192,8 +204,8 @@ func (w *testWorker) drain(job string, stack jobs.Stack, hi uint64) {
 	}
 }
 
-// workUntilEnded works and reports until the job has ended.
-func (w *testWorker) workUntilEnded(job string) {
+// workUntilEnded works and reports until the worker is told that the job has ended.
+func (w *worker) workUntilEnded(job string) {
 	w.t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for !w.ended[job] {
@@ -205,8 +217,8 @@ func (w *testWorker) workUntilEnded(job string) {
 	}
 }
 
-// ran is how many partitions of the job the leader has received.
-func (w *testWorker) ran(job string) (partitions uint64) {
+// ran returns the number of the job's partitions that the leader has received.
+func (w *worker) ran(job string) (partitions uint64) {
 	tree, err := jobs.NewTree(max(1, w.openings[job].Partitions))
 	if err != nil {
 		w.t.Fatal(err)

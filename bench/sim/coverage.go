@@ -66,21 +66,21 @@ log: Reconnected to peers
 log: Could not release the lease
 log: Could not hand over
 log: Deposed
-log: Extend submission
+log: Could not extend a submission
 log: Handed over
 log: Job ended
 log: Job resumed
-log: Leader stops
+log: Leader is stopping
 log: Disconnected from peers
 log: Partition # failed, attempt # of #
 log: Partition # is late on worker w# and runs here too
 log: Partition # runs alone
 log: Partition skipped
-log: Plan failed, trying again
+log: Plan failed, retrying
 log: Another process holds the lease
 log: Stepped down
-log: Storage is back
-log: Storage is out of reach, trying until it is back
+log: Storage is available again
+log: Storage is unavailable, retrying
 log: Leader seems dead
 log: Lease storage available again
 log: Lease storage unavailable
@@ -94,8 +94,8 @@ seen: cancel refused
 seen: job of an orderly cluster
 seen: job removed
 seen: removal retried
-log: Job waits
-log: Making way for a worker that knows jobs which this leader does not
+log: Job is parked
+log: Stepping down for a worker that knows jobs which this leader does not
 seen: new leader told of partials
 seen: new leader told of spans
 seen: partial too large for a report

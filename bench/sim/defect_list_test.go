@@ -12,7 +12,7 @@ var defects = []defect{
 	},
 	{
 		name:   "a new leader does not fence",
-		file:   "coordinator/term/resume.go",
+		file:   "coordinator/term/load.go",
 		old:    "switch err := t.fence(j); {",
 		new:    "switch err := error(nil); {",
 		within: "10000",
@@ -83,7 +83,7 @@ var defects = []defect{
 	{
 		name:   "cancelling is confirmed before it is durable",
 		file:   "coordinator/term/cancel.go",
-		old:    "j.waiting = append(j.waiting, answer)\n",
+		old:    "j.cancels = append(j.cancels, answer)\n",
 		new:    "answer(nil)\n",
 		within: "2000",
 	},
@@ -96,16 +96,16 @@ var defects = []defect{
 	},
 	{
 		name:   "a submission is deleted when it is received",
-		file:   "coordinator/term/pending.go",
-		old:    "	j, p := t.jobs[s.ID], t.pending[s.ID]\n",
-		new:    "	j, p := t.jobs[s.ID], t.pending[s.ID]\n	t.env.Go(func() { _ = s.Delete(t.ctx) })\n",
+		file:   "coordinator/term/load.go",
+		old:    "	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]\n",
+		new:    "	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]\n	t.env.Go(func() { _ = s.Delete(t.ctx) })\n",
 		within: "500",
 	},
 	{
 		name:   "blobs are removed when their nodes are merged",
 		file:   "coordinator/term/checkpoint.go",
-		old:    "j.spares.asked()\n",
-		new:    "j.spares.asked()\n	t.drop(j, j.spares.durable())\n",
+		old:    "j.blobs.gc.requested()\n",
+		new:    "j.blobs.gc.requested()\n	t.deleteBlobs(j, j.blobs.gc.durable())\n",
 		within: "2000",
 	},
 	{
@@ -124,7 +124,7 @@ var defects = []defect{
 	},
 	{
 		name:   "the first manifest of a job stays though the job was removed",
-		file:   "coordinator/term/intake.go",
+		file:   "coordinator/term/load.go",
 		old:    "if err != nil || !cond.Absent() {",
 		new:    "if cond == cond {",
 		within: "10000",

@@ -29,8 +29,8 @@ type leadership struct {
 }
 
 var (
-	_ term.Env  = (*leadership)(nil)
-	_ term.Link = (*leadership)(nil)
+	_ term.Env       = (*leadership)(nil)
+	_ term.Transport = (*leadership)(nil)
 )
 
 func newTerm(e *elector, lead election.Lead) *leadership {
@@ -176,7 +176,7 @@ func (t *leadership) Post(in func()) {
 
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
-// Beacon, Nudge and Probe implement [term.Link].
+// Beacon, Nudge and Probe implement [term.Transport].
 
 func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.broadcast(t.process, func(to *process) { to.elector.heard(b) })

@@ -14,14 +14,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// waits reports whether nothing is under way but waiting for a submission.
-func (l *leader) waits() bool { return len(l.tasks) == 1 && len(l.inbox) == 0 }
+// waiting reports whether the only task waits for a submission.
+func (l *leader) waiting() bool { return len(l.tasks) == 1 && len(l.inbox) == 0 }
 
-// Whoever asks to cancel ever new jobs keeps the leader from nothing.
-func TestCancellationsThatAreUnderWayAreBounded(t *testing.T) {
-	s := newStage(t)
-	l := s.lead(plain)
-	s.until("the leader waits for submissions", func() bool { return l.waits() })
+// A flood of cancellations of different jobs does not keep the leader from its work.
+func TestCancellationsInFlightAreBounded(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(plain)
+	c.until("the leader waits for submissions", func() bool { return l.waiting() })
 	answered, unknown := 0, 0
 	for i := range 5000 {
 		l.turn(func() {
@@ -32,64 +32,63 @@ func TestCancellationsThatAreUnderWayAreBounded(t *testing.T) {
 			})
 		})
 		if len(l.tasks) > 200 {
-			t.Fatalf("%d tasks are under way after %d questions", len(l.tasks), i+1)
+			t.Fatalf("%d tasks are running after %d requests", len(l.tasks), i+1)
 		}
 	}
-	s.until("the answers", func() bool { return answered > 0 && l.waits() })
+	c.until("the answers", func() bool { return answered > 0 && l.waiting() })
 	if unknown != answered || answered > 200 {
 		t.Errorf("%d were answered, %d of them by %v", answered, unknown, store.ErrNotFound)
 	}
 	again := make(chan error, 1)
 	l.turn(func() { l.term.Cancel(fmt.Sprintf("1%015d", 0), func(err error) { again <- err }) })
-	s.until("the answer to a later question", func() bool { return len(again) > 0 })
+	c.until("the answer to a later request", func() bool { return len(again) > 0 })
 }
 
-func TestCancellingWhatIsNoJobIsRefusedAtOnce(t *testing.T) {
-	s := newStage(t)
-	l := s.lead(plain)
-	s.until("the leader waits for submissions", func() bool { return l.waits() })
+func TestCancelRefusesAnInvalidIDAtOnce(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(plain)
+	c.until("the leader waits for submissions", func() bool { return l.waiting() })
 	var refused error
 	l.turn(func() { l.term.Cancel(strings.Repeat("x", 1000), func(err error) { refused = err }) })
-	if !errors.Is(refused, store.ErrNotFound) || len(refused.Error()) > 200 || !l.waits() {
+	if !errors.Is(refused, store.ErrNotFound) || len(refused.Error()) > 200 || !l.waiting() {
 		t.Errorf("got %v and %d tasks", refused, len(l.tasks))
 	}
 }
 
-// Those who wait for one job's end are no more than a few.
-func TestThoseWhoWaitForAnEndAreBounded(t *testing.T) {
-	s := newStage(t)
-	s.hire("w1")
-	l := s.lead(plain)
-	job := s.submit("partitions=8")
-	s.until("the job is active", func() bool { return len(l.term.Jobs(wire.JobQuery{}).Jobs) > 0 })
+func TestCancellationsOfOneJobAreBounded(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1")
+	l := c.lead(plain)
+	job := c.submit("partitions=8")
+	c.until("the job is active", func() bool { return len(l.term.Jobs(wire.JobQuery{}).Jobs) > 0 })
 	answers := 0
 	for range 1000 {
 		l.turn(func() { l.term.Cancel(job, func(error) { answers++ }) })
 	}
-	s.until("the end", func() bool { return s.manifest(job).State == store.Cancelled && answers > 0 })
+	c.until("the end", func() bool { return c.manifest(job).State == store.Cancelled && answers > 0 })
 	if answers > 100 {
-		t.Errorf("%d waited", answers)
+		t.Errorf("%d requests waited, want at most 100", answers)
 	}
 }
 
-// However many jobs wait, the answer fits in a message.
+// The list of jobs fits in a message, however many jobs are parked.
 func TestListOfJobsFitsInAMessage(t *testing.T) {
-	s := newStage(t)
+	c := newCluster(t)
 	const many = wire.MaxListed + 100
 	for i := range many {
 		spec := store.Spec{ID: fmt.Sprintf("0%015d", i), Job: strings.Repeat("k", 40), Version: strings.Repeat("v", 40), Params: jobs.Params(`{}`), MaxAttempts: 1}
-		if err := s.store.Submit(context.Background(), spec); err != nil {
+		if err := c.store.Submit(context.Background(), spec); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.store.Activate(context.Background(), spec.ID); err != nil {
+		if err := c.store.Activate(context.Background(), spec.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l := s.lead(func(cfg *term.Config) {
+	l := c.lead(func(cfg *term.Config) {
 		plain(cfg)
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	})
-	s.until("all are seen", func() bool {
+	c.until("all are seen", func() bool {
 		list := l.term.Jobs(wire.JobQuery{})
 		return len(list.Jobs)+list.More == many
 	})
@@ -99,6 +98,6 @@ func TestListOfJobsFitsInAMessage(t *testing.T) {
 	}
 	last := fmt.Sprintf("0%015d", many-1)
 	if one := l.term.Jobs(wire.JobQuery{Job: last}); len(one.Jobs) != 1 || one.Jobs[0].Job != last {
-		t.Errorf("asked for %s alone, got %v", last, one.Jobs)
+		t.Errorf("a query for %s alone got %v", last, one.Jobs)
 	}
 }

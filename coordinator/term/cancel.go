@@ -8,100 +8,101 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Whoever may submit may ask for cancellations, of jobs that there are and of
-// others. What is beyond these bounds is not answered, and asked again.
+// Anyone who may submit may cancel, jobs that exist and others. A request above these
+// bounds is not answered; its sender repeats it.
 const (
 	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
-	maxWaiting     = 100 // who waits for the end of one job
+	maxCancels     = 100 // requests that wait for the end of one job
 )
 
-// Cancel cancels a job. The answer comes once that is durable, so an old leader
-// cannot give it.
+// Cancel cancels a job. It calls answer once the cancellation is durable, so a leader
+// that was replaced cannot answer.
 func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {
 		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))
 		return
 	}
 	if t.ledger == nil {
-		t.early.keepCancel(cancelling{job, answer}) // the job may be one that is being resumed
+		t.backlog.addCancel(queuedCancel{job, answer}) // the job may be one that is being resumed
 		return
 	}
-	if j := t.jobs[job]; j != nil {
-		if len(j.waiting) >= maxWaiting {
+	if j := t.jobs.active[job]; j != nil {
+		if len(j.cancels) >= maxCancels {
 			return
 		}
-		j.waiting = append(j.waiting, answer)
+		j.cancels = append(j.cancels, answer)
 		t.step(ledger.JobCancelled{Job: job})
 		return
 	}
-	p := t.pending[job]
+	p := t.jobs.pending[job]
 	switch {
-	case p == nil && t.withdrawing >= maxWithdrawing:
+	case p == nil && t.jobs.withdrawing >= maxWithdrawing:
 		return
 	case p == nil:
 		t.withdraw(job, []func(error){answer})
 		return
-	case len(p.waiting) >= maxWaiting:
+	case len(p.cancels) >= maxCancels:
 		return
 	}
-	p.waiting = append(p.waiting, answer)
-	if !p.withdrawn { // its code may take long to plan it
+	p.cancels = append(p.cancels, answer)
+	if !p.withdrawing { // the job's code may take long to plan it
 		p.cancel()
 		t.writeCancelled(job, false)
 	}
 }
 
 // withdraw cancels a job that is neither active nor being begun.
-func (t *Term) withdraw(id string, waiting []func(error)) {
-	t.withdrawing++
-	t.newPending(id, &pending{withdrawn: true, waiting: waiting})
+func (t *Term) withdraw(id string, cancels []func(error)) {
+	t.jobs.withdrawing++
+	t.addPending(id, &pendingJob{withdrawing: true, cancels: cancels})
 	t.writeCancelled(id, true)
 }
 
-func (t *Term) writeCancelled(id string, begun bool) {
+func (t *Term) writeCancelled(id string, evenRunning bool) {
 	t.spawn(func() func() {
-		err := t.putCancelled(id, begun)
+		err := t.putCancelled(id, evenRunning)
 		return func() { t.withdrawn(id, err) }
 	})
 }
 
-// withdrawn: an attempt to cancel a job in its manifest is over.
+// withdrawn handles the outcome of an attempt to cancel a job in its manifest.
 func (t *Term) withdrawn(id string, err error) {
 	var fenced *fencedError
 	if errors.As(err, &fenced) {
 		t.fail(err)
 		return
 	}
-	p := t.pending[id]
+	p := t.jobs.pending[id]
 	if p == nil || errors.Is(err, errBegun) {
-		return // it was begun meanwhile, which sees to those who wait
+		return // the job has begun in the meantime, and its end answers the requests
 	}
-	waiting := p.waiting
-	p.waiting = nil
-	if p.withdrawn {
-		t.withdrawing--
+	cancels := p.cancels
+	p.cancels = nil
+	if p.withdrawing {
+		t.jobs.withdrawing--
 		p.cancel()
-		delete(t.pending, id)
+		delete(t.jobs.pending, id)
 		if p.submission != nil {
-			t.accept(id, t.newPending(id, &pending{submission: p.submission}))
+			t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 		}
 	}
-	if _, parked := t.parked[id]; err == nil && parked {
-		delete(t.parked, id)
+	if _, parked := t.jobs.parked[id]; err == nil && parked {
+		delete(t.jobs.parked, id)
 		t.step(ledger.JobEnded{Job: id})
 	}
-	for _, answer := range waiting {
+	for _, answer := range cancels {
 		answer(err)
 	}
 }
 
-// errBegun: the job's first manifest is there, and it may be active at any moment.
+// errBegun says that the job has its first manifest, and that it may become active at
+// any moment.
 var errBegun = errors.New("job is just being begun")
 
-// putCancelled writes that a job was cancelled into its manifest: whoever
-// receives its submission finds that. A job that has been begun it cancels only
-// where nobody of this leader works on it. It is called from tasks.
-func (t *Term) putCancelled(id string, begun bool) error {
+// putCancelled writes into the job's manifest that it was cancelled; whoever receives
+// its submission reads that. EvenRunning also cancels a job that has begun: no task of
+// this leader may then work on it. Tasks call putCancelled.
+func (t *Term) putCancelled(id string, evenRunning bool) error {
 	if _, err := t.readSpec(id); err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)
 	}
@@ -110,14 +111,14 @@ func (t *Term) putCancelled(id string, begun bool) error {
 	for {
 		next.Epoch, next.State, next.Finished = t.leadership.Epoch, store.Cancelled, t.env.Now().UTC()
 		next.Sequence++
-		_, err := t.place(id, next, cond)
+		_, err := t.putInactive(id, next, cond)
 		if errors.Is(err, errRemoved) {
-			if _, failed := t.removed(id); failed != nil {
+			if failed := t.removeAgain(id); failed != nil {
 				return failed
 			}
 			return err
 		}
-		if !errors.Is(err, store.ErrConflict) {
+		if !errors.Is(err, errChanged) {
 			return err
 		}
 		manifest, version, err := t.readManifest(id)
@@ -127,12 +128,17 @@ func (t *Term) putCancelled(id string, begun bool) error {
 		case manifest.State == store.Cancelled:
 			return nil
 		case manifest.State.Final():
-			return fmt.Errorf("job %s has ended before it could be cancelled: it is %s", id, manifest.State)
+			return endedFirst(id, manifest.State)
 		case manifest.Epoch > t.leadership.Epoch:
 			return fmt.Errorf("cancel job %s: %w", id, &fencedError{manifest.Epoch})
-		case manifest.State == store.Running && !begun:
+		case manifest.State == store.Running && !evenRunning:
 			return errBegun
 		}
 		next, cond = manifest, store.IfVersion(version)
 	}
+}
+
+// endedFirst returns the answer to a cancellation that came too late.
+func endedFirst(id string, state store.State) error {
+	return fmt.Errorf("job %s ended before it could be cancelled: it is %s", id, state)
 }

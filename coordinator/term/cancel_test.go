@@ -9,32 +9,32 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// A job that is cancelled at any moment of a storage call, which then takes long,
-// is cancelled or has ended; whoever asked knows which; and nothing is left of it.
+// A job is cancelled at each moment of a storage call, which then takes long. The job is
+// then cancelled or has ended, the answer says which, and nothing of it is left.
 func TestCancelAtEveryMoment(t *testing.T) {
 	for _, params := range [][]string{
 		{"partitions=12", "pad=3_000"},
 		{"partitions=5", "pad=100_000"},
 	} {
-		s := newStage(t)
-		s.hold = func(int) func() bool { return nil }
-		s.run(params, func() bool { return false })
+		c := newCluster(t)
+		c.hold = func(int) func() bool { return nil }
+		c.run(params, func() bool { return false })
 		cancelled := 0
-		for moment := 1; moment <= s.moments; moment++ {
+		for moment := 1; moment <= c.moments; moment++ {
 			t.Run(fmt.Sprintf("%v/%d", params, moment), func(t *testing.T) {
-				s := newStage(t)
-				held, over := s.holdAt(moment)
-				job := s.run(params, func() bool { return *held })
+				c := newCluster(t)
+				held, over := c.holdAt(moment)
+				job := c.run(params, func() bool { return *held })
 				if !*held {
 					t.Fatal("the moment did not come")
 				}
-				leader := s.leaders[0]
+				leader := c.leaders[0]
 				var answers []error
 				leader.turn(func() { leader.term.Cancel(job, func(err error) { answers = append(answers, err) }) })
-				s.pass(10 * step)
+				c.pass(10 * step)
 				*over = true
-				s.until("the job's end", func() bool { return len(answers) > 0 && s.manifest(job).State.Final() && s.tidy() })
-				switch state := s.manifest(job).State; {
+				c.until("the job's end", func() bool { return len(answers) > 0 && c.manifest(job).State.Final() && c.cleanedUp() })
+				switch state := c.manifest(job).State; {
 				case len(answers) > 1:
 					t.Errorf("%d answers: %v", len(answers), answers)
 				case state == store.Cancelled && answers[0] == nil:
@@ -42,34 +42,35 @@ func TestCancelAtEveryMoment(t *testing.T) {
 				case state != store.Completed || answers[0] == nil:
 					t.Errorf("job is %s, answer %v", state, answers[0])
 				}
-				s.until("the last removal", func() bool { return len(s.partials()) == 0 })
+				c.until("no partials", func() bool { return len(c.partials()) == 0 })
 				if leader.over {
-					t.Error("the leader is gone")
+					t.Error("the leader ended")
 				}
 			})
 		}
-		if cancelled < s.moments/2 {
-			t.Errorf("at %d of %d moments the job was cancelled", cancelled, s.moments)
+		if cancelled < c.moments/2 {
+			t.Errorf("the job was cancelled at %d of %d moments", cancelled, c.moments)
 		}
 	}
 }
 
-// A job whose code does not return keeps its part of the leader, and nothing else.
+// A job whose code does not return keeps its place among the leader's tasks, and does not
+// disturb other jobs.
 func TestJobCodeThatDoesNotReturn(t *testing.T) {
-	s := newStage(t)
+	c := newCluster(t)
 	hung := false
 	hanging := jobs.MustNew(lettersDefinition(func() {
 		if !hung {
 			hung = true
-			s.wait(func() bool { return false })
+			c.wait(func() bool { return false })
 		}
 	}))
-	s.hire("w1")
-	leader := s.lead(func(cfg *term.Config) { cfg.Jobs, cfg.MaxMerging = []jobs.Job{hanging}, 2 })
-	stuck := s.submit("partitions=2")
-	s.until("the merge to hang", func() bool { return hung })
-	job := s.submit("partitions=10")
-	s.until("the other job's end", func() bool { return s.manifest(job).State == store.Completed })
+	c.addWorker("w1")
+	leader := c.lead(func(cfg *term.Config) { cfg.Jobs, cfg.MaxMerging = []jobs.Job{hanging}, 2 })
+	stuck := c.submit("partitions=2")
+	c.until("the merge to hang", func() bool { return hung })
+	job := c.submit("partitions=10")
+	c.until("the other job's end", func() bool { return c.manifest(job).State == store.Completed })
 	answered := false
 	leader.turn(func() {
 		leader.term.Cancel(stuck, func(err error) {
@@ -79,9 +80,9 @@ func TestJobCodeThatDoesNotReturn(t *testing.T) {
 			}
 		})
 	})
-	s.until("the answer", func() bool { return answered && s.tidy() })
+	c.until("the answer", func() bool { return answered && c.cleanedUp() })
 	leader.turn(leader.term.Stop)
 	if _, left := leader.term.Left(); !left {
-		t.Error("the leader stays, though nothing is left to checkpoint")
+		t.Error("the leader has not left, although nothing is left to checkpoint")
 	}
 }

@@ -6,22 +6,21 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// end makes a job's end durable: the result first, then the manifest that says
-// so, then what reminds a leader of the job.
+// end makes a job's end durable: first the result, then the final manifest. After that
+// it removes the partials, the index entry and the submission.
 func (t *Term) end(e ledger.EndJob) {
-	j := t.jobs[e.Job]
+	j := t.jobs.active[e.Job]
 	j.ending.Store(true)
-	final := func(as store.State, fault, digest string) {
-		t.write(j, func(m *store.Manifest) {
-			describe(m, e.Snapshot)
-			m.State, m.Error, m.SHA256, m.Finished = as, fault, digest, t.env.Now().UTC()
+	final := func(outcome store.State, reason, digest string) {
+		t.writeManifest(j, func(m *store.Manifest) {
+			addSnapshot(m, e.Snapshot)
+			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
 			m.Nodes, m.CrashSuspects = nil, nil
 		}, func() { t.ended(j) })
 	}
@@ -29,7 +28,7 @@ func (t *Term) end(e ledger.EndJob) {
 		final(e.Outcome, e.Error, "")
 		return
 	}
-	t.finish(j, t.partials[e.Root], func(digest string, err error) {
+	t.finish(j, t.partials.byRef[e.Root], func(digest string, err error) {
 		var fault *jobFault
 		switch {
 		case errors.As(err, &fault):
@@ -42,24 +41,25 @@ func (t *Term) end(e ledger.EndJob) {
 	})
 }
 
-// jobFault is an error of the job's own code or values, which ends the job.
+// jobFault is an error of the job's code or values. It ends the job.
 type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
 
-// finish makes a result of the root's partial, keeps it and goes on with its digest.
+// finish computes the job's result from the root's partial, writes it and calls then
+// with its digest.
 func (t *Term) finish(j *activeJob, root partial, then func(digest string, err error)) {
-	t.merging.enter(func() {
+	t.limits.userCode.acquire(func() {
 		t.spawn(func() func() {
 			result, err := t.result(j, root)
 			return func() {
-				t.merging.leave()
+				t.limits.userCode.release()
 				if err != nil {
 					then("", err)
 					return
 				}
 				t.spawn(func() func() {
-					digest, err := t.keepResult(j.spec.ID, result)
+					digest, err := t.putResult(j.spec.ID, result)
 					return func() { then(digest, err) }
 				})
 			}
@@ -67,18 +67,18 @@ func (t *Term) finish(j *activeJob, root partial, then func(digest string, err e
 	})
 }
 
-// result is called from tasks.
+// result calls the job's code. Tasks call it.
 func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
-	data, err := t.load(j.spec.ID, root)
+	data, err := t.read(j.spec.ID, root)
 	switch {
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // as it would be to the next leader
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // no later leader could read it either
 		return nil, &jobFault{err}
 	case err != nil:
 		return nil, err
 	}
 	result, err := j.job.Finish(t.ctx, j.spec.Params, data)
 	switch {
-	case t.ctx.Err() != nil: // and the error may be that
+	case t.ctx.Err() != nil: // which may be the reason for the error
 		return nil, context.Cause(t.ctx)
 	case err != nil:
 		return nil, &jobFault{err}
@@ -86,69 +86,70 @@ func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
 	return result, nil
 }
 
-// keepResult is called from tasks.
-func (t *Term) keepResult(job string, result json.RawMessage) (digest string, err error) {
-	err = t.persist("write result", func(ctx context.Context) error {
+// putResult writes the result. Tasks call it.
+func (t *Term) putResult(job string, result json.RawMessage) (digest string, err error) {
+	err = t.retry("write result", func(ctx context.Context) error {
 		return t.cfg.Store.PutResult(ctx, job, result)
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return "", &jobFault{errors.New("an earlier leader has kept other bytes as the result: the job is not deterministic")}
+		return "", &jobFault{errors.New("an earlier leader has written a different result: the job is not deterministic")}
 	}
 	sum := sha256.Sum256(result)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// ended: a job's end is durable.
+// ended handles a job whose end is durable.
 func (t *Term) ended(j *activeJob) {
-	id, state := j.spec.ID, j.manifest.State
-	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.Error)
-	delete(t.jobs, id)
-	j.over = true
-	if j.hasRoom {
-		t.active.leave()
+	id, state := j.spec.ID, j.manifest.last.State
+	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.last.Error)
+	delete(t.jobs.active, id)
+	j.ended = true
+	if j.hasPlace {
+		t.limits.active.release()
 	}
 	t.step(ledger.JobEnded{Job: id})
-	t.tidyOver(j)
-	for _, answer := range j.waiting {
+	t.cleanUpEnded(j)
+	for _, answer := range j.cancels {
 		if state == store.Cancelled {
 			answer(nil)
 		} else {
-			answer(fmt.Errorf("job %s has ended before it could be cancelled: it is %s", id, state))
+			answer(endedFirst(id, state))
 		}
 	}
 }
 
-// tidyOver tidies up after a job of this leader, once its end is durable and no
-// blob of it is on its way.
-func (t *Term) tidyOver(j *activeJob) {
-	if !j.over || j.unloading > 0 {
+// cleanUpEnded cleans up after a job of this leader, once its end is durable and no
+// task writes blobs of it.
+func (t *Term) cleanUpEnded(j *activeJob) {
+	if !j.ended || j.blobs.writers > 0 {
 		return
 	}
-	// Of a job cut short, workers may have put partials there that nobody has told of.
-	blobs := j.blobs || j.manifest.State != store.Completed
+	// If the job was cut short, workers may have written blobs that they never reported.
+	blobs := j.blobs.exist || j.manifest.last.State != store.Completed
 	t.spawn(func() func() {
-		t.tidy(j.spec.ID, j.submission, blobs)
+		t.cleanUp(j.spec.ID, j.submission, blobs)
 		return nil
 	})
 }
 
-// tidy removes what reminds a leader of a job that has ended. If it does not get
-// far, the next leader does it again. It is called from tasks.
-func (t *Term) tidy(id string, submission *store.Submission, blobs bool) {
+// cleanUp removes what brings a leader back to a job that has ended: blobs of partials,
+// the index entry, the submission. If it fails, the next leader does it again. Tasks
+// call it.
+func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },
 	}
 	if blobs {
-		// Before the index forgets the job, or nobody would come back for them.
+		// The blobs go first: without the index entry no leader would come back for them.
 		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 	}
 	if submission != nil {
 		steps = append(steps, submission.Delete)
 	}
 	for _, step := range steps {
-		if err := t.persist("tidy up", step); err != nil {
+		if err := t.retry("clean up after job", step); err != nil {
 			if t.ctx.Err() == nil {
-				t.log.Warn("Could not tidy up after a job", "job", id, "error", err)
+				t.log.Warn("Could not clean up after a job", "job", id, "error", err)
 			}
 			return
 		}

@@ -7,26 +7,28 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Env is the process around a term. All its methods may be called from tasks.
+// Env is the process around a term: its clock, its loop and its goroutines. Tasks may
+// call all of its methods.
 type Env interface {
-	// Now reads a clock whose readings can be compared with one another.
+	// Now returns the time. All of its results are comparable.
 	Now() time.Time
 
-	// Go runs a task beside the loop. A task waits in calls of the store, of
-	// [Link.Probe] and of Pause, and takes its time in the jobs' own code. It may
-	// begin before Go returns.
+	// Go runs a task beside the loop. A task blocks only in calls of the store, of
+	// [Transport.Probe] and of Pause, and in the jobs' own code. It may start before
+	// Go returns.
 	Go(task func())
 
-	// Post has the loop run what a task came to, unless the term is over: after the
-	// call of the [Term] that the loop is in, and never within one.
-	Post(in func())
+	// Post queues a call on the loop, unless the term is over. The call runs after the
+	// current call of the [Term] has returned, never inside it.
+	Post(call func())
 
 	// Pause waits until d has passed or ctx is done.
 	Pause(ctx context.Context, d time.Duration)
 }
 
-// Link is what the leader says to workers unasked. What is lost costs time only.
-type Link interface {
+// Transport sends the messages that the leader sends on its own initiative. A lost
+// message costs time only.
+type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 

@@ -7,10 +7,10 @@ import (
 )
 
 // TestImports keeps clocks, randomness, the network and goroutines out of a term:
-// its world alone supplies them.
+// its Env alone supplies them.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
-		"crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,
+		"cmp": {"Or"}, "crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,
 		"context":                                {"Context", "CancelFunc", "WithCancel", "Cause"},
 		"encoding/json":                          {"RawMessage"},
 		"fmt":                                    {"Sprintf", "Errorf"},

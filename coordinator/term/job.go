@@ -1,6 +1,7 @@
 package term
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -8,7 +9,21 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
+
+// jobTable has the jobs of the term, by ID. A job is in one of the maps at most,
+// except that a parked job may be pending again.
+type jobTable struct {
+	active      map[string]*activeJob
+	pending     map[string]*pendingJob
+	parked      map[string]parkedJob
+	withdrawing int // the pending jobs that are being withdrawn
+}
+
+func newJobTable() jobTable {
+	return jobTable{active: map[string]*activeJob{}, pending: map[string]*pendingJob{}, parked: map[string]parkedJob{}}
+}
 
 // activeJob is a job that this leader works on.
 type activeJob struct {
@@ -16,46 +31,105 @@ type activeJob struct {
 	job  jobs.Job
 	tree jobs.Tree
 
-	submission *store.Submission // nil where this leader did not receive it
-	waiting    []func(error)     // who waits for the job's end, after cancelling it
-	hasRoom    bool              // it has a place among the active ones
+	submission *store.Submission // nil if this leader did not receive it
+	cancels    []func(error)     // answers to cancellations; they wait for the job's end
+	hasPlace   bool              // in the limiter of active jobs
 
-	manifest store.Manifest // as it was written last
-	version  store.Version
-	writing  room      // for one write of the manifest at a time
-	saving   time.Time // since when a checkpoint is under way; zero without one
+	manifest manifestState
+	blobs    blobState
+	merges   mergeState
 
-	blobs     bool        // some partial is in a blob, or on its way
-	unloading int         // how many tasks write blobs
-	ending    atomic.Bool // no more blobs are written
-	over      bool        // its end is durable
+	ending atomic.Bool // the end is decided: no more blobs are written
+	ended  bool        // the end is durable
 
-	pairs   []pair // to be merged
-	mergers int    // that merge some of them, or wait for their turn
+	throttle logThrottle
+}
 
-	spares   spares
-	dropping room // for spare blobs that are being removed
+// manifestState is what storage has of a job, and what is being written.
+type manifestState struct {
+	last    store.Manifest // that was written
+	version store.Version
+	writes  limiter // one at a time
 
-	notes noteCount
+	checkpointSince time.Time // when the checkpoint in flight was requested; zero without one
+}
+
+// blobState is what is known of the blobs of a job's partials.
+type blobState struct {
+	exist   bool // a blob exists or is being written
+	writers int  // tasks that write blobs
+	gc      blobGC
+	deletes limiter
+}
+
+// mergeState has the merges that the ledger requested and that are not done.
+type mergeState struct {
+	pairs []pair
+	tasks int // that merge pairs, or wait for the limiter of user code
 }
 
 func newActiveJob(spec store.Spec, job jobs.Job) *activeJob {
-	return &activeJob{spec: spec, job: job, writing: room{most: 1}, dropping: room{most: inParallelDrops}}
+	j := &activeJob{spec: spec, job: job}
+	j.manifest.writes.limit = 1
+	j.blobs.deletes.limit = maxBlobDeletes
+	return j
 }
 
-// submissions are those of active and pending jobs, in order of their jobs.
+func (j *activeJob) kind() wire.JobKind { return kindOf(j.spec) }
+
+func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Version: s.Version} }
+
+// pendingJob is a job whose manifest a task may write, to begin it, to resume it or to
+// withdraw it. Each job has one such task at a time, and none while the job is active.
+// So whoever writes a manifest knows the one before, and a manifest with this leader's
+// epoch and the expected sequence number was written by this leader.
+type pendingJob struct {
+	ctx         context.Context // done once the job is cancelled: its plan need not be finished
+	cancel      context.CancelFunc
+	withdrawing bool              // the job is being withdrawn, not begun
+	submission  *store.Submission // nil if this leader did not receive it
+	cancels     []func(error)     // answers to cancellations
+}
+
+func (t *Term) addPending(id string, p *pendingJob) *pendingJob {
+	p.ctx, p.cancel = context.WithCancel(t.ctx)
+	t.jobs.pending[id] = p
+	return p
+}
+
+// submissions returns the submissions of active and pending jobs, in the order of
+// their jobs' IDs.
 func (t *Term) submissions() []*store.Submission {
 	var list []*store.Submission
-	for _, j := range t.jobs {
+	for _, j := range t.jobs.active {
 		if j.submission != nil {
 			list = append(list, j.submission)
 		}
 	}
-	for _, p := range t.pending {
+	for _, p := range t.jobs.pending {
 		if p.submission != nil {
 			list = append(list, p.submission)
 		}
 	}
 	slices.SortFunc(list, func(a, b *store.Submission) int { return strings.Compare(a.ID, b.ID) })
 	return list
+}
+
+// extendSubmissions keeps the submissions of active and pending jobs hidden in the
+// queue. A submission that could not be extended is delivered again, which is harmless.
+func (t *Term) extendSubmissions() {
+	if t.ledger == nil || t.limits.extensions.running > 0 || t.since(t.times.extensions) < t.cfg.ExtendEvery {
+		return
+	}
+	t.times.extensions = t.env.Now()
+	for _, s := range t.submissions() {
+		t.limits.extensions.acquire(func() {
+			t.spawn(func() func() {
+				if err := s.Extend(t.ctx); err != nil && t.ctx.Err() == nil {
+					t.log.Warn("Could not extend a submission", "job", s.ID, "error", err)
+				}
+				return t.limits.extensions.release
+			})
+		})
+	}
 }

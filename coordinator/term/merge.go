@@ -7,115 +7,116 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// pair is a merge to be performed, of the partials of two siblings.
+// pair is a requested merge of the partials of two siblings.
 type pair struct {
 	parent      jobs.Node
 	left, right partial
 }
 
-// A task merges several pairs, or else merges that take no time would wait for
-// their turns on the loop, one after the other.
+// One task merges several pairs. With one pair each, merges that take no time would
+// wait for their turns on the loop, one after the other.
 const (
-	mergeFor  = time.Millisecond // after that the rest waits for another turn
-	mergeMost = 256
+	maxMergeTime  = time.Millisecond // after which the remaining pairs wait for another task
+	maxMergePairs = 256
 )
 
-// merge has a merge performed.
+// merge queues a merge that the ledger requested.
 func (t *Term) merge(m ledger.Merge) {
-	j := t.jobs[m.Job]
-	p := pair{m.Node, t.use(m.Left), t.use(m.Right)}
-	j.spares.use(p.left.blob)
-	j.spares.use(p.right.blob)
-	j.pairs = append(j.pairs, p)
-	t.mergeWaiting(j)
+	j := t.jobs.active[m.Job]
+	p := pair{m.Node, t.partials.use(m.Left), t.partials.use(m.Right)}
+	j.blobs.gc.acquire(p.left.blob)
+	j.blobs.gc.acquire(p.right.blob)
+	j.merges.pairs = append(j.merges.pairs, p)
+	t.startMerges(j)
 }
 
-// mergeWaiting begins to merge a job's pairs, where some wait and not as many as may
-// be do so already.
-func (t *Term) mergeWaiting(j *activeJob) {
-	if len(j.pairs) == 0 || j.mergers == t.cfg.MaxMerging {
+// startMerges starts a task for the job's queued pairs, unless the job has as many
+// tasks as may merge at once.
+func (t *Term) startMerges(j *activeJob) {
+	if len(j.merges.pairs) == 0 || j.merges.tasks == t.cfg.MaxMerging {
 		return
 	}
-	j.mergers++
-	t.merging.enter(func() {
-		pairs := j.takePairs(t.cfg.MaxMerging)
+	j.merges.tasks++
+	t.limits.userCode.acquire(func() {
+		pairs := j.merges.take(t.cfg.MaxMerging)
 		if len(pairs) == 0 || j.ending.Load() {
-			t.mergerLeaves(j)
+			t.mergesDone(j)
 			return
 		}
 		t.spawn(func() func() {
 			merged, took, err := t.mergePairs(j, pairs)
-			return func() { t.takeMerged(j, pairs, merged, took, err) }
+			return func() { t.merged(j, pairs, merged, took, err) }
 		})
 	})
 }
 
-// takePairs takes the share of one merger of so many.
-func (j *activeJob) takePairs(mergers int) []pair {
-	n := min((len(j.pairs)+mergers-1)/mergers, mergeMost)
-	pairs := j.pairs[:n:n]
-	j.pairs = j.pairs[n:]
+// take removes the share of one of so many tasks from the queued pairs.
+func (m *mergeState) take(tasks int) []pair {
+	n := min((len(m.pairs)+tasks-1)/tasks, maxMergePairs)
+	pairs := m.pairs[:n:n]
+	m.pairs = m.pairs[n:]
 	return pairs
 }
 
-func (t *Term) mergerLeaves(j *activeJob) {
-	j.mergers--
-	t.merging.leave()
+func (t *Term) mergesDone(j *activeJob) {
+	j.merges.tasks--
+	t.limits.userCode.release()
 }
 
-// mergePairs merges pairs one after the other: the first, and as many more as take
-// little time and memory. It is called from tasks.
-func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []placed, took []time.Duration, err error) {
+// mergePairs merges pairs in order: the first one, and more while that takes little
+// time and memory. Tasks call it.
+func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []nodePartial, took []time.Duration, err error) {
 	began := t.env.Now()
 	for _, p := range pairs {
-		data, d, err := t.mergeTwo(j, p)
+		data, d, err := t.mergePair(j, p)
 		if err != nil {
 			return merged, took, err
 		}
-		merged = append(merged, placed{p.parent, partial{data: data, job: j.spec.ID}})
+		merged = append(merged, nodePartial{p.parent, partial{data: data, job: j.spec.ID}})
 		took = append(took, d)
-		if len(data) > inMemory || t.since(began) >= mergeFor || j.ending.Load() {
+		if len(data) > maxInMemory || t.since(began) >= maxMergeTime || j.ending.Load() {
 			break
 		}
 	}
 	return merged, took, nil
 }
 
-// mergeTwo is called from tasks.
-func (t *Term) mergeTwo(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
-	a, err := t.load(j.spec.ID, p.left)
+// mergePair calls the job's code. Tasks call it.
+func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
+	left, err := t.read(j.spec.ID, p.left)
 	if err != nil {
 		return nil, 0, err
 	}
-	b, err := t.load(j.spec.ID, p.right)
+	right, err := t.read(j.spec.ID, p.right)
 	if err != nil {
 		return nil, 0, err
 	}
 	began := t.env.Now()
-	data, err = j.job.Merge(a, b)
+	data, err = j.job.Merge(left, right)
 	return data, t.since(began), err
 }
 
-// takeMerged takes the first of the pairs as merged and puts the others back. The
-// merger's place is taken until what is large is in a blob.
-func (t *Term) takeMerged(j *activeJob, pairs []pair, merged []placed, took []time.Duration, failed error) {
-	j.pairs = append(j.pairs, pairs[len(merged):]...)
-	t.unload(j, merged, inMemory, func(err error) {
+// merged handles the outcome of mergePairs: it tells the ledger of the pairs that were
+// merged and queues the others again. The task's place in the limiter stays taken until
+// large partials are in blobs.
+func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []time.Duration, failed error) {
+	j.merges.pairs = append(j.merges.pairs, pairs[len(merged):]...)
+	t.writeBlobs(j, merged, maxInMemory, func(err error) {
 		if failed == nil {
 			failed = err
 		}
 		for i, m := range merged {
 			t.cfg.Observe(MergeDone{took[i]})
-			j.spares.release(pairs[i].left.blob)
-			j.spares.release(pairs[i].right.blob)
+			j.blobs.gc.release(pairs[i].left.blob)
+			j.blobs.gc.release(pairs[i].right.blob)
 			if failed == nil {
-				t.step(ledger.Merged{Job: j.spec.ID, Node: m.node, Ref: t.newRef(m.partial)})
+				t.step(ledger.Merged{Job: j.spec.ID, Node: m.node, Ref: t.partials.add(m.partial)})
 			}
 		}
 		if failed != nil {
 			t.step(ledger.MergeFailed{Job: j.spec.ID, Error: failed.Error()})
 		}
-		t.mergerLeaves(j)
-		t.mergeWaiting(j)
+		t.mergesDone(j)
+		t.startMerges(j)
 	})
 }

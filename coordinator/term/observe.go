@@ -7,45 +7,43 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Observation is something that a term did or saw, for whoever measures it. Every
-// kind of observation is in this file.
+// Observation is an event or a measurement of a term, for metrics. This file has all
+// kinds of observations.
 type Observation interface{ observation() }
 
-// MergeDone: the job's own code has merged two partials, or failed to, in that
-// time.
+// MergeDone says that the job's code has merged two partials, or has failed to.
 type MergeDone struct{ Took time.Duration }
 
-// CheckpointDone: a checkpoint is durable, that long after it was asked for.
+// CheckpointDone says that a checkpoint is durable. Took counts from its request.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress: a job's manifest is durable, and has so many partitions done that the
-// one before had not, and so many more that were executed beyond once each. What
-// a dead leader had not made durable counts when the next one has; so the sum over
-// all terms is each partition once.
+// Progress says that a job's manifest is durable. Done is how many more partitions are
+// done in it than in the previous one; Repeated is how many executions it adds beyond
+// one for each of them. What a dead leader had not made durable counts when the next
+// leader's manifest has it, so Done adds up to each partition once over all terms.
 type Progress struct{ Done, Repeated uint64 }
 
-// PhaseDone: the term has come through a phase of its beginning.
+// PhaseDone says that the term has completed a phase of its beginning.
 type PhaseDone struct {
 	Phase string // one of Phases
 	Took  time.Duration
 }
 
-// Phases are the phases of a change of leader, in their order: as in
-// [store.TermRecord].
+// Phases lists the phases of a change of leader, in order, as in [store.TermRecord].
 var Phases = []string{"detect", "elect", "fence", "resume", "first_assignment", "first_result"}
 
-// Figures is what the leader sees of its cluster. It comes with each beacon, once
-// the active jobs are loaded.
+// Figures describes the cluster as the leader sees it. The term reports it at each
+// beacon, once the active jobs are loaded.
 type Figures struct {
-	Workers int // that it knows
-	Desired int // that there is work for: see ledger.Ledger.Demand
+	Workers int // known workers
+	Desired int // workers that there is work for: see ledger.Ledger.Demand
 
 	Planning int // jobs that are being planned or resumed
-	Running  int // jobs that are worked on
-	Waiting  int // jobs that this leader cannot work on
+	Running  int // active jobs
+	Waiting  int // parked jobs
 
-	// Unsaved is for how long the oldest checkpoint under way has been asked for;
-	// 0 where there is none.
+	// Unsaved is the time since the oldest checkpoint in flight was requested; 0 if no
+	// checkpoint is in flight.
 	Unsaved time.Duration
 }
 
@@ -55,35 +53,34 @@ func (Progress) observation()       {}
 func (PhaseDone) observation()      {}
 func (Figures) observation()        {}
 
-// observeFigures tells what the leader sees.
+// targetDuration is how long the active jobs should take with the desired number of
+// workers. It is long compared with the time that a machine takes to start.
+const targetDuration = 5 * time.Minute
+
 func (t *Term) observeFigures() {
 	if t.ledger == nil {
 		return
 	}
 	f := Figures{
-		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(lasting),
-		Planning: len(t.pending), Running: len(t.jobs), Waiting: len(t.parked),
+		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(targetDuration),
+		Planning: len(t.jobs.pending), Running: len(t.jobs.active), Waiting: len(t.jobs.parked),
 	}
-	if len(t.pending)+len(t.parked) > 0 { // whose size is not known
+	if f.Planning+f.Waiting > 0 { // jobs of unknown size
 		f.Desired = max(1, f.Desired)
 	}
-	for _, j := range t.jobs {
-		if !j.saving.IsZero() {
-			f.Unsaved = max(f.Unsaved, t.since(j.saving))
+	for _, j := range t.jobs.active {
+		if requested := j.manifest.checkpointSince; !requested.IsZero() {
+			f.Unsaved = max(f.Unsaved, t.since(requested))
 		}
 	}
 	t.cfg.Observe(f)
 }
 
-// lasting is how long the active jobs should take with as many workers as are
-// desired: long against the time that a machine takes to start.
-const lasting = 5 * time.Minute
-
-// observeProgress compares a manifest that is durable with the one before.
+// observeProgress reports by how much a durable manifest is ahead of the previous one.
 func (t *Term) observeProgress(j *activeJob, before, after store.Manifest) {
 	done := doneIn(j.tree, after)
 	if after.State.Final() && after.State != store.Completed {
-		done = doneIn(j.tree, before) // it lists none
+		done = doneIn(j.tree, before) // the final manifest of such a job lists no nodes
 	}
 	p := Progress{Done: done - min(done, doneIn(j.tree, before))}
 	if executed := after.Executed - min(after.Executed, before.Executed); executed > p.Done {
@@ -103,8 +100,7 @@ func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
 	return done
 }
 
-// observePhases tells the phases of the term's beginning that are new in its
-// record.
+// observePhases reports the phases that a record has and the previous one had not.
 func (t *Term) observePhases(before, after store.TermRecord) {
 	earlier := phases(before)
 	for i, took := range phases(after) {

@@ -8,79 +8,85 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// partial is where the bytes of a node's partial are: here, or in a blob, or both.
+// partial has the bytes of a node's partial: in memory, in a blob, or in both.
 type partial struct {
 	data []byte
 	blob string
 
-	job  string // whose it is
-	used bool   // its node has been in the forest
+	job      string // its job's ID
+	inForest bool   // the node is, or was, in the ledger's forest
 }
 
 const (
-	// inMemory is the most bytes of a partial that the leader keeps in memory, and
+	// maxInMemory is the most bytes of a partial that the leader keeps in memory, and
 	// that a worker puts into a report.
-	inMemory = 256 << 10
-	// inManifest is the most bytes of a partial that a manifest holds. Manifests are
-	// written whole, so larger ones are written once, beside it.
-	inManifest = 4 << 10
+	maxInMemory = 256 << 10
+	// maxInManifest is the most bytes of a partial that a manifest holds. A manifest is
+	// written as a whole each time, so a larger partial is written once, as a blob.
+	maxInManifest = 4 << 10
 )
 
-// newRef enters a partial in the table.
-func (t *Term) newRef(p partial) ledger.Ref {
-	t.lastRef++
-	t.partials[t.lastRef] = p
-	return t.lastRef
+// partialTable has the partials that the ledger refers to.
+type partialTable struct {
+	byRef map[ledger.Ref]partial
+	last  ledger.Ref
 }
 
-// use looks up a partial whose node is in the forest.
-func (t *Term) use(ref ledger.Ref) partial {
-	p := t.partials[ref]
-	if ref != ledger.NoRef && !p.used {
-		p.used = true
-		t.partials[ref] = p
+func (p *partialTable) add(added partial) ledger.Ref {
+	p.last++
+	p.byRef[p.last] = added
+	return p.last
+}
+
+// use returns a partial whose node is in the forest.
+func (p *partialTable) use(ref ledger.Ref) partial {
+	used := p.byRef[ref]
+	if ref != ledger.NoRef && !used.inForest {
+		used.inForest = true
+		p.byRef[ref] = used
 	}
-	return p
+	return used
 }
 
-// forget lets go of a partial.
-func (t *Term) forget(ref ledger.Ref) {
-	p := t.partials[ref]
-	delete(t.partials, ref)
-	if j := t.jobs[p.job]; j != nil && p.used && p.blob != "" {
-		j.spares.next = append(j.spares.next, p.blob)
+// dropPartial removes a partial that the ledger will not refer to again. Its blob is
+// deleted later.
+func (t *Term) dropPartial(ref ledger.Ref) {
+	p := t.partials.byRef[ref]
+	delete(t.partials.byRef, ref)
+	if j := t.jobs.active[p.job]; j != nil && p.inForest && p.blob != "" {
+		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
 	}
 }
 
-// load returns the bytes of a partial. It is called from tasks.
-func (t *Term) load(job string, p partial) (data []byte, err error) {
+// read returns the bytes of a partial. Tasks call it.
+func (t *Term) read(job string, p partial) (data []byte, err error) {
 	if p.blob == "" || p.data != nil {
 		return p.data, nil
 	}
-	err = t.persist("read partial", func(ctx context.Context) (err error) {
+	err = t.retry("read partial", func(ctx context.Context) (err error) {
 		data, err = t.cfg.Store.Partial(ctx, job, p.blob)
 		return err
 	})
 	return data, err
 }
 
-// placed is a node and its partial.
-type placed struct {
+// nodePartial is a node with its partial.
+type nodePartial struct {
 	node jobs.Node
 	partial
 }
 
-// unload puts those partials of more than limit bytes into blobs that are in none,
-// and goes on with then. A job that is ending gets no more of them: its blobs are
-// removed once those under way are there.
-func (t *Term) unload(j *activeJob, list []placed, limit int, then func(err error)) {
-	large := func(p placed) bool { return p.blob == "" && len(p.data) > limit }
+// writeBlobs writes the partials above limit bytes that have no blob yet, and then
+// calls then. It writes none if the job is ending: the job's blobs are removed once the
+// tasks that write them have returned.
+func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
+	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {
 		then(nil)
 		return
 	}
-	j.blobs = true
-	j.unloading++
+	j.blobs.exist = true
+	j.blobs.writers++
 	t.spawn(func() func() {
 		var err error
 		for i := range list {
@@ -90,21 +96,22 @@ func (t *Term) unload(j *activeJob, list []placed, limit int, then func(err erro
 		}
 		return func() {
 			then(err)
-			j.unloading--
-			t.tidyOver(j)
+			j.blobs.writers--
+			t.cleanUpEnded(j)
 		}
 	})
 }
 
-func (t *Term) putPartial(job string, p *placed) error {
-	err := t.persist("write partial", func(ctx context.Context) error {
+// putPartial writes a partial into a blob and drops its bytes if they are many.
+func (t *Term) putPartial(job string, p *nodePartial) error {
+	err := t.retry("write partial", func(ctx context.Context) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, job, p.node, p.data)
 		if err == nil {
 			p.blob = blob
 		}
 		return err
 	})
-	if err == nil && len(p.data) > inMemory {
+	if err == nil && len(p.data) > maxInMemory {
 		p.data = nil
 	}
 	return err

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// confirmAfter is how long after a probe found a worker dead a second probe is sent
-// to confirm it. It is longer than a worker takes to connect to another NATS server.
+// confirmAfter is the wait before a second probe confirms that a worker is dead. It is
+// longer than a worker takes to connect to another NATS server.
 const confirmAfter = 750 * time.Millisecond
 
 // probe asks a worker for a sign of life. During recovery one probe is enough: the
@@ -15,10 +15,10 @@ const confirmAfter = 750 * time.Millisecond
 func (t *Term) probe(worker string) {
 	once := !t.ledger.Recovered()
 	t.spawn(func() func() {
-		dead := t.link.Probe(t.ctx, worker)
+		dead := t.transport.Probe(t.ctx, worker)
 		if dead && !once {
 			t.env.Pause(t.ctx, confirmAfter)
-			dead = t.link.Probe(t.ctx, worker)
+			dead = t.transport.Probe(t.ctx, worker)
 		}
 		return func() {
 			if dead {

@@ -11,7 +11,9 @@ import (
 
 // Leader describes the leader.
 func (t *Term) Leader() wire.LeaderInfo {
-	return wire.LeaderInfo{Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Host: t.cfg.Host, PID: t.cfg.PID, Since: t.leadership.Since}
+	return wire.LeaderInfo{
+		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Host: t.cfg.Host, PID: t.cfg.PID, Since: t.leadership.Since,
+	}
 }
 
 // Workers describes the workers.
@@ -25,7 +27,7 @@ func (t *Term) Workers() wire.Workers {
 	return answer
 }
 
-// Jobs describes the active and the parked jobs, or the one that is asked for.
+// Jobs describes the active and the parked jobs, or only the job in the query.
 func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: t.leadership.Epoch}
 	if t.ledger != nil {
@@ -34,18 +36,18 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	}
 	if query.Job != "" {
 		answer.Jobs = slices.DeleteFunc(answer.Jobs, func(p wire.JobProgress) bool { return p.Job != query.Job })
-		if p, parked := t.parked[query.Job]; parked {
-			answer.Jobs = append(answer.Jobs, waiting(query.Job, p))
+		if p, parked := t.jobs.parked[query.Job]; parked {
+			answer.Jobs = append(answer.Jobs, parkedProgress(query.Job, p))
 		}
 		return answer
 	}
-	ids := slices.Sorted(maps.Keys(t.parked))
+	ids := slices.Sorted(maps.Keys(t.jobs.parked))
 	listed := ids[:min(len(ids), wire.MaxListed)]
 	for _, id := range listed {
-		answer.Jobs = append(answer.Jobs, waiting(id, t.parked[id]))
+		answer.Jobs = append(answer.Jobs, parkedProgress(id, t.jobs.parked[id]))
 	}
 	answer.More = len(ids) - len(listed)
-	for i := range answer.Jobs { // in full only where one job is asked for
+	for i := range answer.Jobs { // only a query for one job gets all of its details
 		p := &answer.Jobs[i]
 		p.Skipped, p.Trouble = nil, p.Trouble[:min(len(p.Trouble), maxTrouble)]
 	}
@@ -53,9 +55,9 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	return answer
 }
 
-// maxTrouble is how many bytes of a job's trouble a list of jobs tells.
+// maxTrouble is the most bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
 
-func waiting(id string, p parkedJob) wire.JobProgress {
-	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: p.why}
+func parkedProgress(id string, p parkedJob) wire.JobProgress {
+	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: p.reason}
 }

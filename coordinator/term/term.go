@@ -12,58 +12,60 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Term is one term of leading. Its methods are called on one loop, and none of
-// them waits.
+// Term is the state of a leader during one term. Its methods are called on one loop,
+// and none of them blocks.
 type Term struct {
-	cfg   Config
-	kinds map[wire.JobKind]jobs.Job
-	ctx   context.Context // the term
-	env   Env
-	link  Link
-	log   *slog.Logger
-
+	cfg        Config
+	kinds      map[wire.JobKind]jobs.Job // the definitions of cfg
+	ctx        context.Context           // done when the term is over
 	leadership *election.Term
+	env        Env
+	transport  Transport
+	log        *slog.Logger
 
-	ledger      *ledger.Ledger // nil until the active jobs are loaded
-	early       early          // what came before
-	jobs        map[string]*activeJob
-	pending     map[string]*pending
-	withdrawing int // jobs that are pending because they are withdrawn
-	parked      map[string]parkedJob
-	partials    map[ledger.Ref]partial
-	lastRef     ledger.Ref
-
-	active    room // for jobs that are worked on or were taken from the queue
-	merging   room // for the jobs' own code
-	extending room // for submissions that are being hidden anew
-	extended  time.Time
-
-	began    time.Time
-	beaconed time.Time
-	answer   func(wire.Receipt) // to the report that is being stepped
+	ledger   *ledger.Ledger     // nil until the active jobs are loaded
+	reply    func(wire.Receipt) // answers the report that the ledger is processing
+	backlog  backlog
+	jobs     jobTable
+	partials partialTable
+	limits   limits
+	times    times
 	timeline timeline
-	leaving  time.Time // when it was told to stop; zero before
 }
 
-// New is a term that has not begun. Ctx ends with the leadership or, after
-// [Term.Left], before: what runs beside the loop ends with it, and nothing is
-// called on the loop once it is done.
-func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, link Link) (*Term, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+// limits bound the operations that run beside the loop.
+type limits struct {
+	active     limiter // jobs that are active, or that are being received from the queue
+	userCode   limiter // merges and finishes
+	extensions limiter // of submissions
+}
+
+// times are the instants at which the term last did something. Zero means never.
+type times struct {
+	begun      time.Time
+	beacon     time.Time
+	extensions time.Time // of submissions
+	stopping   time.Time // when it was told to stop
+}
+
+// New returns a term that has not begun. Ctx ends with the leadership, or earlier if
+// the term has left (see [Term.Left]). Tasks end with ctx, and nothing may be called
+// on the loop after that.
+func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, transport Transport) (*Term, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure term: %w", err)
 	}
 	t := &Term{
-		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, leadership: leadership, env: env, link: link,
-		log:       cfg.Logger.With("epoch", leadership.Epoch),
-		jobs:      map[string]*activeJob{},
-		pending:   map[string]*pending{},
-		parked:    map[string]parkedJob{},
-		partials:  map[ledger.Ref]partial{},
-		active:    room{most: cfg.MaxActive},
-		merging:   room{most: cfg.MaxMerging},
-		extending: room{most: inParallel},
-		began:     env.Now(),
+		cfg: cfg, kinds: map[wire.JobKind]jobs.Job{}, ctx: ctx, leadership: leadership, env: env, transport: transport,
+		log:      cfg.Logger.With("epoch", leadership.Epoch),
+		jobs:     newJobTable(),
+		partials: partialTable{byRef: map[ledger.Ref]partial{}},
+		limits: limits{
+			active: limiter{limit: cfg.MaxActive}, userCode: limiter{limit: cfg.MaxMerging},
+			extensions: limiter{limit: maxParallel},
+		},
+		times: times{begun: env.Now()},
 	}
 	for _, job := range cfg.Jobs {
 		t.kinds[wire.JobKind{Name: job.Name(), Version: job.Version()}] = job
@@ -71,66 +73,68 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, li
 	return t, nil
 }
 
-// Begin begins the term. Whoever calls it listens to workers already.
+// Begin begins the term: it sends a beacon and loads the active jobs. The caller
+// already listens to workers.
 func (t *Term) Begin() {
 	t.sendBeacon()
 	t.resume()
 }
 
-// tickEvery is the resolution of everything that happens by time. A leader that
-// settles looks more often, since workers may be waiting for it.
+// The intervals of ticks set the resolution of everything that depends on time.
+// During recovery ticks are more frequent, since workers may be waiting.
 const (
 	tickEvery         = 50 * time.Millisecond
-	tickEverySettling = 5 * time.Millisecond
+	tickEveryRecovery = 5 * time.Millisecond
 )
 
-// TickEvery is how often [Reign.Tick] shall be called from now on.
+// TickEvery returns the interval at which [Term.Tick] must be called from now on.
 func (t *Term) TickEvery() time.Duration {
 	if t.ledger == nil || !t.ledger.Recovered() {
-		return tickEverySettling
+		return tickEveryRecovery
 	}
 	return tickEvery
 }
 
-// Tick looks at what comes due by time alone.
+// Tick does what has become due.
 func (t *Term) Tick() {
-	if t.since(t.beaconed) >= t.cfg.BeaconEvery {
+	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
 		t.sendBeacon()
 		t.observeFigures()
 		t.yield()
 	}
 	t.step(ledger.Tick{})
-	t.extend()
+	t.extendSubmissions()
 	t.recordTerm()
 }
 
-// Stop begins to stop of one's own accord.
+// Stop begins a voluntary end of the term: the last checkpoints are taken.
 func (t *Term) Stop() {
-	if t.leaving.IsZero() {
-		t.leaving = t.env.Now()
-		t.log.Info("Leader stops")
+	if t.times.stopping.IsZero() {
+		t.times.stopping = t.env.Now()
+		t.log.Info("Leader is stopping")
 		t.step(ledger.Stopping{})
 	}
 }
 
-// Left reports whether a term that was to stop may end, since all that can be made
-// durable is; and the worker that should lead next, or "" for any. It is asked
-// after each other call.
+// Left reports whether a term that was told to stop may end: everything that can be
+// made durable is durable, or StopWithin has passed. The successor is the worker that
+// should lead next, or empty for any. The caller asks after each call on the loop.
 func (t *Term) Left() (successor string, left bool) {
-	if t.leaving.IsZero() || t.ledger != nil && !t.ledger.AllDurable() && t.since(t.leaving) <= t.cfg.StopWithin {
+	if t.times.stopping.IsZero() || t.ledger != nil && !t.ledger.AllDurable() && t.since(t.times.stopping) <= t.cfg.StopWithin {
 		return "", false
 	}
 	return t.successor(), true
 }
 
-// step feeds the ledger and performs what it answers.
+// step feeds the ledger an event and performs the actions that it returns. While the
+// active jobs are loaded there is no ledger, and events are dropped.
 func (t *Term) step(e ledger.Event) {
 	if t.ledger == nil {
-		return // nothing is known yet; what matters is kept by others
+		return
 	}
-	actions := t.ledger.Step(t.since(t.began), e)
+	actions := t.ledger.Step(t.since(t.times.begun), e)
 	if t.ledger.Recovered() {
-		t.mark(&t.timeline.settled)
+		t.mark(&t.timeline.recovered)
 	}
 	for _, a := range actions {
 		t.perform(a)
@@ -140,30 +144,30 @@ func (t *Term) step(e ledger.Event) {
 func (t *Term) perform(a ledger.Action) {
 	switch a := a.(type) {
 	case ledger.Reply:
-		t.noteReceipt(a.Receipt)
-		t.answer(a.Receipt)
+		t.markFirstAssignment(a.Receipt)
+		t.reply(a.Receipt)
 	case ledger.Nudge:
-		t.link.Nudge(a.Worker)
+		t.transport.Nudge(a.Worker)
 	case ledger.Probe:
 		t.probe(a.Worker)
 	case ledger.LookUpJob:
-		t.inquire(a.Job)
+		t.lookUp(a.Job)
 	case ledger.Merge:
 		t.merge(a)
 	case ledger.DropPartial:
-		t.forget(a.Ref)
+		t.dropPartial(a.Ref)
 	case ledger.Checkpoint:
 		t.checkpoint(a)
 	case ledger.EndJob:
 		t.end(a)
 	case ledger.Log:
-		t.logNote(a)
+		t.logDecision(a)
 	}
 }
 
-// spawn runs a task beside the loop, and then on the loop what it came to, if that
-// is anything. A task uses what it was given and what never changes; all else is
-// the loop's.
+// spawn runs a task beside the loop. If the task returns a function, the loop then
+// calls it. A task uses its arguments and what never changes; everything else belongs
+// to the loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {
 		if then := task(); then != nil {
@@ -175,12 +179,12 @@ func (t *Term) spawn(task func() (then func())) {
 func (t *Term) since(at time.Time) time.Duration { return t.env.Now().Sub(at) }
 
 func (t *Term) sendBeacon() {
-	t.beaconed = t.env.Now()
+	t.times.beacon = t.env.Now()
 	workers := 0
 	if t.ledger != nil {
 		workers = t.ledger.WorkerCount()
 	}
-	t.link.Beacon(wire.Beacon{
+	t.transport.Beacon(wire.Beacon{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
 	})
 }

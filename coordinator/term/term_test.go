@@ -18,121 +18,121 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func plain(*term.Config) {}
 
-// sparing is a leader that hardly ever checkpoints.
-func sparing(cfg *term.Config) { cfg.Ledger.CheckpointEvery = time.Hour }
+// rarelyCheckpointing configures a leader that hardly ever takes a checkpoint.
+func rarelyCheckpointing(cfg *term.Config) { cfg.Ledger.CheckpointEvery = time.Hour }
 
-func (s *stage) submit(params ...string) string {
-	s.t.Helper()
+func (c *cluster) submit(params ...string) string {
+	c.t.Helper()
 	p, err := letters.Params(nil, params...)
 	if err != nil {
-		s.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	id := store.NewID(s.now.Add(time.Duration(len(s.queue.messages)) * time.Second))
-	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, MaxAttempts: 2, Submitted: s.now.UTC()}
-	if err := s.store.Submit(context.Background(), spec); err != nil {
-		s.t.Fatal(err)
+	id := store.NewID(c.now.Add(time.Duration(len(c.queue.messages)) * time.Second))
+	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, MaxAttempts: 2, Submitted: c.now.UTC()}
+	if err := c.store.Submit(context.Background(), spec); err != nil {
+		c.t.Fatal(err)
 	}
 	return id
 }
 
-func (s *stage) manifest(id string) (m store.Manifest) {
-	m, _, _ = s.store.Manifest(context.Background(), id) // none is like an empty one
+func (c *cluster) manifest(id string) (m store.Manifest) {
+	m, _, _ = c.store.Manifest(context.Background(), id) // a missing manifest is like an empty one
 	return m
 }
 
-// tidy reports whether nothing reminds of jobs that have ended.
-func (s *stage) tidy() bool {
-	s.t.Helper()
-	active, err := s.store.Active(context.Background())
+// cleanedUp reports whether no job is in the index or the queue.
+func (c *cluster) cleanedUp() bool {
+	c.t.Helper()
+	active, err := c.store.Active(context.Background())
 	if err != nil {
-		s.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	return len(active) == 0 && len(s.queue.messages) == 0
+	return len(active) == 0 && len(c.queue.messages) == 0
 }
 
-func (s *stage) partials() []string {
-	s.t.Helper()
-	keys, err := s.blobs.List(context.Background(), "partial/")
+func (c *cluster) partials() []string {
+	c.t.Helper()
+	keys, err := c.blobs.List(context.Background(), "partial/")
 	if err != nil {
-		s.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	return keys
 }
 
-// wantCompleted waits for the job's end and checks that it is as if one process
-// had run it, each partition once.
-func (s *stage) wantCompleted(id, want string) {
-	s.t.Helper()
-	s.until("the job's end", func() bool { return s.manifest(id).State.Final() && s.tidy() })
-	got, err := s.store.Result(context.Background(), id)
-	m := s.manifest(id)
+// wantCompleted waits for the job's end and checks that its result has the bytes of a run
+// in one process, and that each partition ran once.
+func (c *cluster) wantCompleted(id, want string) {
+	c.t.Helper()
+	c.until("the job's end", func() bool { return c.manifest(id).State.Final() && c.cleanedUp() })
+	got, err := c.store.Result(context.Background(), id)
+	m := c.manifest(id)
 	if err != nil || m.State != store.Completed || string(got) != want {
-		s.t.Fatalf("job is %s: %s; result %.100s, error %v, want %.100s", m.State, m.Error, got, err, want)
+		c.t.Fatalf("job is %s: %s; result %.100s, error %v, want %.100s", m.State, m.Error, got, err, want)
 	}
 	ran := 0
-	for _, h := range s.hands {
-		ran += h.ran[id]
+	for _, w := range c.workers {
+		ran += w.ran[id]
 	}
 	if uint64(ran) != m.Partitions || m.Executed != m.Partitions {
-		s.t.Errorf("ran %d partitions, counted %d, want each of %d once", ran, m.Executed, m.Partitions)
+		c.t.Errorf("ran %d partitions, counted %d, want each of %d once", ran, m.Executed, m.Partitions)
 	}
 }
 
-// fates are what may become of a leader at any moment of a storage call, with
-// another leader in its place.
-var fates = []struct {
-	name string
-	meet func(s *stage, first *leader, goOn func())
+// replacements are the ways in which another leader replaces the first one at a moment
+// of a storage call.
+var replacements = []struct {
+	name    string
+	replace func(c *cluster, first *leader, resumeCall func())
 }{
-	{"killed", func(s *stage, first *leader, _ func()) {
+	{"killed", func(c *cluster, first *leader, _ func()) {
 		first.kill()
-		s.lead(sparing)
+		c.lead(rarelyCheckpointing)
 	}},
-	{"deposed", func(s *stage, first *leader, goOn func()) {
+	{"deposed", func(c *cluster, first *leader, resumeCall func()) {
 		first.depose()
-		goOn()
-		s.until("the tasks to return", first.idle)
-		s.lead(plain)
+		resumeCall()
+		c.until("the tasks to return", first.idle)
+		c.lead(plain)
 	}},
-	{"stopped while the call hangs", func(s *stage, first *leader, _ func()) {
+	{"stopped while the call hangs", func(c *cluster, first *leader, _ func()) {
 		first.turn(first.term.Stop)
-		began := s.now
-		s.until("the leader to leave", func() bool { _, left := first.term.Left(); return left })
-		if took := s.now.Sub(began); took > stopWithin+2*step {
-			s.t.Errorf("the leader took %v to leave", took)
+		began := c.now
+		c.until("the leader to leave", func() bool { _, left := first.term.Left(); return left })
+		if took := c.now.Sub(began); took > stopWithin+2*step {
+			c.t.Errorf("the leader took %v to leave", took)
 		}
 		first.kill()
-		s.lead(plain)
+		c.lead(plain)
 	}},
-	{"overtaken", func(s *stage, first *leader, goOn func()) { // it goes on as if nothing were
-		s.lead(plain)
-		s.pass(10 * step)
-		goOn()
-		s.pass(2 * hideFor)
+	{"overtaken", func(c *cluster, first *leader, resumeCall func()) { // the first leader goes on without noticing
+		c.lead(plain)
+		c.pass(10 * step)
+		resumeCall()
+		c.pass(2 * hideFor)
 		first.depose()
 	}},
-	{"late", func(s *stage, first *leader, _ func()) { // it goes on when the job has ended
-		s.lead(plain)
-		s.pass(2 * hideFor)
+	{"late", func(c *cluster, first *leader, _ func()) { // the first leader goes on when the job has ended
+		c.lead(plain)
+		c.pass(2 * hideFor)
 		first.depose()
 	}},
 }
 
-// idle reports whether nothing runs beside the loop any more.
+// idle reports whether no task is running.
 func (l *leader) idle() bool { return len(l.tasks) == 0 }
 
-// pass lets time pass.
-func (s *stage) pass(d time.Duration) {
-	s.t.Helper()
-	until := s.now.Add(d)
-	s.until("time to pass", func() bool { return !s.now.Before(until) })
+// pass advances time by d.
+func (c *cluster) pass(d time.Duration) {
+	c.t.Helper()
+	until := c.now.Add(d)
+	c.until("time to pass", func() bool { return !c.now.Before(until) })
 }
 
-// holdAt holds a moment of a leader's calls until over, and tells once it
-// has come.
-func (s *stage) holdAt(moment int) (held, over *bool) {
+// holdAt holds the storage calls of the watched leader at a moment until over is set. It
+// sets held when the moment comes.
+func (c *cluster) holdAt(moment int) (held, over *bool) {
 	held, over = new(bool), new(bool)
-	s.hold = func(at int) func() bool {
+	c.hold = func(at int) func() bool {
 		if at != moment {
 			return nil
 		}
@@ -142,19 +142,20 @@ func (s *stage) holdAt(moment int) (held, over *bool) {
 	return held, over
 }
 
-// run runs a job in full view of hold, and returns it once it has ended or ok.
-func (s *stage) run(params []string, ok func() bool) (job string) {
-	s.t.Helper()
-	s.hire("w1")
-	s.hire("w2")
-	s.lead(plain)
-	job = s.submit(params...)
-	s.until("the end", func() bool { return ok() || s.manifest(job).State.Final() && s.tidy() })
+// run submits a job to a leader with two workers, and returns the job once it has ended
+// and is cleaned up, or ok.
+func (c *cluster) run(params []string, ok func() bool) (job string) {
+	c.t.Helper()
+	c.addWorker("w1")
+	c.addWorker("w2")
+	c.lead(plain)
+	job = c.submit(params...)
+	c.until("the end", func() bool { return ok() || c.manifest(job).State.Final() && c.cleanedUp() })
 	return job
 }
 
-// alone is the result of the job in one process.
-func alone(t *testing.T, params ...string) string {
+// localResult returns the result of the job in one process.
+func localResult(t *testing.T, params ...string) string {
 	t.Helper()
 	p, err := letters.Params(nil, params...)
 	if err != nil {
@@ -167,62 +168,62 @@ func alone(t *testing.T, params ...string) string {
 	return string(run.Result)
 }
 
-// A leader may die when a partial is in a blob and no manifest names it.
+// A leader may die after it wrote a partial into a blob and before a manifest names it.
 func TestPartialOfADeadLeaderIsRemoved(t *testing.T) {
-	s := newStage(t)
-	s.hire("w1")
-	first := s.lead(plain)
-	job := s.submit("partitions=8")
-	s.until("the job to begin", func() bool { return s.manifest(job).State == store.Running })
+	c := newCluster(t)
+	c.addWorker("w1")
+	first := c.lead(plain)
+	job := c.submit("partitions=8")
+	c.until("the job to begin", func() bool { return c.manifest(job).State == store.Running })
 	first.kill()
-	if _, err := s.store.PutPartial(context.Background(), job, jobs.Leaf(3), []byte("data")); err != nil {
+	if _, err := c.store.PutPartial(context.Background(), job, jobs.Leaf(3), []byte("data")); err != nil {
 		t.Fatal(err)
 	}
-	s.lead(sparing)
-	s.wantCompleted(job, alone(t, "partitions=8"))
-	if left := s.partials(); len(left) > 0 {
+	c.lead(rarelyCheckpointing)
+	c.wantCompleted(job, localResult(t, "partitions=8"))
+	if left := c.partials(); len(left) > 0 {
 		t.Errorf("partials were left behind: %v", left)
 	}
 }
 
-// TestEveryMomentOfATerm runs a job once for each moment of each storage call of
-// its leader and each thing that may become of the leader just then.
+// TestEveryMomentOfATerm runs a job once for each moment of each storage call of its
+// leader, and for each way in which the leader is replaced at that moment.
 func TestEveryMomentOfATerm(t *testing.T) {
 	for _, params := range [][]string{
 		{"partitions=12", "pad=3_000"},  // some larger than a manifest holds
 		{"partitions=5", "pad=100_000"}, // some larger than the leader keeps in memory
 	} {
-		want := alone(t, params...)
-		s := newStage(t)
-		s.hold = func(int) func() bool { return nil }
-		s.wantCompleted(s.run(params, func() bool { return false }), want)
-		if s.moments < 20 {
-			t.Errorf("%d moments in a term", s.moments)
+		want := localResult(t, params...)
+		c := newCluster(t)
+		c.hold = func(int) func() bool { return nil }
+		c.wantCompleted(c.run(params, func() bool { return false }), want)
+		if c.moments < 20 {
+			t.Errorf("%d moments in a term", c.moments)
 		}
-		for _, fate := range fates {
-			for moment := 1; moment <= s.moments; moment++ {
-				t.Run(fmt.Sprintf("%v/%s/%d", params, fate.name, moment), func(t *testing.T) {
-					s := newStage(t)
-					held, over := s.holdAt(moment)
-					goOn := func() { *over = true }
-					job := s.run(params, func() bool { return *held })
+		for _, r := range replacements {
+			for moment := 1; moment <= c.moments; moment++ {
+				t.Run(fmt.Sprintf("%v/%s/%d", params, r.name, moment), func(t *testing.T) {
+					c := newCluster(t)
+					held, over := c.holdAt(moment)
+					resumeCall := func() { *over = true }
+					job := c.run(params, func() bool { return *held })
 					if !*held {
 						t.Fatal("the moment did not come")
 					}
-					fate.meet(s, s.leaders[0], goOn)
-					s.wantCompleted(job, want)
-					before := s.manifest(job)
-					goOn()
-					s.until("the tasks to return", s.leaders[0].idle)
-					if after := s.manifest(job); !reflect.DeepEqual(after, before) {
+					r.replace(c, c.leaders[0], resumeCall)
+					c.wantCompleted(job, want)
+					before := c.manifest(job)
+					resumeCall()
+					c.until("the tasks to return", c.leaders[0].idle)
+					if after := c.manifest(job); !reflect.DeepEqual(after, before) {
 						t.Errorf("the manifest was %+v, and in the end %+v", before, after)
 					}
-					if left := s.partials(); len(left) > 0 && fate.name != "late" {
+					if left := c.partials(); len(left) > 0 && r.name != "late" {
 						t.Errorf("partials were left behind: %v", left)
 					}
 				})
 			}
 		}
-		t.Logf("%v: %d moments", params, s.moments)
+		t.Logf("%v: %d moments", params, c.moments)
 	}
 }

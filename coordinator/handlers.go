@@ -7,16 +7,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// hearing decodes and checks what a leader is told and asked, beside the loop,
-// and has the loop answer. An answer that is lost is asked for again.
-type hearing struct {
+// handlers handle the messages to a leader. They decode and check a message beside the
+// loop and then answer it on the loop. The sender of a message whose answer is lost
+// repeats it.
+type handlers struct {
 	term *term.Term
 	loop *loop
 	pong wire.Pong
 }
 
-// report takes a worker's report.
-func (h hearing) report(m *nats.Msg) error {
+func (h handlers) onReport(m *nats.Msg) error {
 	report, err := wire.Decode[wire.Report](m.Data)
 	if err != nil {
 		return err
@@ -31,9 +31,8 @@ func (h hearing) report(m *nats.Msg) error {
 	return nil
 }
 
-// ping answers through the loop: a leader whose loop stands still must not look
-// alive.
-func (h hearing) ping(m *nats.Msg) error {
+// onPing answers on the loop, so that a leader whose loop hangs does not look alive.
+func (h handlers) onPing(m *nats.Msg) error {
 	if _, err := wire.Decode[wire.Ping](m.Data); err != nil {
 		return err
 	}
@@ -41,12 +40,12 @@ func (h hearing) ping(m *nats.Msg) error {
 	return nil
 }
 
-func (h hearing) askLeader(m *nats.Msg) error {
+func (h handlers) onAskLeader(m *nats.Msg) error {
 	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Leader())) })
 	return nil
 }
 
-func (h hearing) askStepDown(m *nats.Msg) error {
+func (h handlers) onAskStepDown(m *nats.Msg) error {
 	h.loop.Post(func() {
 		_ = m.Respond(wire.Encode(h.term.Leader()))
 		h.term.Stop()
@@ -54,12 +53,12 @@ func (h hearing) askStepDown(m *nats.Msg) error {
 	return nil
 }
 
-func (h hearing) askWorkers(m *nats.Msg) error {
+func (h handlers) onAskWorkers(m *nats.Msg) error {
 	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Workers())) })
 	return nil
 }
 
-func (h hearing) askJobs(m *nats.Msg) error {
+func (h handlers) onAskJobs(m *nats.Msg) error {
 	query, err := wire.Decode[wire.JobQuery](m.Data)
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ func (h hearing) askJobs(m *nats.Msg) error {
 	return nil
 }
 
-func (h hearing) askCancel(m *nats.Msg) error {
+func (h handlers) onAskCancel(m *nats.Msg) error {
 	cancel, err := wire.Decode[wire.Cancel](m.Data)
 	if err != nil {
 		return err

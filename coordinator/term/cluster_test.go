@@ -19,47 +19,47 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// stage is storage, workers and leaders of which one acts at a time, in the
-// stage's own time. A storage call of a leader can be held up before its effect or
-// before its answer. Otherwise each takes two steps.
-type stage struct {
+// cluster is a storage, workers and leaders in simulated time, of which one acts at a
+// time. Each storage call of a leader takes two steps: it waits before its effect and
+// before its answer. Both are moments at which a test can hold the call.
+type cluster struct {
 	t       *testing.T
 	now     time.Time
 	blobs   *memory.Blobs
 	queue   *queue
 	store   *store.Store
 	leaders []*leader
-	hands   []*hand
+	workers []*worker
 	running *task
 
-	watched uint64                              // the epoch of the leader whose moments count
-	moments int                                 // before and after its calls, so far
-	hold    func(moment int) (over func() bool) // until when that moment lasts; nil if it is short
-	loses   bool                                // a call that was held is lost, or its answer
+	watched uint64                              // the epoch of the leader whose moments are counted
+	moments int                                 // of its storage calls so far
+	hold    func(moment int) (over func() bool) // what ends a moment that is held; nil if it is not held
+	loses   bool                                // a call that was held, or its answer, is lost
 }
 
-// stopWithin is how long a leader may take to stop.
+// stopWithin bounds the time that a leader takes to stop.
 const stopWithin = 20 * step
 
-// step is how far time goes on at once.
+// step is by how much simulated time advances at once.
 const step = 5 * time.Millisecond
 
-func newStage(t *testing.T) *stage {
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	s := &stage{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
-	s.queue = &queue{stage: s}
-	s.store = store.New(store.Config{Blobs: s.blobs, Queue: s.queue})
-	s.blobs.Inject(func(memory.Call) error {
-		if s.running == nil {
+	c := &cluster{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
+	c.queue = &queue{cluster: c}
+	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
+	c.blobs.Inject(func(memory.Call) error {
+		if c.running == nil {
 			return nil
 		}
-		answered := s.now.Add(step)
-		s.wait(func() bool { return !s.now.Before(answered) })
-		if s.running.leader.epoch == s.watched && s.hold != nil {
-			s.moments++
-			if over := s.hold(s.moments); over != nil {
-				s.wait(over)
-				if s.loses {
+		answered := c.now.Add(step)
+		c.wait(func() bool { return !c.now.Before(answered) })
+		if c.running.leader.epoch == c.watched && c.hold != nil {
+			c.moments++
+			if over := c.hold(c.moments); over != nil {
+				c.wait(over)
+				if c.loses {
 					return store.ErrUnavailable
 				}
 			}
@@ -67,11 +67,11 @@ func newStage(t *testing.T) *stage {
 		return nil
 	})
 	t.Cleanup(func() {
-		for _, l := range s.leaders {
+		for _, l := range c.leaders {
 			l.kill()
 		}
 	})
-	return s
+	return c
 }
 
 // task is a coroutine.
@@ -80,44 +80,44 @@ type task struct {
 	resume func() (func() bool, bool)
 	stop   func()
 	yield  func(func() bool) bool
-	ready  func() bool // whether it can go on
+	ready  func() bool // reports whether it can continue
 }
 
 // errKilled unwinds the tasks of a leader that was killed.
 var errKilled = errors.New("killed")
 
-// wait has the running task wait until ready.
-func (s *stage) wait(ready func() bool) {
-	if !s.running.yield(ready) {
+// wait blocks the running task until ready.
+func (c *cluster) wait(ready func() bool) {
+	if !c.running.yield(ready) {
 		panic(errKilled)
 	}
 }
 
-func (s *stage) goOn(t *task) {
-	outer := s.running
-	s.running = t
+func (c *cluster) resume(t *task) {
+	outer := c.running
+	c.running = t
 	ready, waits := t.resume()
 	t.ready = ready
-	s.running = outer
+	c.running = outer
 	if !waits {
 		t.leader.tasks = slices.DeleteFunc(t.leader.tasks, func(o *task) bool { return o == t })
 	}
 }
 
-// settle lets everything happen that needs no time to pass.
-func (s *stage) settle() {
+// settle does everything that can happen without time passing.
+func (c *cluster) settle() {
 	for busy := true; busy; {
 		busy = false
-		for _, l := range s.leaders {
+		for _, l := range c.leaders {
 			for len(l.inbox) > 0 {
-				in := l.inbox[0]
+				call := l.inbox[0]
 				l.inbox = l.inbox[1:]
-				l.turn(in)
+				l.turn(call)
 				busy = true
 			}
 			for _, t := range slices.Clone(l.tasks) {
 				if t.ready != nil && t.ready() && slices.Contains(l.tasks, t) {
-					s.goOn(t)
+					c.resume(t)
 					busy = true
 				}
 			}
@@ -125,74 +125,74 @@ func (s *stage) settle() {
 	}
 }
 
-// until lets time pass, and workers work, until ok.
-func (s *stage) until(what string, ok func() bool) {
-	s.t.Helper()
+// until advances time, and lets workers work, until ok.
+func (c *cluster) until(what string, ok func() bool) {
+	c.t.Helper()
 	for range 20_000 {
-		s.settle()
+		c.settle()
 		if ok() {
 			return
 		}
-		for _, h := range s.hands {
-			h.report()
-			s.settle()
-			h.work()
+		for _, w := range c.workers {
+			w.report()
+			c.settle()
+			w.work()
 		}
-		s.now = s.now.Add(step)
-		for _, l := range s.leaders {
+		c.now = c.now.Add(step)
+		for _, l := range c.leaders {
 			l.turn(l.term.Tick)
 		}
 	}
-	s.t.Fatalf("waited for %s", what)
+	c.t.Fatalf("waited for %s", what)
 }
 
-// leader is a process that leads: the world of one term.
+// leader is a process that leads one term.
 type leader struct {
-	stage *stage
-	epoch uint64
-	term  *term.Term
-	ctx   context.Context
-	end   context.CancelFunc
-	inbox []func()
-	tasks []*task
-	over  bool
+	cluster *cluster
+	epoch   uint64
+	term    *term.Term
+	ctx     context.Context
+	end     context.CancelFunc
+	inbox   []func()
+	tasks   []*task
+	over    bool
 }
 
-func (s *stage) lead(change func(*term.Config)) *leader {
-	s.t.Helper()
-	l := &leader{stage: s, epoch: uint64(len(s.leaders)) + 1}
+func (c *cluster) lead(change func(*term.Config)) *leader {
+	c.t.Helper()
+	l := &leader{cluster: c, epoch: uint64(len(c.leaders)) + 1}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	cfg := term.Config{
-		Worker: fmt.Sprint("leader-", l.epoch), Store: s.store, Jobs: []jobs.Job{letters},
-		Logger: slog.New(slog.NewTextHandler(s.t.Output(), nil)),
+		Worker: fmt.Sprint("leader-", l.epoch), Store: c.store, Jobs: []jobs.Job{letters},
+		Logger: slog.New(slog.NewTextHandler(c.t.Output(), nil)),
 		Ledger: ledger.Config{CheckpointEvery: time.Millisecond}, ExtendEvery: hideFor / 3, StopWithin: stopWithin,
 	}
 	change(&cfg)
-	s.leaders = append(s.leaders, l)
+	c.leaders = append(c.leaders, l)
 	var err error
-	granted := election.Term{Record: election.Record{Epoch: l.epoch}, Cause: election.First, Since: s.now}
+	granted := election.Term{Record: election.Record{Epoch: l.epoch}, Cause: election.First, Since: c.now}
 	if l.epoch > 1 {
 		granted.Cause = election.Died
 	}
 	l.term, err = term.New(l.ctx, cfg, election.NewTerm(granted, election.TermControl{Deposed: func(uint64) { l.depose() }}), l, l)
 	if err != nil {
-		s.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	for _, h := range s.hands {
-		h.follow(l)
+	for _, w := range c.workers {
+		w.follow(l)
 	}
 	l.turn(l.term.Begin)
 	return l
 }
 
-// turn is a turn of the loop.
+// turn runs a call on the loop.
 func (l *leader) turn(do func()) {
 	if !l.over {
 		do()
 	}
 }
 
-// depose ends the term. What runs beside the loop hears of it when it looks.
+// depose ends the term. Its tasks notice when they look at the context.
 func (l *leader) depose() {
 	l.over = true
 	l.end()
@@ -207,7 +207,7 @@ func (l *leader) kill() {
 	l.tasks, l.inbox = nil, nil
 }
 
-func (l *leader) Now() time.Time { return l.stage.now }
+func (l *leader) Now() time.Time { return l.cluster.now }
 
 func (l *leader) Go(do func()) {
 	t := &task{leader: l}
@@ -221,14 +221,14 @@ func (l *leader) Go(do func()) {
 		do()
 	})
 	l.tasks = append(l.tasks, t)
-	l.stage.goOn(t)
+	l.cluster.resume(t)
 }
 
-func (l *leader) Post(in func()) { l.inbox = append(l.inbox, in) }
+func (l *leader) Post(call func()) { l.inbox = append(l.inbox, call) }
 
 func (l *leader) Pause(ctx context.Context, d time.Duration) {
-	until := l.stage.now.Add(d)
-	l.stage.wait(func() bool { return ctx.Err() != nil || !l.stage.now.Before(until) })
+	until := l.cluster.now.Add(d)
+	l.cluster.wait(func() bool { return ctx.Err() != nil || !l.cluster.now.Before(until) })
 }
 
 func (l *leader) Beacon(wire.Beacon) {}
@@ -237,9 +237,9 @@ func (l *leader) Nudge(string) {}
 
 func (l *leader) Probe(context.Context, string) bool { return false }
 
-// queue is a queue in the stage's time.
+// queue is a queue in simulated time.
 type queue struct {
-	stage    *stage
+	cluster  *cluster
 	messages []*message
 }
 
@@ -260,13 +260,13 @@ func (q *queue) Send(_ context.Context, body []byte) error {
 func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	visible := func() *message {
 		for _, m := range q.messages {
-			if !q.stage.now.Before(m.hiddenUntil) {
+			if !q.cluster.now.Before(m.hiddenUntil) {
 				return m
 			}
 		}
 		return nil
 	}
-	q.stage.wait(func() bool { return ctx.Err() != nil || visible() != nil })
+	q.cluster.wait(func() bool { return ctx.Err() != nil || visible() != nil })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -279,7 +279,7 @@ func (m *message) Body() []byte    { return m.body }
 func (m *message) Deliveries() int { return m.deliveries }
 
 func (m *message) Extend(context.Context) error {
-	m.hiddenUntil = m.queue.stage.now.Add(hideFor)
+	m.hiddenUntil = m.queue.cluster.now.Add(hideFor)
 	return nil
 }
 

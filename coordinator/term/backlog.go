@@ -1,0 +1,65 @@
+package term
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// backlog holds the messages that arrive while the active jobs are loaded. A message
+// that does not fit is dropped; its sender resends it.
+type backlog struct {
+	reports map[string]queuedReport // the last report of each worker
+	bytes   int                     // in the reports
+	cancels []queuedCancel
+}
+
+type queuedReport struct {
+	report wire.Report
+	size   int // in bytes
+	reply  func(wire.Receipt)
+}
+
+type queuedCancel struct {
+	job    string
+	answer func(error)
+}
+
+const (
+	maxBacklog      = 10_000    // reports, and cancellations
+	maxBacklogBytes = 512 << 20 // in reports
+)
+
+// addReport queues a worker's report in place of its previous one.
+func (b *backlog) addReport(r queuedReport) {
+	worker := r.report.Worker
+	previous, replaces := b.reports[worker]
+	bytes := b.bytes - previous.size + r.size
+	if !replaces && len(b.reports) == maxBacklog || bytes > maxBacklogBytes {
+		return
+	}
+	if b.reports == nil {
+		b.reports = map[string]queuedReport{}
+	}
+	b.reports[worker], b.bytes = r, bytes
+}
+
+func (b *backlog) addCancel(c queuedCancel) {
+	if len(b.cancels) < maxBacklog {
+		b.cancels = append(b.cancels, c)
+	}
+}
+
+// processBacklog processes what arrived while the active jobs were loaded.
+func (t *Term) processBacklog() {
+	b := t.backlog
+	t.backlog = backlog{}
+	for _, worker := range slices.Sorted(maps.Keys(b.reports)) {
+		r := b.reports[worker]
+		t.Report(r.report, r.size, r.reply)
+	}
+	for _, c := range b.cancels {
+		t.Cancel(c.job, c.answer)
+	}
+}

@@ -1,0 +1,79 @@
+package term
+
+import "context"
+
+// blobGC finds the blobs of an active job that can be deleted. It belongs to the loop.
+//
+// A blob holds the partial of one node. Once that node has been in the forest, it or an
+// ancestor of it stays in the forest: of this leader, and of each later one that resumes
+// from a checkpoint of this leader. So when the ledger drops a partial that was in the
+// forest, only two readers may still need its blob:
+//
+//   - The next leader, if it resumes from an older checkpoint. So the blob stays until a
+//     checkpoint that was requested later is durable.
+//   - Merges in flight. So the blob stays until they are done.
+//
+// A worker may report the node again; the ledger then ignores its partial.
+//
+// Some blobs stay until the job's end: those of nodes that were reported twice or
+// refused, and those that a leader had merged since its last checkpoint when it died.
+type blobGC struct {
+	afterNext    []string       // can go once the next checkpoint to be requested is durable
+	afterCurrent []string       // can go once the checkpoint in flight is durable
+	merges       map[string]int // merges in flight, by blob
+}
+
+func (g *blobGC) acquire(blob string) {
+	if g.merges == nil {
+		g.merges = map[string]int{}
+	}
+	g.merges[blob]++
+}
+
+func (g *blobGC) release(blob string) {
+	if g.merges[blob]--; g.merges[blob] == 0 {
+		delete(g.merges, blob)
+	}
+}
+
+// requested notes that a checkpoint was requested.
+func (g *blobGC) requested() {
+	g.afterCurrent = append(g.afterCurrent, g.afterNext...)
+	g.afterNext = nil
+}
+
+// durable notes that the checkpoint in flight is durable, and returns the blobs that
+// can be deleted now.
+func (g *blobGC) durable() []string {
+	var free []string
+	for _, blob := range g.afterCurrent {
+		if g.merges[blob] > 0 {
+			g.afterNext = append(g.afterNext, blob)
+		} else {
+			free = append(free, blob)
+		}
+	}
+	g.afterCurrent = nil
+	return free
+}
+
+// maxBlobDeletes is how many blobs of one job are deleted at once.
+const maxBlobDeletes = 4
+
+// deleteBlobs deletes blobs of a job. Those that it cannot delete are deleted at the
+// job's end.
+func (t *Term) deleteBlobs(j *activeJob, blobs []string) {
+	for _, blob := range blobs {
+		j.blobs.deletes.acquire(func() {
+			t.spawn(func() func() {
+				err := t.retry("delete partial", func(ctx context.Context) error {
+					return t.cfg.Store.DropPartial(ctx, j.spec.ID, blob)
+				})
+				if err != nil && t.ctx.Err() == nil {
+					t.log.Warn("Could not delete a partial", "job", j.spec.ID, "error", err)
+				}
+				return j.blobs.deletes.release
+			})
+		})
+	}
+}

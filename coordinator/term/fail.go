@@ -1,0 +1,28 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+)
+
+// fencedError says that a later leader has written the manifest.
+type fencedError struct{ epoch uint64 }
+
+func (e *fencedError) Error() string {
+	return fmt.Sprintf("manifest belongs to another leader: epoch %d", e.epoch)
+}
+
+// fail handles an error that keeps the leader from making state durable. If a later
+// leader fenced this one, the term is over. Any other error is one that no retry
+// fixes: this process cannot lead and steps down, so that another can try.
+func (t *Term) fail(err error) {
+	var fenced *fencedError
+	switch {
+	case t.ctx.Err() != nil:
+	case errors.As(err, &fenced):
+		t.leadership.Deposed(fenced.epoch)
+	default:
+		t.log.Error("Cannot make a job's state durable, stepping down", "error", err)
+		t.Stop()
+	}
+}

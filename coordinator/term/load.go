@@ -1,0 +1,352 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// This file is the way of a submission through the leader, in the order of its steps:
+// receive, received, admit, load, admitted, take.
+
+// receive receives a submission from the queue. The caller has acquired a place among
+// the active jobs for it.
+func (t *Term) receive() {
+	t.spawn(func() func() {
+		var submission *store.Submission
+		err := t.retry("receive submission", func(ctx context.Context) (err error) {
+			submission, err = t.cfg.Store.Receive(ctx)
+			return err
+		})
+		if err != nil {
+			return func() { t.fail(err) }
+		}
+		return func() {
+			t.received(submission)
+			t.limits.active.acquire(t.receive)
+		}
+	})
+}
+
+// received handles a submission, which may have been delivered before.
+func (t *Term) received(s *store.Submission) {
+	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]
+	parked, isParked := t.jobs.parked[s.ID]
+	switch {
+	case j != nil:
+		j.submission = s
+		t.limits.active.release()
+	case p != nil:
+		if p.submission != nil {
+			t.limits.active.release()
+		}
+		p.submission = s
+	case isParked && !parked.damaged():
+		t.limits.active.release() // it will be delivered again, perhaps to a leader that knows its kind
+	default: // a damaged job may have been removed in the meantime, so it is loaded again
+		t.admit(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
+	}
+}
+
+// admit enters a submitted job in the index and loads it. An earlier leader may have
+// begun or ended it.
+func (t *Term) admit(id string, p *pendingJob) {
+	t.spawn(func() func() {
+		err := t.retry("enter job in the index", func(ctx context.Context) error { return t.cfg.Store.Activate(ctx, id) })
+		if err != nil {
+			return func() { t.fail(err) }
+		}
+		loaded, err := t.load(p.ctx, id)
+		if err != nil {
+			return func() { t.fail(err) }
+		}
+		return func() { t.admitted(loaded) }
+	})
+}
+
+// loadedJob is the outcome of [Term.load]: one of active, ended and parked is set.
+type loadedJob struct {
+	id     string
+	active *activeJob // this leader has fenced the job and may work on it
+	plan   jobs.Plan  // of the active job
+	ended  bool       // the job has ended, or is not in storage any more
+	parked parkedJob  // this leader cannot work on the job
+}
+
+// Reasons why one attempt to load a job has no outcome.
+var (
+	errChanged = errors.New("manifest was changed by another write")
+	errRemoved = errors.New("job was removed")
+)
+
+// load makes a job this leader's: it fences the job and resumes it from its manifest,
+// or plans it if no leader has planned it. From then on the writes of earlier leaders
+// fail. Once ctx is done, the job is cancelled and is not planned any more. Tasks call
+// load.
+func (t *Term) load(ctx context.Context, id string) (loadedJob, error) {
+	for {
+		loaded, err := t.loadOnce(ctx, id)
+		switch {
+		case errors.Is(err, errChanged): // by another leader, or by this one whose answer was lost
+		case errors.Is(err, errCancelled):
+			ctx = t.ctx // the manifest says whether the cancellation succeeded
+		case errors.Is(err, errRemoved):
+			return loadedJob{id: id, ended: true}, t.removeAgain(id)
+		case errors.Is(err, store.ErrCorrupt):
+			return damagedJob(id, err), nil
+		default:
+			return loaded, err
+		}
+	}
+}
+
+// loadOnce reads a job and writes its manifest once.
+func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
+	// The manifest is read first. A removal deletes the spec before the manifest, so if
+	// the manifest is missing because of a removal, the spec is missing too.
+	manifest, version, manifestErr := t.readManifest(id)
+	spec, err := t.readSpec(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return loadedJob{}, errRemoved
+	case err != nil:
+		return loadedJob{}, err
+	case errors.Is(manifestErr, store.ErrNotFound):
+		return t.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
+	case manifestErr != nil:
+		return loadedJob{}, manifestErr
+	case manifest.State.Final():
+		return loadedJob{id: id, ended: true}, nil
+	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
+		return t.begin(ctx, spec, manifest, store.IfVersion(version))
+	}
+	job, known := t.kinds[kindOf(spec)]
+	if !known {
+		return t.unknownKind(spec), nil
+	}
+	j := newActiveJob(spec, job)
+	j.manifest.last, j.manifest.version = manifest, version
+	switch err := t.fence(j); {
+	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and it was removed since
+		return loadedJob{}, errRemoved
+	case err != nil:
+		return loadedJob{}, err
+	}
+	if j.manifest.last.State.Final() { // the last leader ended the job before the fence
+		return loadedJob{id: id, ended: true}, nil
+	}
+	plan, err := t.readPlan(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return damagedJob(id, err), nil
+	case err != nil:
+		return loadedJob{}, fmt.Errorf("resume job %s: %w", id, err)
+	}
+	return j.withPlan(plan)
+}
+
+// begin plans a job that no leader has planned, and writes its first manifest if cond
+// holds. Previous is the manifest to be replaced, if cond expects one.
+func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
+	job, known := t.kinds[kindOf(spec)]
+	if !known {
+		return t.leaveQueued(spec, cond)
+	}
+	j := newActiveJob(spec, job)
+	plan, err := t.plan(ctx, j)
+	var fault *jobFault
+	if err != nil && !errors.As(err, &fault) {
+		return loadedJob{}, err
+	}
+	now := t.env.Now().UTC()
+	first := store.Manifest{
+		Epoch: t.leadership.Epoch, Sequence: previous.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
+		Epochs: []uint64{t.leadership.Epoch}, Started: now,
+	}
+	if fault != nil {
+		first.State, first.Error, first.Finished = store.Failed, fault.Error(), now
+	}
+	j.manifest.last = first
+	if j.manifest.version, err = t.putInactive(spec.ID, first, cond); err != nil {
+		return loadedJob{}, fmt.Errorf("begin job: %w", err)
+	}
+	if fault != nil {
+		t.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
+		return loadedJob{id: spec.ID, ended: true}, nil
+	}
+	return j.withPlan(plan)
+}
+
+// leaveQueued parks a job whose kind this leader does not know. If the job has no
+// manifest, it writes one: so its submission does not count as one that leaders die of.
+func (t *Term) leaveQueued(spec store.Spec, cond store.Condition) (loadedJob, error) {
+	if cond.Absent() {
+		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued}
+		if _, err := t.putInactive(spec.ID, queued, cond); err != nil {
+			return loadedJob{}, fmt.Errorf("leave job queued: %w", err)
+		}
+	}
+	return t.unknownKind(spec), nil
+}
+
+func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
+	j.tree, err = jobs.NewTree(plan.Partitions)
+	return loadedJob{id: j.spec.ID, active: j, plan: plan}, err
+}
+
+// putInactive writes the manifest of a job that is not active, if cond holds: the error
+// is errChanged if it does not. If the manifest is the job's first, the job may have
+// been cancelled and removed after its spec was read, so that cond holds although the
+// job is gone: the error is then errRemoved. While the spec exists, a removal has not
+// reached the manifest yet and will delete this one too.
+func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
+	err = t.retry("write manifest", func(ctx context.Context) (err error) {
+		version, err = t.cfg.Store.PutManifest(ctx, id, m, cond)
+		return err
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return "", fmt.Errorf("write manifest of job %s: %w", id, errChanged)
+	}
+	if err != nil || !cond.Absent() {
+		return version, err // and the job cannot be gone, since its manifest was there
+	}
+	if _, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
+	}
+	return version, nil
+}
+
+// fence writes this leader's epoch into the job's manifest. It so learns the job's last
+// state, since the manifest may have been replaced after it was read.
+func (t *Term) fence(j *activeJob) error {
+	m := &j.manifest
+	for {
+		if m.last.Epoch > t.leadership.Epoch {
+			return fmt.Errorf("fence job %s: %w", j.spec.ID, &fencedError{m.last.Epoch})
+		}
+		if m.last.State.Final() || m.last.Epoch == t.leadership.Epoch {
+			return nil
+		}
+		next := m.last
+		next.Epoch = t.leadership.Epoch
+		next.Sequence++
+		next.Epochs = append(slices.Clone(next.Epochs), t.leadership.Epoch)
+		err := t.retry("fence manifest", func(ctx context.Context) error {
+			version, err := t.cfg.Store.PutManifest(ctx, j.spec.ID, next, store.IfVersion(m.version))
+			if err == nil {
+				m.last, m.version = next, version
+			}
+			return err
+		})
+		if errors.Is(err, store.ErrConflict) {
+			m.last, m.version, err = t.readManifest(j.spec.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("fence job %s: %w", j.spec.ID, err)
+		}
+	}
+}
+
+// removeAgain removes what a leader wrote of a job after it was removed. Tasks call it.
+func (t *Term) removeAgain(id string) error {
+	t.log.Warn("Job was removed, removing what was written since", "job", id)
+	return t.retry("remove job", func(ctx context.Context) error { return t.cfg.Store.Remove(ctx, id) })
+}
+
+func (t *Term) readSpec(id string) (spec store.Spec, err error) {
+	err = t.retry("read spec", func(ctx context.Context) (err error) {
+		spec, err = t.cfg.Store.Spec(ctx, id)
+		return err
+	})
+	return spec, err
+}
+
+func (t *Term) readManifest(id string) (manifest store.Manifest, version store.Version, err error) {
+	err = t.retry("read manifest", func(ctx context.Context) (err error) {
+		manifest, version, err = t.cfg.Store.Manifest(ctx, id)
+		return err
+	})
+	return manifest, version, err
+}
+
+// admitted handles a pending job that was loaded.
+func (t *Term) admitted(loaded loadedJob) {
+	id := loaded.id
+	p := t.jobs.pending[id]
+	p.cancel()
+	delete(t.jobs.pending, id)
+	if j := loaded.active; j != nil {
+		j.submission, j.hasPlace, j.cancels = p.submission, p.submission != nil, p.cancels
+		t.take(loaded)
+		if len(j.cancels) > 0 {
+			t.step(ledger.JobCancelled{Job: id})
+		}
+		return
+	}
+	if p.submission != nil {
+		t.limits.active.release()
+	}
+	t.take(loaded)
+	if loaded.ended && p.submission != nil {
+		t.spawn(func() func() {
+			t.cleanUp(id, p.submission, true)
+			return nil
+		})
+	}
+	if len(p.cancels) > 0 {
+		t.withdraw(id, p.cancels)
+	}
+}
+
+// maxPlanData is the most bytes of a plan's data that a receipt carries. Workers read
+// larger data from the store.
+const maxPlanData = 8 << 10
+
+// take enters a loaded job in the table of jobs and tells the ledger of it.
+func (t *Term) take(loaded loadedJob) {
+	switch {
+	case loaded.active != nil:
+		t.activate(loaded.active, loaded.plan)
+	case loaded.ended:
+		delete(t.jobs.parked, loaded.id)
+		t.step(ledger.JobEnded{Job: loaded.id})
+	default:
+		t.park(loaded.id, loaded.parked)
+	}
+}
+
+func (t *Term) activate(j *activeJob, plan jobs.Plan) {
+	t.jobs.active[j.spec.ID] = j
+	m := j.manifest.last
+	resumed := len(m.Epochs) > 1
+	j.blobs.exist = resumed // an earlier leader may have written blobs that no manifest names
+	e := ledger.JobAdded{
+		Spec: j.spec, Partitions: plan.Partitions, Data: plan.Data,
+		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
+		LeaderDied: t.leadership.Cause.Crashed() && resumed,
+	}
+	if len(e.Data) > maxPlanData {
+		e.Data, e.InStore = nil, true
+	}
+	for _, n := range m.Nodes {
+		ref := ledger.NoRef
+		if !n.Empty {
+			ref = t.partials.add(partial{data: n.Data, blob: n.Blob, job: j.spec.ID})
+		}
+		if n.Blob != "" {
+			j.blobs.exist = true
+		}
+		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref})
+	}
+	if resumed {
+		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
+	} else {
+		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions)
+	}
+	t.step(e)
+}

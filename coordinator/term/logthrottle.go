@@ -1,0 +1,61 @@
+package term
+
+import (
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+)
+
+const (
+	// maxLinesPerJob is how many of the ledger's decisions about one job are logged at
+	// level Info within throttleWindow. A job whose partitions all fail has a line for
+	// each of them, and the first lines say enough.
+	maxLinesPerJob = 20
+	throttleWindow = time.Minute
+)
+
+// logThrottle counts the log lines about a job within a window.
+type logThrottle struct {
+	since   time.Time
+	lines   int
+	dropped int
+}
+
+// allow reports whether one more line is to be logged, and how many lines of the
+// previous window were dropped.
+func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
+	if now.Sub(l.since) >= throttleWindow {
+		dropped = l.dropped
+		*l = logThrottle{since: now}
+	}
+	l.lines++
+	if l.lines > maxLinesPerJob {
+		l.dropped++
+		return 0, false
+	}
+	return dropped, true
+}
+
+// logDecision logs a decision of the ledger.
+func (t *Term) logDecision(l ledger.Log) {
+	text, _, _ := strings.Cut(l.Text, "\n") // the worker's log has the stack of a panic
+	var attrs []any
+	if l.Job != "" {
+		attrs = append(attrs, "job", l.Job)
+	}
+	if l.Worker != "" {
+		attrs = append(attrs, "worker", l.Worker)
+	}
+	if j := t.jobs.active[l.Job]; j != nil {
+		dropped, ok := j.throttle.allow(t.env.Now())
+		if !ok {
+			t.log.Debug(text, attrs...)
+			return
+		}
+		if dropped > 0 {
+			attrs = append(attrs, "unlogged", dropped)
+		}
+	}
+	t.log.Info(text, attrs...)
+}

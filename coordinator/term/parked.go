@@ -1,0 +1,48 @@
+package term
+
+import (
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// parkedJob is a job that this leader cannot work on. The next leader tries again.
+type parkedJob struct {
+	kind   wire.JobKind // that this leader does not know; zero if the job is damaged
+	reason string
+}
+
+func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
+
+// maxParked bounds how many parked jobs are remembered. The others are loaded again
+// each time their submission is delivered.
+const maxParked = 10_000
+
+// unknownKind parks a job whose kind this leader does not know.
+func (t *Term) unknownKind(spec store.Spec) loadedJob {
+	reason := fmt.Sprintf("the leader %s does not know %s version %s: start workers of a program that does", t.cfg.Worker, spec.Job, spec.Version)
+	return loadedJob{id: spec.ID, parked: parkedJob{kindOf(spec), reason}}
+}
+
+// damagedJob parks a job that cannot be read from storage, so that the leader can work
+// on the other jobs.
+func damagedJob(id string, err error) loadedJob {
+	return loadedJob{id: id, parked: parkedJob{reason: err.Error()}}
+}
+
+// park remembers a job that this leader cannot work on, and logs it once.
+func (t *Term) park(id string, p parkedJob) {
+	switch {
+	case t.jobs.parked[id] == p:
+	case p.damaged():
+		t.log.Error("Job cannot be read and is parked", "job", id, "error", p.reason)
+	default:
+		t.log.Warn("Job is parked", "job", id, "reason", p.reason)
+	}
+	if len(t.jobs.parked) < maxParked {
+		t.jobs.parked[id] = p
+	}
+	t.step(ledger.JobParked{Job: id})
+}

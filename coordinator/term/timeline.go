@@ -1,0 +1,68 @@
+package term
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// timeline has the milestones of a term, each as the time since the lease was
+// acquired. Zero means that the milestone is not reached yet.
+type timeline struct {
+	fenced          time.Duration // every active job's manifest has the epoch
+	recovered       time.Duration // the ledger may assign work
+	firstAssignment time.Duration // a worker was given a span
+	firstResult     time.Duration // a worker reported a node that it finished in this term
+
+	record    store.TermRecord // that was written last
+	recording bool             // a write is in flight
+}
+
+// mark sets a milestone to now, unless it was reached earlier.
+func (t *Term) mark(milestone *time.Duration) {
+	if *milestone == 0 {
+		*milestone = t.since(t.leadership.Since)
+	}
+}
+
+func (t *Term) markFirstAssignment(receipt wire.Receipt) {
+	if len(receipt.Assigned) > 0 {
+		t.mark(&t.timeline.firstAssignment)
+	}
+}
+
+// recordTerm writes the term into the history, each time that it has reached another
+// milestone.
+func (t *Term) recordTerm() {
+	line := &t.timeline
+	if line.recording {
+		return
+	}
+	record := store.TermRecord{
+		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Cause: string(t.leadership.Cause), At: t.leadership.Since.UTC(),
+		Detect: t.leadership.Detect, Elect: t.leadership.Elect, Fence: line.fenced,
+	}
+	if line.recovered > 0 {
+		record.Resume = line.recovered - line.fenced
+	}
+	if line.firstAssignment > 0 {
+		record.FirstAssignment = new(max(0, line.firstAssignment-line.recovered))
+		if line.firstResult > 0 { // which may be of work that an earlier leader assigned
+			record.FirstResult = new(max(0, line.firstResult-line.firstAssignment))
+		}
+	}
+	if record.Equal(line.record) {
+		return
+	}
+	t.observePhases(line.record, record)
+	line.record, line.recording = record, true
+	t.spawn(func() func() {
+		err := t.retry("record term", func(ctx context.Context) error { return t.cfg.Store.PutTerm(ctx, record) })
+		if err != nil && t.ctx.Err() == nil {
+			t.log.Warn("Could not record the term", "error", err)
+		}
+		return func() { line.recording = false }
+	})
+}

@@ -1,0 +1,206 @@
+package term_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// letters is a job whose merge does not commute: its result has a letter for each
+// partition, in order. Its partials are padded.
+type lettersParams struct {
+	Partitions uint64 `min:"1"`
+	Pad        int    `min:"0"`
+}
+
+var letters = jobs.MustNew(lettersDefinition(func() {}))
+
+// lettersDefinition returns the job's definition with a function that each merge calls.
+func lettersDefinition(onMerge func()) jobs.Definition[lettersParams, string, string] {
+	return jobs.Definition[lettersParams, string, string]{
+		Name: "letters", Version: "1", Defaults: lettersParams{Partitions: 1},
+		Plan: func(_ context.Context, p lettersParams) (jobs.Plan, error) {
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
+		Open: func(_ context.Context, p lettersParams, _ jobs.Plan) (jobs.Mapper[string], error) {
+			return lettersMapper{p}, nil
+		},
+		Merge: func(left, right string) (string, error) { onMerge(); return left + right, nil },
+		Finish: func(_ context.Context, p lettersParams, root string) (string, error) {
+			var word []byte
+			for ; root != ""; root = root[1+p.Pad:] {
+				word = append(word, root[0])
+			}
+			return string(word), nil
+		},
+	}
+}
+
+type lettersMapper struct{ p lettersParams }
+
+func (m lettersMapper) Map(_ context.Context, partition uint64) (string, error) {
+	return string(rune('a'+partition%26)) + strings.Repeat(".", m.p.Pad), nil
+}
+
+// worker resends a report until its receipt comes, and runs one partition between two
+// reports.
+type worker struct {
+	cluster *cluster
+	id      string
+	leader  *leader
+	knows   []wire.JobKind
+
+	sequence uint64
+	inFlight *wire.Report // the report without a receipt
+	openings map[string]wire.Opening
+	held     []wire.HeldSpan
+	items    map[string][]wire.Item // all items of a job, from number 1 on
+	received map[string]uint64
+	ended    map[string]bool
+	ran      map[string]int // partitions
+}
+
+func (c *cluster) addWorker(id string) *worker {
+	w := &worker{
+		cluster: c, id: id, knows: []wire.JobKind{{Name: "letters", Version: "1"}}, openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
+		ended: map[string]bool{}, ran: map[string]int{},
+	}
+	c.workers = append(c.workers, w)
+	return w
+}
+
+func (w *worker) follow(l *leader) {
+	w.leader, w.sequence, w.inFlight = l, 0, nil
+	w.received = map[string]uint64{}
+}
+
+func (w *worker) report() {
+	if w.inFlight == nil {
+		w.sequence++
+		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held)}
+		if w.sequence == 1 {
+			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows}
+		}
+		for _, id := range slices.Sorted(maps.Keys(w.items)) {
+			if items := w.items[id]; !w.ended[id] {
+				r.Jobs = append(r.Jobs, wire.JobReport{Job: id, First: w.received[id] + 1, Items: items[w.received[id]:]})
+			}
+		}
+		w.inFlight = &r
+	}
+	data := wire.Encode(*w.inFlight)
+	copied, err := wire.Decode[wire.Report](data)
+	if err == nil {
+		err = copied.Validate()
+	}
+	if err != nil {
+		w.cluster.t.Fatal(err)
+	}
+	l := w.leader
+	l.turn(func() {
+		l.term.Report(copied, len(data), func(receipt wire.Receipt) {
+			if w.leader == l && receipt.Sequence == w.sequence {
+				w.inFlight = nil
+				w.take(receipt)
+			}
+		})
+	})
+}
+
+func (w *worker) take(receipt wire.Receipt) {
+	w.cluster.t.Helper()
+	if receipt.Refused != "" {
+		w.cluster.t.Fatalf("report refused: %s", receipt.Refused)
+	}
+	for _, o := range receipt.Opens {
+		w.openings[o.Job] = o
+	}
+	for _, a := range receipt.Assigned {
+		w.held = append(w.held, wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span})
+	}
+	for _, c := range receipt.Cuts {
+		for i := range w.held {
+			if s := &w.held[i]; s.ID == c.ID {
+				s.Span.Hi = max(s.Span.Lo, min(s.Span.Hi, c.Hi))
+			}
+		}
+	}
+	for _, j := range receipt.Jobs {
+		w.received[j.Job] = j.Received
+		w.ended[j.Job] = w.ended[j.Job] || j.Ended
+		w.checkDurable(j)
+	}
+	w.dropEmpty()
+}
+
+// checkDurable checks that the manifest has the items that a receipt calls durable.
+func (w *worker) checkDurable(j wire.JobReceipt) {
+	w.cluster.t.Helper()
+	if j.Durable == 0 || j.Ended {
+		return
+	}
+	running := w.cluster.running
+	w.cluster.running = nil
+	m, _, err := w.cluster.store.Manifest(context.Background(), j.Job)
+	_, gone := w.cluster.store.Spec(context.Background(), j.Job)
+	w.cluster.running = running
+	switch {
+	case errors.Is(err, store.ErrNotFound) && errors.Is(gone, store.ErrNotFound):
+		return // the job has ended and was removed
+	case err != nil:
+		w.cluster.t.Fatal(err)
+	}
+	for _, c := range m.Workers {
+		if c.Worker == w.id && c.Through >= j.Durable {
+			return
+		}
+	}
+	w.cluster.t.Fatalf("items of %s up to %d were called durable, the manifest has %+v", w.id, j.Durable, m.Workers)
+}
+
+// work runs one partition.
+func (w *worker) work() {
+	w.cluster.t.Helper()
+	if len(w.held) == 0 {
+		return
+	}
+	s := &w.held[0]
+	o := w.openings[s.Job]
+	task, err := letters.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
+	if err != nil {
+		w.cluster.t.Fatal(err)
+	}
+	stack := task.NewStack()
+	var never atomic.Bool
+	if _, err := stack.Run(context.Background(), jobs.Span{Lo: s.Span.Lo, Hi: s.Span.Lo + 1}, &never); err != nil {
+		w.cluster.t.Fatal(err)
+	}
+	partials, err := stack.Drain(s.Span.Lo + 1)
+	if err != nil {
+		w.cluster.t.Fatal(err)
+	}
+	for _, p := range partials {
+		partial := wire.NewPartial(p.Node, p.Data)
+		w.items[s.Job] = append(w.items[s.Job], wire.Item{Partial: &partial})
+	}
+	w.ran[s.Job]++
+	s.Span.Lo++
+	w.dropEmpty()
+}
+
+func (w *worker) dropEmpty() {
+	var left []wire.HeldSpan
+	for _, s := range w.held {
+		if !s.Span.Empty() && !w.ended[s.Job] {
+			left = append(left, s)
+		}
+	}
+	w.held = left
+}

@@ -1,0 +1,138 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// transport is the leader's side of NATS: its subscriptions, and the messages that it
+// sends on its own initiative.
+type transport struct {
+	conn      *nats.Conn
+	subjects  wire.Subjects
+	epoch     uint64
+	log       *slog.Logger
+	subs      []*nats.Subscription
+	callbacks sync.WaitGroup // of the subscriptions
+
+	mu         sync.Mutex
+	refused    map[string]time.Time // when a refused message was logged last, by subject
+	reconnects uint64               // of the connection, when it was last checked
+	stableFrom time.Time            // before this instant no probe proves anything
+}
+
+// probeTimeout is how long a worker may take to answer a probe. Silence after that
+// proves nothing, so a short timeout does no harm.
+const probeTimeout = time.Second
+
+// stableFor is how long after a reconnect of this process no probe proves anything.
+const stableFor = 2 * time.Second
+
+// refusalEvery is the least time between two log lines about refused messages of one
+// subject.
+const refusalEvery = time.Second
+
+var _ term.Transport = (*transport)(nil)
+
+func newTransport(cfg Config, epoch uint64) *transport {
+	return &transport{
+		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, log: cfg.Logger.With("epoch", epoch),
+		refused: map[string]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
+	}
+}
+
+// listen subscribes to the leader's subjects. The caller must call close even if listen
+// fails.
+func (t *transport) listen(h handlers) error {
+	s := t.subjects
+	for _, on := range []struct {
+		subject string
+		handle  func(*nats.Msg) error
+	}{
+		{s.Report(t.epoch), h.onReport},
+		{s.Ping(t.epoch), h.onPing},
+		{s.Ask(wire.AskLeader), h.onAskLeader},
+		{s.Ask(wire.AskStepDown), h.onAskStepDown},
+		{s.Ask(wire.AskWorkers), h.onAskWorkers},
+		{s.Ask(wire.AskJobs), h.onAskJobs},
+		{s.Ask(wire.AskCancel), h.onAskCancel},
+	} {
+		t.callbacks.Add(1)
+		sub, err := t.conn.Subscribe(on.subject, func(m *nats.Msg) {
+			if err := on.handle(m); err != nil {
+				t.logRefused(m.Subject, err)
+			}
+		})
+		if err != nil {
+			t.callbacks.Done()
+			return fmt.Errorf("subscribe to %s: %w", on.subject, err)
+		}
+		sub.SetClosedHandler(func(string) { t.callbacks.Done() })
+		t.subs = append(t.subs, sub)
+	}
+	return nil
+}
+
+// close ends the subscriptions and waits for their callbacks. The loop's context must
+// be done: otherwise a callback may wait for the loop.
+func (t *transport) close() {
+	for _, sub := range t.subs {
+		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+			t.log.Warn("Could not unsubscribe", "subject", sub.Subject, "error", err)
+		}
+	}
+	t.callbacks.Wait()
+}
+
+// logRefused logs a message that was refused, unless another one of its subject was
+// logged shortly before.
+func (t *transport) logRefused(subject string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.refused[subject]) < refusalEvery {
+		return
+	}
+	t.refused[subject] = time.Now()
+	t.log.Warn("Message refused", "subject", subject, "error", err)
+}
+
+// publish ignores errors. They mean that there is no connection, and a message that is
+// lost costs time only.
+func (t *transport) publish(subject string, data []byte) { _ = t.conn.Publish(subject, data) }
+
+func (t *transport) Beacon(b wire.Beacon) { t.publish(t.subjects.Beacon(), wire.Encode(b)) }
+
+func (t *transport) Nudge(worker string) {
+	t.publish(t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch}))
+}
+
+// Probe asks a worker for a sign of life and reports whether NATS found no subscriber,
+// which proves that the worker's process is dead. It proves nothing shortly after this
+// process reconnected: when a NATS server restarts, its clients reconnect one after the
+// other.
+func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
+	stable := t.stable()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	_, err := t.conn.RequestWithContext(ctx, t.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: t.epoch}))
+	return errors.Is(err, nats.ErrNoResponders) && stable && t.stable()
+}
+
+// stable reports whether the connection has not been interrupted for stableFor.
+func (t *transport) stable() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.conn.Stats().Reconnects; n != t.reconnects {
+		t.reconnects, t.stableFrom = n, time.Now().Add(stableFor)
+	}
+	return t.conn.IsConnected() && !time.Now().Before(t.stableFrom)
+}
