@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// observedConversation is what is known of a worker's conversation with its leaders.
+// observedConversation is the history of a worker's conversation with its leader.
 // Instants are of the process's clock.
 type observedConversation struct {
 	reportedAt time.Duration // a new report was sent last; -1: none was

@@ -9,13 +9,13 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time, as a slot of package executor does.
+// slot runs one span at a time, like a slot of package executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
 	task   *task
 	stack  jobs.Stack
-	stop   bool // it was asked to hand over
+	stop   bool // the session collects from slots
 
 	began     time.Duration // with this span
 	next      uint64        // the first partition that was not run

@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker drives a real session as package executor does: with slots that take
-// time, over a network that fails.
+// worker drives a real session, like package executor: its slots take time, and its
+// network fails.
 type worker struct {
 	process *process
 	session *session.Session
@@ -23,7 +23,7 @@ type worker struct {
 	receipt  wire.Receipt  // heard last
 	wakeAt   time.Duration // of the timer that is set; never: none is
 	stepping bool
-	left     bool // it has drained, or given up
+	left     bool // the session has ended
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -54,8 +54,14 @@ func (w *worker) begin() {
 
 // step feeds the session, performs its actions and sets a timer for the next tick.
 func (w *worker) step(in session.Input) {
-	if w.left || w.stepping {
-		return // it is stepping: it looks again at what direct calls have made due
+	if w.left {
+		return
+	}
+	if w.stepping { // the outer step sees that a direct call made something due
+		if in != session.Input(session.Tick{}) {
+			panic(fmt.Sprintf("%s: input %T during a step", w.process.name, in))
+		}
+		return
 	}
 	p := w.process
 	w.stepping = true
@@ -136,7 +142,7 @@ func (w *worker) perform(action session.Action) {
 		}
 		p.elector.stop()
 	case session.ReportAnswered:
-		s.checks.answered(p, w.receipt) // before slots run what it assigns
+		s.checks.answered(p, w.receipt) // before slots run the spans that it assigns
 	case session.ReportRefused:
 		s.cover("seen: report refused")
 	case session.ReceiptDropped:

@@ -21,7 +21,7 @@ func newSession(t *testing.T) *Session {
 	return newSessionOf(t, 2)
 }
 
-func newSessionOf(t *testing.T, slots int) *Session {
+func newSessionOf(t testing.TB, slots int) *Session {
 	t.Helper()
 	s, err := New(Config{Worker: "w", Hello: wire.Hello{Slots: slots, Knows: []wire.JobKind{{Name: "k", Version: "1"}}}})
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Session) takeReceipt(r wire.Receipt) (o orders, err error) {
 }
 
 // exchange reports, and answers with the receipt that fill completes.
-func exchange(t *testing.T, s *Session, fill func(*wire.Receipt)) (wire.Report, orders) {
+func exchange(t testing.TB, s *Session, fill func(*wire.Receipt)) (wire.Report, orders) {
 	t.Helper()
 	report := s.nextReport()
 	if err := report.Validate(); err != nil {
