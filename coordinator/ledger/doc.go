@@ -69,7 +69,7 @@
 //     kills this leader too, the next leader knows which assignment ran.
 //   - Ended before told: a worker learns of a job's end only after [JobEnded].
 //   - Once: a repeated report gets the same receipt. The items of a worker are taken in
-//     the order of their numbers, each once, whoever leads.
+//     the order of their numbers, and each counts once, also across leaders.
 //   - The shell begins the actions of one step in their order. A later action may drop a
 //     partial that an earlier one names, so the shell looks up the refs of an action when
 //     it begins the action.

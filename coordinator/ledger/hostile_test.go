@@ -59,7 +59,7 @@ func lie(t *rapid.T, taken, refused func()) {
 	for _, id := range []string{"j0", "j1"} {
 		s.addJob(id)
 	}
-	for range rapid.IntRange(1, 60).Draw(t, "steps") {
+	for range rapid.IntRange(20, 80).Draw(t, "steps") {
 		s.anything()
 	}
 	for _, id := range []string{"j0", "j1"} { // at the end every partial is dropped
@@ -74,7 +74,7 @@ func lie(t *rapid.T, taken, refused func()) {
 }
 
 func (s *liars) addJob(id string) {
-	tree, err := jobs.NewTree(rapid.Uint64Range(1, 40).Draw(s.T, "partitions"))
+	tree, err := jobs.NewTree(rapid.OneOf(rapid.Uint64Range(1, 4), rapid.Uint64Range(1, 40)).Draw(s.T, "partitions"))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -85,30 +85,33 @@ func (s *liars) addJob(id string) {
 	})
 }
 
-// anything makes one thing happen.
+// anything makes one thing happen. Rapid draws the first choices most often.
 func (s *liars) anything() {
 	worker := rapid.SampledFrom([]string{"w0", "w1", "w2", "w3"})
 	job := rapid.SampledFrom([]string{"j0", "j1", "jx"})
-	switch rapid.IntRange(0, 14).Draw(s.T, "what") {
-	case 0:
-		s.step(WorkerDied{worker.Draw(s.T, "worker")})
-	case 1:
-		s.step(JobParked{job.Draw(s.T, "job")})
-	case 2:
-		if rapid.IntRange(0, 9).Draw(s.T, "cancelled") == 0 {
-			s.step(JobCancelled{job.Draw(s.T, "job")})
-		}
-	case 3, 4:
-		s.now += time.Duration(rapid.IntRange(0, 8000).Draw(s.T, "ms")) * time.Millisecond
+	switch rapid.SampledFrom([]string{"report", "tick", "report", "answer", "report", "report", "died", "parked", "cancelled"}).Draw(s.T, "what") {
+	case "report":
+		s.report(worker.Draw(s.T, "worker"))
+	case "tick":
+		s.now += time.Duration(rapid.SampledFrom([]int{100, 1000, 3000, 10, 8000}).Draw(s.T, "ms")) * time.Millisecond
 		s.step(Tick{})
-	case 5, 6, 7:
+	case "answer":
 		if len(s.answers) > 0 {
 			s.answer(rapid.IntRange(0, len(s.answers)-1).Draw(s.T, "answer"))
 		}
-	default:
-		s.report(worker.Draw(s.T, "worker"))
+	case "died":
+		s.step(WorkerDied{worker.Draw(s.T, "worker")})
+	case "parked":
+		s.step(JobParked{job.Draw(s.T, "job")})
+	case "cancelled":
+		if s.rarely("cancelled", 3) {
+			s.step(JobCancelled{job.Draw(s.T, "job")})
+		}
 	}
 }
+
+// rarely draws true less often than once in n: rapid prefers small numbers.
+func (s *liars) rarely(label string, n int) bool { return rapid.IntRange(0, n).Draw(s.T, label) == n }
 
 func (s *liars) answer(i int) {
 	e := s.answers[i]
@@ -129,19 +132,24 @@ func (s *liars) newRef() Ref {
 // report draws a report, and steps it if it is valid.
 func (s *liars) report(worker string) {
 	sequence := s.sequences[worker] + rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "sequence")
-	r := wire.Report{Epoch: 3, Worker: worker, Sequence: sequence, Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"), Draining: rapid.IntRange(0, 9).Draw(s.T, "draining") == 0}
-	if sequence < 2 || rapid.IntRange(0, 9).Draw(s.T, "hello") == 0 {
+	r := wire.Report{
+		Epoch: 3, Worker: worker, Sequence: sequence, Draining: s.rarely("draining", 9),
+		Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"),
+	}
+	if sequence < 2 || s.rarely("hello", 9) {
 		r.Sequence = 1
 		r.Hello = &wire.Hello{Slots: rapid.IntRange(1, 3).Draw(s.T, "slots"), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 	}
+	trueItems, trueSpans := s.truth(worker)
 	for _, id := range []string{"j0", "j1", "jx"} {
-		if rapid.Bool().Draw(s.T, "reports "+id) {
-			r.Jobs = append(r.Jobs, s.jobReport(id))
+		if len(trueItems[id]) > 0 || rapid.Bool().Draw(s.T, "reports "+id) {
+			r.Jobs = append(r.Jobs, s.jobReport(id, trueItems[id]))
 		}
 	}
-	if r.More = rapid.IntRange(0, 9).Draw(s.T, "more") == 0; !r.More {
-		for range rapid.IntRange(0, 4).Draw(s.T, "spans") {
-			r.Spans = append(r.Spans, s.span())
+	if r.More = s.rarely("more", 9); !r.More {
+		r.Spans = trueSpans
+		for range rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4}).Draw(s.T, "false spans") {
+			r.Spans = append(r.Spans, s.falseSpan())
 		}
 	}
 	if r.Validate() != nil {
@@ -161,15 +169,15 @@ func (s *liars) report(worker string) {
 	s.step(Reported{r, refs})
 }
 
-func (s *liars) jobReport(id string) wire.JobReport {
-	r := wire.JobReport{Job: id, First: rapid.Uint64Range(1, 6).Draw(s.T, "first")}
-	for range rapid.IntRange(0, 4).Draw(s.T, "items") {
+func (s *liars) jobReport(id string, items []wire.Item) wire.JobReport {
+	r := wire.JobReport{Job: id, First: rapid.Uint64Range(1, 6).Draw(s.T, "first"), Items: items}
+	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4}).Draw(s.T, "false items") {
 		switch rapid.IntRange(0, 9).Draw(s.T, "item") {
 		case 0, 1, 2:
 			r.Items = append(r.Items, wire.Item{Failure: &wire.Failure{
 				Partition: rapid.Uint64Range(0, 50).Draw(s.T, "partition"), Error: "bad",
-				Open:      rapid.IntRange(0, 5).Draw(s.T, "open") == 0,
-				Permanent: rapid.IntRange(0, 30).Draw(s.T, "permanent") == 0,
+				Open:      s.rarely("open", 5),
+				Permanent: s.rarely("permanent", 30),
 			}})
 		default:
 			tree, ok := s.trees[id]
@@ -185,7 +193,33 @@ func (s *liars) jobReport(id string) wire.JobReport {
 	return r
 }
 
-func (s *liars) span() wire.HeldSpan {
+// truth returns what a worker might report if it told the truth: most of the spans that it
+// was assigned, and by job the first partitions of some. Without it the ledger would hardly
+// come to cut spans and to run speculative copies.
+func (s *liars) truth(worker string) (items map[string][]wire.Item, spans []wire.HeldSpan) {
+	w := s.ledger.worker(worker)
+	if w == nil {
+		return nil, nil
+	}
+	items = map[string][]wire.Item{}
+	for _, a := range w.assignments {
+		span := a.span
+		switch rapid.SampledFrom([]string{"none", "some", "none", "lost"}).Draw(s.T, "progress") {
+		case "lost":
+			continue
+		case "some":
+			partial := wire.NewPartial(jobs.Leaf(span.Lo), nil)
+			items[a.job.spec.ID] = append(items[a.job.spec.ID], wire.Item{Partial: &partial})
+			span.Lo++
+		}
+		if !span.Empty() {
+			spans = append(spans, wire.HeldSpan{ID: a.id, Job: a.job.spec.ID, Span: span, Running: !s.rarely("waits", 3)})
+		}
+	}
+	return items, spans
+}
+
+func (s *liars) falseSpan() wire.HeldSpan {
 	lo := rapid.Uint64Range(0, 45).Draw(s.T, "lo")
 	return wire.HeldSpan{
 		ID:      wire.SpanID{Epoch: rapid.Uint64Range(1, 4).Draw(s.T, "epoch"), Number: rapid.Uint64Range(1, 12).Draw(s.T, "number")},
@@ -230,8 +264,8 @@ func (s *liars) step(e Event) {
 	}
 }
 
-// checkReceipt checks that the receipt is valid, and that its assignments were not sent
-// too early.
+// checkReceipt checks that the receipt is valid, that its assignments were not sent too
+// early, and that a quarantined one runs alone.
 func (s *liars) checkReceipt(a Reply) {
 	if err := a.Receipt.Validate(); err != nil {
 		s.Fatalf("receipt for %s: %v", a.Worker, err)
@@ -247,6 +281,9 @@ func (s *liars) checkReceipt(a Reply) {
 		}
 		if j.checkpoint.durable < assigned.waitsFor {
 			s.Fatalf("span %v was sent before checkpoint %d was durable", sent.ID, assigned.waitsFor)
+		}
+		if n := len(assigned.worker.assignments); assigned.quarantined && assigned.waitsFor == 0 && n > 1 {
+			s.Fatalf("quarantined span %v was sent to a worker with %d assignments", sent.ID, n)
 		}
 	}
 }
