@@ -18,8 +18,8 @@ const (
 	look   = 50 * time.Millisecond
 )
 
-// until looks at that interval until holds reports true. Errors of single looks count
-// only if it never does.
+// until calls holds at that interval until it reports true. If it never does, the error
+// contains the text of the last error of holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -29,7 +29,10 @@ func until(ctx context.Context, what string, interval time.Duration, holds func(
 			return nil
 		}
 		if wait(ctx, interval) != nil {
-			return errors.Join(fmt.Errorf("wait until %s: %w", what, context.Cause(ctx)), err)
+			if err != nil {
+				return fmt.Errorf("wait until %s: %w (%v)", what, context.Cause(ctx), err)
+			}
+			return fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
 		}
 	}
 }
