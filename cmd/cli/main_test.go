@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		"bellwether": func() {
 			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
 		},
-		"bellwether-next": func() { cli.Main(jobs.MustNew(squares), nextSquares) },
+		"hold-exclusively": holdExclusively,
+		"bellwether-next":  func() { cli.Main(jobs.MustNew(squares), nextSquares) },
 	})
 }
 

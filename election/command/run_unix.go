@@ -104,12 +104,13 @@ func (w *watchdog) close() {
 	_ = w.reports.Close()
 }
 
-// kill kills the command's process group and the watchdog.
+// kill kills the command's process group and the watchdog. It returns when the group
+// has no process.
 func (w *watchdog) kill() {
-	if w.pid > 0 {
-		_ = syscall.Kill(-w.pid, syscall.SIGKILL)
-	}
 	_ = w.cmd.Process.Kill()
+	if w.pid > 0 {
+		killGroup(w.pid)
+	}
 }
 
 func (w *watchdog) supervise(ctx context.Context) (Result, error) {

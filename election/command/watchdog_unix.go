@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	reportTo = 3 // descriptor of the events
-	// Processes of the command's group that the command left behind are waited for this
-	// long after SIGKILL.
-	groupTimeout = time.Second
+	reportTo     = 3           // descriptor of the events
+	groupTimeout = time.Second // bounds the wait for processes that got SIGKILL
 )
 
 // Watchdog runs a command for the elector that has started this process. It reads
@@ -85,7 +83,7 @@ func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 		check.Reset(min(g.check(), pollEvery))
 		select {
 		case <-exited:
-			g.end()
+			killGroup(g.id) // processes that the command has left behind
 			return
 		case o := <-orders:
 			if o.Deadline > 0 {
@@ -129,15 +127,18 @@ func (g *group) stop() {
 	g.signal(syscall.SIGCONT) // a suspended process handles SIGTERM only then
 }
 
-// end kills the processes of the group that the command has left behind.
-func (g *group) end() {
-	for start := time.Now(); g.signal(syscall.SIGKILL) && time.Since(start) < groupTimeout; {
+// signal sends a signal to the group.
+func (g *group) signal(s syscall.Signal) {
+	_ = syscall.Kill(-g.id, s) // fails if the group has no process
+}
+
+// killGroup kills a process group and waits until it has no process. It gives up after
+// groupTimeout: a process that was killed but not waited for by its parent still counts.
+func killGroup(id int) {
+	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {
 		time.Sleep(time.Millisecond)
 	}
 }
-
-// signal sends a signal to the group and reports whether the group has a process.
-func (g *group) signal(s syscall.Signal) bool { return syscall.Kill(-g.id, s) == nil }
 
 // statusOf returns the exit status as a shell does.
 func statusOf(state *os.ProcessState) int {
