@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
-	err := azuritetest.AtOnce(4) // the tests wait more than they compute
+	err := azuritetest.AtOnce(6) // the tests wait more than they compute
 	if os.Getenv("GORACE") == "" {
 		// A program with the race detector sleeps for a second before it exits, unless
 		// this says otherwise. The tests run hundreds of commands.

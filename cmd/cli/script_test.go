@@ -13,9 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 )
 
-// TestScripts runs the scripts, in parallel with each other and before the parallel tests,
-// since some need much CPU time. Of the caller's environment only GORACE reaches them.
+// TestScripts runs the scripts. Of the caller's environment only GORACE reaches them.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,

@@ -215,60 +215,65 @@ func sometimes(t *testing.T, fault faults.Fault, kinds ...account.Kind) faults.D
 // faultyParams are the parameters of a job for which three workers need 6 s.
 var faultyParams = []string{"n=3000", "width=5", "sleep=30ms"}
 
-// TestWithFaultyStorage changes the leader twice while storage is unreliable: by a handover,
-// and by cutting the leader off from NATS.
-func TestWithFaultyStorage(t *testing.T) {
+// TestSlowStorage delays each request by 2 s.
+func TestSlowStorage(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []struct {
-		name   string
-		decide func(t *testing.T) faults.Decide
-	}{ // those that take longest begin first
-		{"slow", func(*testing.T) faults.Decide { return faults.Always(faults.Fault{Delay: 2 * time.Second}) }},
-		{"412", func(t *testing.T) faults.Decide {
-			refuse := sometimes(t, faults.Fault{Status: 412, Code: "ConditionNotMet"})
-			return func(kind account.Kind, r *http.Request) faults.Fault {
-				if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") == "" {
-					return faults.Fault{}
-				}
-				return refuse(kind, r)
-			}
-		}},
-		{"reset", func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{Reset: true}) }},
-		{"lost answer", func(t *testing.T) faults.Decide { return sometimes(t, faults.Fault{LoseAnswer: true}) }},
-		{"500", func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 500, Code: "InternalError"})
-		}},
-		{"503", func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 1})
-		}},
-		{"429", func(t *testing.T) faults.Decide {
-			return sometimes(t, faults.Fault{Status: 429, Code: "TooManyRequests", RetryAfter: 1})
-		}},
+	changeLeaders(t, faults.Always(faults.Fault{Delay: 2 * time.Second}))
+}
+
+// TestRefusedWrites refuses one in three conditional writes.
+func TestRefusedWrites(t *testing.T) {
+	t.Parallel()
+	refuse := sometimes(t, faults.Fault{Status: 412, Code: "ConditionNotMet"})
+	changeLeaders(t, func(kind account.Kind, r *http.Request) faults.Fault {
+		if r.Header.Get("If-Match")+r.Header.Get("If-None-Match") == "" {
+			return faults.Fault{}
+		}
+		return refuse(kind, r)
+	})
+}
+
+// TestFaultyStorage injects a fault into one in three requests.
+func TestFaultyStorage(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]faults.Fault{
+		"reset":       {Reset: true},
+		"lost answer": {LoseAnswer: true},
+		"500":         {Status: 500, Code: "InternalError"},
+		"503":         {Status: 503, Code: "ServerBusy", RetryAfter: 1},
+		"429":         {Status: 429, Code: "TooManyRequests", RetryAfter: 1},
 	} {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newFaultyCluster(t)
-			c.storage.Set(kind.decide(t))
-			c.join(3)
-			id := c.submitHeld(faultyParams...)
-			c.awaitDone(id, 30)
-			var next leaderAnswer
-			if status := c.ask(&next, "leader", "step-down"); status != 0 {
-				t.Logf("step-down: status %d", status) // the answer may come too late if storage is slow
-			}
-			c.awaitDone(id, 200)
-			before := c.leader()
-			cut := c.worker(before.Worker)
-			cut.nats.Stall()
-			cut.nats.Reset()
-			c.awaitLeaderAfter(before.Epoch)
-			cut.nats.Resume()
-			got := c.finish(id, faultyParams...)
-			c.storage.Set(nil)
-			t.Logf("epochs %v, %d partitions repeated", got.Epochs, got.Repeated)
-			c.writes.check(t, id)
+			changeLeaders(t, sometimes(t, fault))
 		})
 	}
+}
+
+// changeLeaders changes the leader twice while storage is unreliable: by a handover, and by
+// cutting the leader off from NATS.
+func changeLeaders(t *testing.T, decide faults.Decide) {
+	t.Helper()
+	c := newFaultyCluster(t)
+	c.storage.Set(decide)
+	c.join(3)
+	id := c.submitHeld(faultyParams...)
+	c.awaitDone(id, 30)
+	var next leaderAnswer
+	if status := c.ask(&next, "leader", "step-down"); status != 0 {
+		t.Logf("step-down: status %d", status) // the answer may come too late if storage is slow
+	}
+	c.awaitDone(id, 200)
+	before := c.leader()
+	cut := c.worker(before.Worker)
+	cut.nats.Stall()
+	cut.nats.Reset()
+	c.awaitLeaderAfter(before.Epoch)
+	cut.nats.Resume()
+	got := c.finish(id, faultyParams...)
+	c.storage.Set(nil)
+	t.Logf("epochs %v, %d partitions repeated", got.Epochs, got.Repeated)
+	c.writes.check(t, id)
 }
 
 // TestStorageOutage stalls storage for longer than the lease. Then there is no leader, and
