@@ -95,7 +95,7 @@ func TestEviction(t *testing.T) {
 	}
 	service.announce(imds.Event{ID: "end", Type: "Preempt", Resources: []string{"VMSS_1"}, Status: "Scheduled", NotBefore: "Mon, 11 Apr 2022 22:26:58 GMT"})
 	evicted.await()
-	evicted.logged(`msg="(Stopping gracefully)" .*reason="Azure is about to evict the machine: Preempt, not before Mon, 11 Apr 2022 22:26:58 GMT"`)
+	evicted.logged(`msg="(Stopping gracefully)" .*reason="eviction announced by Azure: Preempt, not before Mon, 11 Apr 2022 22:26:58 GMT"`)
 	if approved := service.approvals(); !slices.Equal(approved, []string{"end"}) {
 		t.Errorf("approved %v, want the eviction alone", approved)
 	}

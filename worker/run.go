@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 	wg.Go(func() {
 		if event, evicted := awaitEviction(ctx, service, log); evicted {
 			evictions <- event
-			stop(fmt.Errorf("Azure is about to evict the machine: %s, not before %s", event.Type, event.NotBefore))
+			stop(fmt.Errorf("eviction announced by Azure: %s, not before %s", event.Type, cmp.Or(event.NotBefore, "now")))
 		}
 	})
 	err := connectAndRun(ctx, cfg, log)
