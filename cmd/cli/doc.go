@@ -49,8 +49,10 @@
 //	dir         a folder
 //	doing       the operation that failed and is retried
 //	elect       from that decision until the lease was acquired
+//	election    name of the election in which the command elect stands
 //	epoch       epoch of the leader in question
 //	error       the error that occurred
+//	id          ID of this process in that election
 //	items       number of finished nodes and failures that a worker keeps until they are durable
 //	job         ID of a job
 //	key         key of a record in storage
@@ -72,6 +74,8 @@
 //	self        the worker whose process logs the line
 //	stack       stack of a panic in a job's code
 //	state       the final state of a job
+//	status      exit status of a command that elect ran
+//	stopped     whether elect stopped the command
 //	subject     subject of a NATS message
 //	successor   the worker that is offered the lease
 //	unlogged    number of similar lines suppressed before this one
