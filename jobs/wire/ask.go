@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// LeaderInfo answers AskLeader and AskStepDown.
+// LeaderInfo is the answer to AskLeader and AskStepDown.
 type LeaderInfo struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`
@@ -22,23 +22,23 @@ type WorkerInfo struct {
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 }
 
-// Workers answers AskWorkers.
+// Workers is the answer to AskWorkers.
 type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
-	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed of them
-	More    int          `cbor:"3,keyasint,omitempty"` // that are left out
+	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed
+	More    int          `cbor:"3,keyasint,omitempty"` // number of those that are not listed
 }
 
-// MaxListed is how many workers, or jobs that wait, an answer names: so many fit
-// in a message.
+// MaxListed is the largest number of workers, or of waiting jobs, in an answer. That many
+// fit in a message.
 const MaxListed = 2000
 
-// JobQuery asks AskJobs for active jobs: one, or all where Job is empty.
+// JobQuery asks AskJobs for one active job, or for all if Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 }
 
-// JobProgress is how far an active job is.
+// JobProgress is the progress of an active job.
 type JobProgress struct {
 	Job        string   `cbor:"1,keyasint"`
 	State      string   `cbor:"2,keyasint"`
@@ -46,29 +46,30 @@ type JobProgress struct {
 	Done       uint64   `cbor:"4,keyasint"`
 	Executed   uint64   `cbor:"5,keyasint"`
 	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped of them
-	Rate       float64  `cbor:"7,keyasint"`           // partitions per second of late
-	Workers    int      `cbor:"8,keyasint"`           // that hold a span of it
-	Trouble    string   `cbor:"9,keyasint,omitempty"` // what keeps it from going on, or the last failure
+	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, recently
+	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
+	Trouble    string   `cbor:"9,keyasint,omitempty"` // why the job makes no progress, or its last failure
 }
 
-// MaxSkipped is how many skipped partitions of each job an answer names: as many
-// jobs as a leader works on at once must fit in it. The job's manifest has all.
+// MaxSkipped is the largest number of skipped partitions that an answer lists of each
+// job, so that all jobs that a leader works on at once fit in it. The job's manifest
+// lists all.
 const MaxSkipped = 1000
 
-// Jobs answers AskJobs.
+// Jobs is the answer to AskJobs.
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Workers int           `cbor:"2,keyasint"`           // in the cluster
-	Jobs    []JobProgress `cbor:"3,keyasint"`           // of those that wait, the first MaxListed
-	More    int           `cbor:"4,keyasint,omitempty"` // that are left out
+	Jobs    []JobProgress `cbor:"3,keyasint"`           // those that run, and the first MaxListed of those that wait
+	More    int           `cbor:"4,keyasint,omitempty"` // number of those that are not listed
 }
 
-// Cancel asks AskCancel to cancel a job. The answer comes once that is durable.
+// Cancel asks AskCancel to cancel a job. The leader answers when that is durable.
 type Cancel struct {
 	Job string `cbor:"1,keyasint"`
 }
 
-// Done answers AskCancel.
+// Done is the answer to AskCancel.
 type Done struct {
 	Error string `cbor:"1,keyasint,omitempty"`
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// castagnoli is the polynomial of CRC-32C (RFC 3720, section 12.1), which
-// processors compute in hardware.
+// castagnoli is the polynomial of CRC-32C (RFC 3720, section 12.1), for which
+// processors have instructions.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// NewPartial is a partial that carries its data, with its checksum.
+// NewPartial returns a partial that carries its data and the checksum.
 func NewPartial(node jobs.Node, data []byte) Partial {
 	return Partial{Node: node, Data: data, Sum: Checksum(data)}
 }
 
-// Checksum is the CRC-32C of data.
+// Checksum returns the CRC-32C of data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
-// Check fails if Data is not what Sum was computed from.
+// Check returns an error if Sum is not the checksum of Data.
 func (p Partial) Check() error {
 	if sum := Checksum(p.Data); sum != p.Sum {
 		return fmt.Errorf("%w: partial of node %v has checksum %08x, its data %08x", ErrMalformed, p.Node, p.Sum, sum)

@@ -1,5 +1,6 @@
-// Package wire says what the processes of a cluster tell one another over NATS:
-// the subjects, and the messages as they are encoded.
+// Package wire defines the messages that the processes of a cluster exchange over
+// NATS, their encoding and their subjects. It is internal to Bellwether and public only
+// because packages all over the module use it.
 //
 //	           Beacon(): Beacon ─────────────────────▶ everyone
 //	           Nudge(worker): Nudge ─────────────────▶
@@ -10,56 +11,53 @@
 //	                          Receipt ───────────────▶
 //	           Ping(epoch):   ◀──────────────── Ping   follower
 //	                          Pong ──────────────────▶
-//	           Ask(what):     ◀──── JobQuery, Cancel   command line
+//	           Ask(what):     ◀──── JobQuery, Cancel   client
 //	                          Jobs, Workers, … ──────▶
 //
 //	follower   Suspicion(): Suspicion ───────────────▶ the other followers
 //
 // # Worker and leader
 //
-// A worker has one report under way at a time. It sends the same bytes again
-// until their receipt comes, and the leader answers a report that comes again
-// with the same receipt. So both directions are reliable and in order: every
-// report is taken once, and every order in a receipt (Opens, Assigned, Cuts) is
-// carried out once. All else that a leader wants it writes into the next
-// receipt; a Nudge asks for that to be soon.
+// A worker has one report in flight at a time. It resends the same bytes until their
+// receipt arrives, and the leader answers a repeated report with the same receipt. So
+// both directions are reliable and in order: each report is processed once, and each
+// order in a receipt (Opens, Assigned, Cuts) is carried out once. Anything else that
+// the leader needs goes into the next receipt. A Nudge asks the worker to report now.
 //
-// The first report to a leader has Sequence 1 and Hello, and repeats whatever is
-// not durable. Where the items are too many for one message, it says that there
-// are More, leaves out Spans, and the next follows at once. So whenever a report
-// has Spans, the partitions of each span that the worker was assigned are exactly
-// those of the items reported so far and of the held span: it moves on, or
-// vanishes, only together with its items. Partitions in neither were given up (the
-// job could not be opened there, the span was cut, the worker drains), and the
-// leader plans them again. A failed attempt is an item like a finished node, and
-// stands for its partition.
+// The first report to a leader has Sequence 1 and a Hello, and repeats all items that
+// are not durable. If the items do not fit in one message, the report has More set and
+// no Spans, and the next report follows at once. Whenever a report has Spans, the
+// partitions of each assigned span are exactly those of the items reported so far and
+// those of the held span: a held span shrinks or disappears only together with the
+// report of its items. Partitions in neither were given up, because the job could not
+// be opened, the span was cut or the worker drains. The leader assigns them again. A
+// failed attempt is an item like a finished node and accounts for its partition.
 //
-// A worker numbers its items of each job from 1, whoever leads. JobReport.First
-// may be above what a leader has only where what is between was dropped because a
-// leader said that the job had ended. A receipt's Received may stay below what
-// was reported: the next report repeats what is above it.
+// A worker numbers its items of each job from 1, across leaders. JobReport.First may
+// exceed what a leader has only if the worker dropped the items in between because a
+// leader said that the job had ended. If a receipt's Received is below the last item
+// reported, the next report repeats the items above it.
 //
-// A receipt with Refused orders nothing. The worker then starts over, after a
-// while, with another Conversation, Sequence 1 and Hello. A leader that gets an old
-// hello once more, late, knows it by its Conversation and lets it be: the worker would
-// not carry out what that was answered with.
+// A receipt with Refused contains no orders. The worker then starts over, after a
+// pause, with another Conversation, Sequence 1 and a Hello. If an old hello arrives
+// late, the leader recognizes it by its Conversation and ignores it, because the
+// worker would not carry out the orders of the receipt.
 //
 // # Failures
 //
-// [Decode] refuses a message of an unknown format version with
-// [ErrUnknownVersion] and anything else it cannot read with [ErrMalformed]; so do
-// the Validate methods with what is readable and senseless. Whoever receives such
-// a message drops it with a line in the log. A message of an epoch below the
-// highest seen is dropped too; one above it is followed, where it comes from a
-// leader. Messages may be lost, repeated and delayed.
+// [Decode] returns [ErrUnknownVersion] for a message of an unknown format version and
+// [ErrMalformed] for any other message that it cannot read. The Validate methods return
+// ErrMalformed for messages that can be read but make no sense. Receivers log and drop
+// such messages. They drop a message of an epoch below the highest that they have seen,
+// and follow a higher epoch if the message is from a leader. Messages may be lost,
+// repeated and delayed.
 //
 // # Bounds
 //
-// What one message can make its receiver allocate is bounded by the message's
-// length, which is at most [MaxMessage]: see [Decode]. Beyond that, Validate
-// bounds what a report makes the leader look at and keep: [MaxSpans] spans,
-// [MaxJobs] jobs and [MaxItems] items in all, and of each worker, for as long as it
-// is there, [MaxKinds] definitions with names of [MaxName] bytes. Honest workers
-// stay well below all of them. How many workers there may be, and what is kept of
-// those that are gone, is the ledger's to bound.
+// The memory that decoding a message takes is bounded by its length, which is at most
+// [MaxMessage]: see [Decode]. Validate bounds what the leader processes and keeps for
+// one report: [MaxSpans] spans, [MaxJobs] jobs, [MaxItems] items in all, and for each
+// worker [MaxKinds] definitions with names of [MaxName] bytes. Correct workers stay well
+// below all of them. The ledger bounds the number of workers and what is kept of
+// workers that have left.
 package wire

@@ -6,22 +6,21 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Report is what a worker tells its leader, on an interval and whenever there is
-// something that cannot wait. One is under way at a time; it is sent again,
-// unchanged, until its receipt comes. The first to a leader has Sequence 1 and
-// tells all that the worker holds.
+// Report is sent by a worker to its leader, on an interval and when something is urgent.
+// One report is in flight at a time; it is resent unchanged until its receipt arrives.
+// The first report to a leader has Sequence 1 and lists all that the worker holds.
 type Report struct {
-	Epoch    uint64      `cbor:"1,keyasint"` // of the leader it is meant for
+	Epoch    uint64      `cbor:"1,keyasint"` // of the leader that the report is for
 	Worker   string      `cbor:"2,keyasint"`
 	Sequence uint64      `cbor:"3,keyasint"`           // from 1, per conversation
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
-	Draining bool        `cbor:"5,keyasint,omitempty"` // wants no more work and will leave once it holds none
-	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all that the worker holds, in the order in which it will run them
+	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker wants no more work and leaves when it holds none
+	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
-	More     bool        `cbor:"8,keyasint,omitempty"` // the next report goes on with the items; Spans is left out here
+	More     bool        `cbor:"8,keyasint,omitempty"` // the next report has more items; this one has no Spans
 
-	// Conversation names what began with the last hello: that of another process, or of
-	// this one when it started over, has another.
+	// Conversation identifies the conversation that began with the last hello. It differs
+	// between processes, and when a process starts over.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 }
 
@@ -54,22 +53,22 @@ type HeldSpan struct {
 	Running bool      `cbor:"4,keyasint,omitempty"` // a slot has begun it
 }
 
-// JobReport is what a worker has to say of one job: items First, First+1, … of
-// the numbers it gives all that it ever reports of the job, whoever leads.
+// JobReport has items First, First+1, … of one job. A worker numbers all items that it
+// ever reports of a job, across leaders.
 type JobReport struct {
 	Job   string `cbor:"1,keyasint"`
 	First uint64 `cbor:"2,keyasint"` // from 1
 	Items []Item `cbor:"3,keyasint,omitempty"`
 }
 
-// Item is either a finished node or a failure. It is kept until durable.
+// Item is either a finished node or a failure. The worker keeps it until it is durable.
 type Item struct {
 	Partial *Partial `cbor:"1,keyasint,omitempty"`
 	Failure *Failure `cbor:"2,keyasint,omitempty"`
 }
 
-// Partial is a finished node with its encoded value, or the name of the blob
-// that has it, where it is too large for a message.
+// Partial is a finished node with its encoded value. If the value is too large for a
+// message, Blob names the blob that has it.
 type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`
@@ -85,20 +84,20 @@ type Failure struct {
 	Open      bool   `cbor:"4,keyasint,omitempty"` // the job could not be opened: no partition was tried
 }
 
-// Receipt answers a report. A report that comes twice gets the same receipt
-// twice, so whatever it orders happens once.
+// Receipt is the answer to a report. A repeated report gets the same receipt, so that
+// its orders are carried out once.
 type Receipt struct {
 	Epoch    uint64        `cbor:"1,keyasint"`
 	Sequence uint64        `cbor:"2,keyasint"`           // of the report
-	Refused  string        `cbor:"3,keyasint,omitempty"` // why nothing of the report was taken
-	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // jobs that an assignment below needs and that are new to the worker
+	Refused  string        `cbor:"3,keyasint,omitempty"` // why the report was refused as a whole; empty if it was not
+	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // jobs of the assignments that the worker has not opened
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
-	Every    time.Duration `cbor:"8,keyasint"` // until the next report, if nothing else calls for one
+	Every    time.Duration `cbor:"8,keyasint"` // until the next report, unless something is urgent
 }
 
-// Opening is what a worker needs to know to begin a job.
+// Opening has what a worker needs to open a job.
 type Opening struct {
 	Job        string      `cbor:"1,keyasint"` // its ID
 	Kind       JobKind     `cbor:"2,keyasint"`
@@ -116,37 +115,37 @@ type Assignment struct {
 	Span jobs.Span `cbor:"3,keyasint"`
 }
 
-// Cut shortens a span that the worker holds: it ends at Hi, or at the first
-// partition not begun if that is later. The worker's next report says where. A
-// Hi of 0 takes away all that is not begun.
+// Cut shortens a span that the worker holds: the span then ends at Hi, or at the first
+// partition that has not begun if that is later. The worker's next report says where. A
+// Hi of 0 removes all partitions that have not begun.
 type Cut struct {
 	ID SpanID `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
 }
 
-// JobReceipt says what the leader has of a worker's items of a job.
+// JobReceipt acknowledges a worker's items of a job.
 type JobReceipt struct {
 	Job      string `cbor:"1,keyasint"`
-	Received uint64 `cbor:"2,keyasint"`           // items up to this number need not be sent again to this leader
-	Durable  uint64 `cbor:"3,keyasint"`           // items up to this number need not be kept
-	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job is over: drop all of it, and stop what runs
+	Received uint64 `cbor:"2,keyasint"`           // this leader has the items up to this number
+	Durable  uint64 `cbor:"3,keyasint"`           // the items up to this number are durable, and the worker may drop them
+	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job has ended: drop its items and stop its partitions
 }
 
-// Beacon says who leads. The leader sends it when it begins to lead and on an
-// interval. Workers follow the highest epoch they have seen.
+// Beacon announces the leader, when it begins to lead and on an interval. Workers follow
+// the highest epoch that they have seen.
 type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"` // in the cluster, to spread pings over them
+	Workers int           `cbor:"4,keyasint"` // number of workers in the cluster, among which pings are spread
 	Next    time.Duration `cbor:"5,keyasint"` // when the next beacon is due
 }
 
-// Suspicion says that the leader of an epoch seems dead. Whoever hears it looks
-// for itself.
+// Suspicion says that the leader of an epoch seems dead. A follower that receives it
+// checks for itself.
 type Suspicion struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
-	Worker string `cbor:"2,keyasint"` // who says so
+	Worker string `cbor:"2,keyasint"` // the follower that suspects the leader
 }
 
 // Ping asks the leader of an epoch for a sign of life; the answer is a Pong.

@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Bounds that senders keep and Validate checks.
+// These are bounds that senders keep and Validate checks.
 const (
 	MaxJobID     = 80      // bytes
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
@@ -15,9 +15,9 @@ const (
 	MaxHost      = 255     // bytes of a host's name
 	MaxKinds     = 256     // definitions that a worker knows
 	MaxName      = 40      // bytes of a definition's name, and of its version
-	MaxSpans     = 1 << 12 // in a report: twice what a worker holds
-	MaxJobs      = 1 << 13 // in a report: so many empty ones fill it
-	MaxItems     = 1 << 14 // in a report, of all jobs: so many small ones fill it
+	MaxSpans     = 1 << 12 // in a report: twice as many as a worker holds
+	MaxJobs      = 1 << 13 // in a report, which that many empty ones fill
+	MaxItems     = 1 << 14 // in a report, of all jobs; that many small ones fill it
 	maxLevel     = 62      // of a node: jobs.MaxPartitions is 2^62
 )
 
@@ -25,14 +25,14 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks all that can be judged without knowing the jobs: whether a
-// node is in its tree, and whether data is what its checksum says, is not.
+// Validate checks what can be checked without knowing the jobs. It does not check
+// whether nodes are in their tree and whether checksums match.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:
 		return malformed("report without an epoch")
 	case !ValidWorker(r.Worker):
-		return malformed("report of a worker named %.100q", r.Worker)
+		return malformed("report of worker %.100q: want a valid worker ID", r.Worker)
 	case r.Sequence == 0:
 		return malformed("report without a sequence number")
 	case (r.Sequence == 1) != (r.Hello != nil):
@@ -40,9 +40,9 @@ func (r Report) Validate() error {
 	case r.More && len(r.Spans) > 0:
 		return malformed("report %d names spans before all items", r.Sequence)
 	case len(r.Spans) > MaxSpans:
-		return malformed("report of %d spans, at most %d are allowed", len(r.Spans), MaxSpans)
+		return malformed("report of %d spans, want at most %d", len(r.Spans), MaxSpans)
 	case len(r.Jobs) > MaxJobs:
-		return malformed("report of %d jobs, at most %d are allowed", len(r.Jobs), MaxJobs)
+		return malformed("report of %d jobs, want at most %d", len(r.Jobs), MaxJobs)
 	}
 	if r.Hello != nil {
 		if err := r.Hello.validate(); err != nil {
@@ -87,21 +87,21 @@ func (r Report) Validate() error {
 func (h Hello) validate() error {
 	switch {
 	case h.Slots < 1 || h.Slots > MaxSlots:
-		return malformed("hello of a worker with %d slots", h.Slots)
+		return malformed("hello of a worker with %d slots, want 1 to %d", h.Slots, MaxSlots)
 	case len(h.Host) > MaxHost:
-		return malformed("hello from a host whose name has %d bytes, at most %d are allowed", len(h.Host), MaxHost)
+		return malformed("hello from a host whose name has %d bytes, want at most %d", len(h.Host), MaxHost)
 	case len(h.Knows) > MaxKinds:
-		return malformed("hello of a worker that knows %d definitions, at most %d are allowed", len(h.Knows), MaxKinds)
+		return malformed("hello of a worker that knows %d definitions, want at most %d", len(h.Knows), MaxKinds)
 	}
 	for _, k := range h.Knows {
 		if len(k.Name) > MaxName || len(k.Version) > MaxName {
-			return malformed("hello names definition %.100q version %.100q, with more than %d bytes", k.Name, k.Version, MaxName)
+			return malformed("hello names definition %.100q version %.100q, want at most %d bytes", k.Name, k.Version, MaxName)
 		}
 	}
 	return nil
 }
 
-// Validate checks all that can be judged without knowing the worker.
+// Validate checks what can be checked without knowing the worker.
 func (r Receipt) Validate() error {
 	switch {
 	case r.Epoch == 0:
@@ -157,7 +157,7 @@ func (i Item) validate() error {
 	case (i.Partial == nil) == (i.Failure == nil):
 		return malformed("want either a partial or a failure")
 	case i.Failure != nil && len(i.Failure.Error) > MaxErrorText:
-		return malformed("failure with a text of %d bytes, at most %d are allowed", len(i.Failure.Error), MaxErrorText)
+		return malformed("failure with a text of %d bytes, want at most %d", len(i.Failure.Error), MaxErrorText)
 	case i.Failure != nil:
 		return nil
 	case i.Partial.Node.Level > maxLevel || i.Partial.Node.Index > (jobs.MaxPartitions-1)>>i.Partial.Node.Level:
@@ -168,10 +168,10 @@ func (i Item) validate() error {
 		return malformed("node %v has both data and a blob", i.Partial.Node)
 	}
 	if sum, err := hex.DecodeString(i.Partial.Blob); err != nil || len(sum) != 32 {
-		return malformed("node %v: blob name %.100q is no SHA-256", i.Partial.Node, i.Partial.Blob)
+		return malformed("node %v: blob name %.100q: want a SHA-256 in hexadecimal", i.Partial.Node, i.Partial.Blob)
 	}
 	return nil
 }
 
-// String prints the ID as epoch.number.
+// String returns the ID as epoch.number.
 func (id SpanID) String() string { return fmt.Sprintf("%d.%d", id.Epoch, id.Number) }
