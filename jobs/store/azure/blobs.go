@@ -45,14 +45,14 @@ func (d *Driver) Get(ctx context.Context, key string) (value []byte, version sto
 	return value, store.Version(*answer.ETag), nil
 }
 
-// readAll reads a body of that size, and closes it.
+// readAll reads and closes a body of a known size.
 func readAll(body io.ReadCloser, size int) ([]byte, error) {
 	value := make([]byte, size)
 	_, err := io.ReadFull(body, value)
 	if err == nil {
 		var more int64
 		if more, err = io.Copy(io.Discard, body); more > 0 {
-			err = fmt.Errorf("got %d bytes more than announced", more)
+			err = fmt.Errorf("got %d bytes more than Content-Length says", more)
 		}
 	}
 	return value, errors.Join(err, body.Close())
@@ -83,7 +83,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 			}
 			answer, err = client.Upload(ctx, account.NewBody(value), options)
 		}
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // to replace what is not there
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // a Put with IfVersion of a missing blob
 			return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
 		}
 		if err == nil {
@@ -94,7 +94,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	return version, err
 }
 
-// etagForm is that of an entity tag (RFC 9110), which Azure refuses others than.
+// etagForm is the form of an entity tag (RFC 9110). Azure refuses others.
 var etagForm = regexp.MustCompile(`^"[!#-~]+"$`)
 
 func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {
@@ -103,7 +103,7 @@ func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {
 	case cond.Absent():
 		return &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}, nil
 	case must && !etagForm.MatchString(string(version)):
-		return nil, fmt.Errorf("version %q: %w: it is no version of this driver's", version, store.ErrConflict)
+		return nil, fmt.Errorf("version %q: %w: want an ETag", version, store.ErrConflict)
 	case must:
 		return &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(version))}, nil
 	}
@@ -117,7 +117,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	}
 	return d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
-			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // those that others made would keep it
+			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // a blob with snapshots cannot be deleted without them
 		})
 		if bloberror.HasCode(err, notFound...) {
 			return nil
@@ -144,7 +144,7 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 			}
 			return nil
 		})
-		if errors.Is(err, store.ErrNotFound) { // the container
+		if errors.Is(err, store.ErrNotFound) { // the container is missing
 			return nil, nil
 		}
 		if err != nil {
@@ -155,8 +155,8 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// deletesAtOnce is how many of DeletePrefix's requests are under way.
-const deletesAtOnce = 16
+// deletesInFlight is the number of concurrent requests of DeletePrefix.
+const deletesInFlight = 16
 
 // DeletePrefix implements store.PrefixDeleter.
 func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
@@ -165,7 +165,7 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(deletesAtOnce)
+	group.SetLimit(deletesInFlight)
 	for _, key := range keys {
 		group.Go(func() error { return d.Delete(ctx, key) })
 	}

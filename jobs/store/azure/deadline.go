@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadline bounds a call that turns out to need longer: a value's size is known
-// once its first byte is there.
+// deadline bounds a call whose limit is extended while it runs: the size of a value is
+// known when the answer begins.
 type deadline struct {
 	timer *time.Timer
 }
@@ -20,7 +20,7 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause is why a call under ctx ended with err.
+// cause returns err with the reason why ctx ended, if it did.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)

@@ -1,32 +1,33 @@
-// Package azure is the storage driver on an Azure storage account. Its [Driver] is
-// both store.Blobs, in Blob Storage, and store.Queue, in Queue Storage.
+// Package azure is the storage driver for an Azure storage account. Its [Driver] is both
+// store.Blobs, in Blob Storage, and store.Queue, in Queue Storage. It is internal to
+// Bellwether.
 //
-// A cluster C has, each created when first written to:
+// A cluster C has these resources, which are created by the first write:
 //
-//	bellwether-C   a container of block blobs, one per key, named like it
+//	bellwether-C   a container with one block blob per key, which is the blob's name
 //	bellwether-C   a queue of submissions
 //
-// The ETag of a blob is the version. A Put is one request, atomic and durable
-// whatever its size, with If-Match, If-None-Match: * or neither.
+// The version of a value is the blob's ETag. A Put is one request, which is atomic and
+// durable for any size, with If-Match, If-None-Match: * or no condition.
 //
-// A message's body is base64 in the queue, since messages are text there. A message
-// that is not base64, sent by hand for instance, is received as it is; whether it is
-// a submission is for its receiver to say. Messages never expire by themselves.
-// Extend replaces the pop receipt, which is what Delete needs; where the answer to
-// it is lost, the message is delivered again after its time, with a new receipt.
+// The queue's messages are text, so bodies are encoded in base64. A message that is not
+// base64, for example one that was sent by hand, is received as it is; the receiver
+// decides whether it is a submission. Messages do not expire. Extend replaces the pop
+// receipt, which Delete needs. If the answer to Extend is lost, the message is delivered
+// again after its hide time, with a new receipt.
 //
 // # Requests
 //
-// Receive asks at once, and again as long as there was a message. Where there was
-// none it waits, 100 ms first and twice as long each time, up to [Config.PollEvery]
-// (2 s): a receiver that waits makes some 32 requests a minute, and sees a submission
-// after 2 s at most. Only a leader receives. Each message hidden costs one request
-// per Extend. All else costs one request per call: Get, Put, Delete, Send, and one
-// per 5,000 keys for List. Package account counts them.
+// Receive makes a request at once, and another as long as it gets messages. If there is
+// no message it waits for 100 ms, and twice as long each further time, up to
+// [Config.PollEvery] (2 s). So a waiting receiver makes about 32 requests a minute and
+// finds a submission within 2 s. Only a leader receives. Each Extend of a hidden message
+// is one request. Get, Put, Delete and Send are one request each; List is one per 5,000
+// keys.
 //
-// What a leader costs on Azurite, lease included, in requests a minute by the class
-// that Azure bills, with a lease of 15 s; followers make none. "Busy" is jobs that
-// go on without an end in sight; a job's beginning and end cost a dozen more.
+// The table has the requests of a leader per minute on Azurite, the lease included, by the
+// class that Azure bills, with a lease of 15 s. Followers make none. "Job" means a
+// running job; its beginning and end add a dozen requests.
 //
 //	                                       idle   one job   ten jobs of one priority
 //	renew lease       other                  20        20        20
@@ -34,17 +35,17 @@
 //	update message    queue, class 1                    6        60
 //	put blob          write                            58        60
 //
-// BenchmarkAzureRequests in package bench counts them.
+// BenchmarkAzureRequests in package bench measures them.
 //
 // # What can fail
 //
-//   - Storage is away, slow or busy: the call returns store.ErrUnavailable within
-//     [Config.CallTimeout], and one second more for each MiB of the value. The SDK
-//     tries again within that. A try whose answer was lost may have been done: a Put
-//     with a condition may so find its own write and return store.ErrConflict.
-//   - Access is denied: the error, which is also account.ErrDenied, says what to do.
-//   - A receiver's context is done while its request is under way, and the answer
-//     brings a message: it is put back, visible at once, and counts as delivered.
+//   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within
+//     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries
+//     within that time. A try whose answer was lost may have been done, so a Put with a
+//     condition may find its own write and return store.ErrConflict.
+//   - Access is denied: the error, which is also account.ErrDenied, says how to fix it.
+//   - The context of a Receive ends during a request whose answer has a message: the
+//     message is made visible again at once, and the delivery counts.
 //
-// All of this was tried on Azurite 3.37 and on no Azure account.
+// All of this was tested on Azurite 3.37, and not on Azure.
 package azure

@@ -67,11 +67,10 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Name is what a cluster's container and queue are called.
+// Name returns the name of a cluster's container and queue.
 func Name(cluster string) string { return "bellwether-" + cluster }
 
-// Driver keeps a cluster's storage in Azure. It has no goroutines and needs no
-// closing; it lives as long as its account.
+// Driver keeps a cluster's storage in Azure. It has no goroutines and need not be closed.
 type Driver struct {
 	cfg     Config
 	name    string
@@ -86,7 +85,7 @@ var (
 	_ store.Queue         = (*Driver)(nil)
 )
 
-// Open opens a cluster's storage. It makes no call: see [Driver.Check].
+// Open opens a cluster's storage. It makes no request: see [Driver.Check].
 func Open(a *account.Account, cfg Config) (*Driver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -105,8 +104,8 @@ func Open(a *account.Account, cfg Config) (*Driver, error) {
 	return d, nil
 }
 
-// Check creates the container and the queue where they are missing, with two
-// requests where they are there. Its error says what is wrong with the way in.
+// Check creates the container and the queue if they are missing. If they exist it makes
+// two requests. Its error says how to fix a failed sign-in.
 func (d *Driver) Check(ctx context.Context) error {
 	err := d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient("check").GetProperties(ctx, nil)
@@ -158,10 +157,10 @@ func (d *Driver) mayNotCreate(what string, err error) error {
 	return fmt.Errorf("create %s %s: %w", what, d.name, err)
 }
 
-// perMiB is how much longer a call may take for each MiB that it moves.
+// perMiB is the additional time of a call for each MiB that it transfers.
 const perMiB = time.Second
 
-// call bounds a call that moves so many bytes, and translates its error.
+// call bounds a call that transfers size bytes and translates its error.
 func (d *Driver) call(ctx context.Context, size int, do func(context.Context) error) error {
 	bound, cancel := context.WithTimeout(ctx, d.timeout(size))
 	defer cancel()
@@ -172,14 +171,14 @@ func (d *Driver) timeout(size int) time.Duration {
 	return d.cfg.CallTimeout + time.Duration(size>>20)*perMiB
 }
 
-// What error codes mean, where a caller has not seen to it.
+// These error codes mean ErrNotFound and ErrConflict, unless a caller handles them.
 var (
 	notFound = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}
 )
 
-// translate turns the errors of the SDK into those of package store. Where the
-// caller gave up, the error says so and nothing about storage.
+// translate turns errors of the SDK into those of package store. If the caller's context
+// was cancelled, the error is the context's.
 func (d *Driver) translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

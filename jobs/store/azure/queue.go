@@ -19,28 +19,28 @@ import (
 const (
 	// minPoll is the wait after the first request that found no message.
 	minPoll = 100 * time.Millisecond
-	// grace is how long a request for a message may go on when its caller has given up.
-	// One that is cut short may hide a message that nobody gets to see.
+	// grace is the time that a request for a message gets after its caller's context has
+	// ended. A request that is cancelled may hide a message that nobody receives.
 	grace = 250 * time.Millisecond
-	// forEver is the time to live of messages that never expire.
-	forEver = int32(-1)
+	// noExpiry is the time to live of messages that do not expire.
+	noExpiry = int32(-1)
 )
 
 // Send implements store.Queue.
 func (d *Driver) Send(ctx context.Context, body []byte) error {
 	if len(body) > store.MaxMessage {
-		return fmt.Errorf("message of %d bytes, at most %d are allowed", len(body), store.MaxMessage)
+		return fmt.Errorf("message of %d bytes, want at most %d", len(body), store.MaxMessage)
 	}
 	text := base64.StdEncoding.EncodeToString(body)
 	return d.call(ctx, 0, func(ctx context.Context) error {
 		return d.orCreateQueue(ctx, func() error {
-			_, err := d.queue.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(forEver)})
+			_, err := d.queue.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: to.Ptr(noExpiry)})
 			return err
 		})
 	})
 }
 
-// orCreateQueue does it again once it has created the queue, if that was missing.
+// orCreateQueue calls do. If the queue is missing, it creates it and calls do again.
 func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	err := do()
 	if !queueerror.HasCode(err, queueerror.QueueNotFound) {
@@ -52,7 +52,7 @@ func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Receive implements store.Queue. It goes on while storage is away or denies
+// Receive implements store.Queue. It retries while storage is unavailable or denies
 // access.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	var (
@@ -81,7 +81,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 			return m, nil
 		}
 		wait = min(2*wait, d.cfg.PollEvery)
-		timer := time.NewTimer(wait - rand.N(wait/8+1)) // so that receivers do not ask in step
+		timer := time.NewTimer(wait - rand.N(wait/8+1)) // jitter keeps receivers out of step
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -91,7 +91,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue asks for a message once. It returns nil if there is none.
+// dequeue makes one request for a message. It returns nil if there is none.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()
@@ -109,8 +109,8 @@ func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	return m, d.translate(ctx, err)
 }
 
-// putBack shows a message at once that nobody has received after all. Where that
-// fails, its time shows it.
+// putBack makes a message that nobody received visible at once. If that fails, the
+// message becomes visible after its hide time.
 func (d *Driver) putBack(ctx context.Context, m *message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -125,11 +125,11 @@ func (d *Driver) hideSeconds() *int32 { return to.Ptr(int32(d.cfg.HideFor / time
 type message struct {
 	driver     *Driver
 	id         string
-	text       string // as it is in the queue
+	text       string // the text in the queue
 	body       []byte
 	deliveries int
 
-	mu      sync.Mutex // held during a call: it may change the receipt
+	mu      sync.Mutex // held during calls, which may change the receipt
 	receipt string
 }
 
@@ -152,8 +152,8 @@ func (m *message) Body() []byte { return m.body }
 
 func (m *message) Deliveries() int { return m.deliveries }
 
-// Extend implements store.Message. It is store.ErrConflict where the message was
-// delivered again, or an answer was lost, and store.ErrNotFound where it is gone.
+// Extend implements store.Message. The error is store.ErrConflict if the message was
+// delivered again or an answer was lost, and store.ErrNotFound if it was deleted.
 func (m *message) Extend(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error { return m.update(ctx, *m.driver.hideSeconds()) })
 }
@@ -169,8 +169,8 @@ func (m *message) update(ctx context.Context, seconds int32) error {
 	return nil
 }
 
-// Delete implements store.Message. It is store.ErrConflict where the message was
-// delivered again, or an answer to Extend was lost.
+// Delete implements store.Message. The error is store.ErrConflict if the message was
+// delivered again or an answer to Extend was lost.
 func (m *message) Delete(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error {
 		m.mu.Lock()
@@ -183,7 +183,7 @@ func (m *message) Delete(ctx context.Context) error {
 	})
 }
 
-// gone translates what codes say of a message that is no longer this delivery's.
+// gone translates the errors for a message that was deleted or delivered again.
 func (m *message) gone(err error) error {
 	switch {
 	case queueerror.HasCode(err, queueerror.MessageNotFound, queueerror.QueueNotFound):

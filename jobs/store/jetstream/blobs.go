@@ -39,7 +39,7 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 		case e.revision == seen:
 			return nil, "", fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
-		seen = e.revision // replaced meanwhile, or else damaged: look again
+		seen = e.revision // the value was replaced, or it is damaged: read it again
 	}
 }
 
@@ -47,7 +47,7 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 type entry struct {
 	revision uint64
 	value    []byte
-	large    *pointer // nil: value is all
+	large    *pointer // nil if value is complete
 }
 
 func (e entry) version() store.Version { return makeVersion(e.revision, e.large) }
@@ -78,14 +78,14 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		return "", translate(ctx, err)
 	}
 	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
-	if errors.Is(err, store.ErrConflict) { // only then is it sure that nothing points there
+	if errors.Is(err, store.ErrConflict) { // only then is it certain that nothing points to the chunks
 		d.dropLarge(ctx, p.Name)
 	}
 	return version, err
 }
 
-// putBody writes what is stored under the key itself, and removes the chunks of
-// the value it replaced.
+// putBody writes the stored value of a key and removes the chunks of the value that it
+// replaced.
 func (d *Driver) putBody(ctx context.Context, token string, body []byte, large *pointer, cond store.Condition) (store.Version, error) {
 	if cond == store.Always {
 		return d.overwrite(ctx, token, body, large)
@@ -116,7 +116,7 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite swaps whatever is there, so as to know what it replaced.
+// overwrite writes unconditionally, by compare-and-swap, so that it knows what it replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
 		var version store.Version
@@ -133,12 +133,12 @@ func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large
 		if !errors.Is(err, store.ErrConflict) {
 			return version, err
 		}
-		// Somebody else wrote in between; each turn, somebody gets through.
+		// Another writer was first, so at least one writer succeeds in each round.
 	}
 }
 
-// Delete implements store.Blobs. It removes the key for good, rather than leave
-// the mark that a bucket's own delete does.
+// Delete implements store.Blobs. It removes the key entirely, while the delete of a
+// bucket leaves a marker.
 func (d *Driver) Delete(ctx context.Context, key string) error {
 	token, err := keyToken(key)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// Up to the revision that was seen: a later one was written after this delete.
+	// Only up to the revision that was read: a later one was written after this delete.
 	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
 	if err != nil {
 		return translate(ctx, err)
@@ -186,8 +186,8 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// DeletePrefix implements store.PrefixDeleter. A large value that is being
-// written under the prefix meanwhile may be damaged.
+// DeletePrefix implements store.PrefixDeleter. It may damage a large value that is
+// written under the prefix at the same time.
 func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	token, err := prefixToken(prefix)
 	if err != nil {

@@ -63,8 +63,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Driver keeps a cluster's storage in JetStream. It has no goroutines and needs
-// no closing; it lives as long as its connection.
+// Driver keeps a cluster's storage in JetStream. It has no goroutines and need not be
+// closed.
 type Driver struct {
 	cfg   Config
 	nc    *nats.Conn
@@ -76,7 +76,7 @@ type Driver struct {
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
-	maxMessage int // bytes of a value or chunk that go in one message
+	maxMessage int // largest number of bytes of a value or chunk in one message
 }
 
 var (
@@ -85,8 +85,8 @@ var (
 	_ store.Queue         = (*Driver)(nil)
 )
 
-// Open opens a cluster's storage and creates what is missing of it; several
-// processes may do so at once. The connection stays the caller's.
+// Open opens a cluster's storage and creates missing streams. Several processes may do so
+// at once. The caller closes the connection, after the last use of the driver.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Driver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -109,7 +109,7 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	}
 	d.maxMessage = min(maxMessage, int(d.nc.MaxPayload())-messageOverhead)
 	if d.maxMessage < 1 {
-		return fmt.Errorf("the server takes messages of at most %d bytes, which is too few", d.nc.MaxPayload())
+		return fmt.Errorf("the server allows messages of %d bytes, want more", d.nc.MaxPayload())
 	}
 	if d.bucket, err = d.stream(ctx, d.bucketConfig()); err != nil {
 		return err
@@ -124,24 +124,24 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	return err
 }
 
-// stream looks up a stream and creates it where it is missing. It leaves alone
-// what somebody set otherwise.
+// stream returns a stream and creates it if it is missing. It does not change the
+// configuration of an existing stream.
 func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := d.js.Stream(ctx, cfg.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return stream, err
 	}
 	stream, err = d.js.CreateStream(ctx, cfg)
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was first
 		return d.js.Stream(ctx, cfg.Name)
 	}
 	return stream, err
 }
 
-// bucketConfig is that of a key-value bucket, so that the tools for those can
-// look into it. A bucket's usual direct reads may be answered by a replica that
-// lags behind, so they are allowed only where there is no other. Its usual roll-ups
-// are not allowed: with them, whoever may write one key can delete all others.
+// bucketConfig returns the configuration of a key-value bucket, so that NATS tools can
+// read it. Unlike usual buckets, it allows direct reads only with one replica, because a
+// replica that lags behind may answer them. It does not allow roll-ups, with which a user
+// who may write one key could delete all others.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

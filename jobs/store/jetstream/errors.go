@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// translate turns the errors of NATS into those of package store. Where the
-// caller gave up, the error says so and nothing about storage.
+// translate turns errors of NATS into those of package store. If the caller's context was
+// cancelled, the error is the context's.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -43,7 +43,7 @@ func unavailable(err error) bool {
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
 		nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
 		nats.ErrDisconnected, nats.ErrNoServers, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // one just created is not yet known to every server
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // some servers do not know a new stream yet
 		jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
 		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
 	} {
@@ -57,9 +57,9 @@ func unavailable(err error) bool {
 	return broken(err)
 }
 
-// broken reports whether an error is the connection's own. A message too large for
-// the client's buffer goes to the socket at once, and its sender learns that the
-// socket broke before the client does.
+// broken reports whether an error is one of the socket. A message that is too large for
+// the client's buffer is written to the socket at once, so its sender may notice a broken
+// socket before the client does.
 func broken(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
@@ -67,9 +67,9 @@ func broken(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// connected waits for the connection, no longer than a call may take. Without
-// it, a request would wait in the client's buffer and might be sent long after
-// its caller was told that it had failed.
+// connected waits for the connection, at most for the call timeout. Otherwise a request
+// would wait in the client's buffer, and might be sent long after it had failed for its
+// caller.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxMessage is the most bytes of a value that go in one message. A larger one
-	// would hold up the messages behind it on the connection.
+	// maxMessage is the largest number of bytes of a value in one message. A larger
+	// message would delay the messages behind it on the connection.
 	maxMessage = 512 << 10
-	// messageOverhead is room for a message's headers.
+	// messageOverhead is the space for a message's headers.
 	messageOverhead = 4 << 10
-	// chunksInFlight bounds the memory that chunks take on the way, and lets the
-	// next one travel while the server syncs the last.
+	// chunksInFlight bounds the memory that chunks in flight take, and lets chunks travel
+	// while the server syncs others.
 	chunksInFlight = 4
 )
 
 // errChunkGone: the value was replaced or deleted while it was being read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
-// putLarge writes the chunks of a value under a name of their own.
+// putLarge writes the chunks of a value under a new name.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (pointer, error) {
 	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: sha256.Sum256(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -46,9 +46,9 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (poin
 	return p, nil
 }
 
-// getLarge reads the chunks of a value, or fails with errChunkGone.
+// getLarge reads the chunks of a value. The error is errChunkGone if one is missing.
 func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {
-	// The first chunk goes before the memory for all: a damaged pointer leads nowhere.
+	// The first chunk is read before memory for all is allocated: the pointer may be damaged.
 	first, err := d.chunk(ctx, token, p, 0)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte,
 		return nil, err
 	}
 	if sha256.Sum256(value) != p.SHA256 {
-		return nil, fmt.Errorf("%w: the digest of its %d bytes is another", store.ErrCorrupt, p.Size)
+		return nil, fmt.Errorf("%w: its %d bytes have another digest", store.ErrCorrupt, p.Size)
 	}
 	return value, nil
 }
@@ -91,14 +91,14 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 	return msg.Data, nil
 }
 
-// dropLarge removes chunks that nothing points to. Where that fails they take up
-// room until DeletePrefix, and do no other harm, so the failure is not the
-// caller's. It goes on past the end of ctx, which often is why it is needed.
+// dropLarge removes chunks that nothing points to. It ignores the end of ctx, which may
+// be the reason for the removal. It returns no error: chunks that are left only take space
+// until DeletePrefix.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()
 	err := d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunks(name)))
 	if err != nil {
-		d.cfg.Logger.Debug("Chunks left behind", "name", name, "error", err)
+		d.cfg.Logger.Debug("Could not remove chunks of a replaced value", "name", name, "error", err)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// names are those of one cluster's streams and subjects.
+// names are the names of a cluster's streams and subjects.
 type names struct {
 	bucket        string // of values
-	bucketStream  string // the stream behind it: JetStream's prefix is fixed
-	valueSubjects string // what precedes a key; fixed too
+	bucketStream  string // the bucket's stream; JetStream fixes the prefix
+	valueSubjects string // the prefix of keys; JetStream fixes it
 	chunksStream  string
 	chunkSubjects string
 	queueStream   string
@@ -34,20 +34,20 @@ func newNames(cluster string) names {
 
 func (n names) value(token string) string { return n.valueSubjects + token }
 
-// chunk is the subject of one chunk of the large value of that name. The key goes
-// last: so no key's chunks are among those under it as a prefix.
+// chunk returns the subject of one chunk of a large value. The key is the last part, so
+// that a wildcard for the keys under a prefix does not match the chunks of the prefix.
 func (n names) chunk(token, name string, i int) string {
 	return n.chunkSubjects + name + "." + strconv.Itoa(i) + "." + token
 }
 
-// chunks are the subjects of all chunks of one value.
+// chunks returns the subjects of all chunks of one value.
 func (n names) chunks(name string) string { return n.chunkSubjects + name + ".>" }
 
-// chunksUnder are the subjects of all chunks of the keys under a prefix.
+// chunksUnder returns the subjects of all chunks of the keys under a prefix.
 func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*." + token + ".>" }
 
-// A key becomes tokens of a subject: its slashes part the tokens, so that a
-// prefix is a wildcard. Its dots become underscores, which no key has.
+// A key is mapped to tokens of a subject. Slashes become the dots between tokens, so that
+// a prefix becomes a wildcard. Dots become underscores, which keys do not contain.
 var (
 	toToken   = strings.NewReplacer("/", ".", ".", "_")
 	fromToken = strings.NewReplacer(".", "/", "_", ".")

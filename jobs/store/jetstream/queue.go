@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// consumerName is that of the queue's one consumer, which all receivers share.
+	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is how often the server says that it still has the request for a
-	// message. One that was restarted does not: twice this time passes until the
-	// request is made again.
+	// pullHeartbeat is the interval on which the server confirms that it has the request
+	// for a message. A restarted server does not have it; the request is then repeated
+	// after twice this time.
 	pullHeartbeat = time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -41,7 +41,7 @@ func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
 		Durable:       consumerName,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       d.cfg.HideFor,
-		MaxDeliver:    -1, // whoever receives decides what is poison
+		MaxDeliver:    -1, // the receiver decides which messages are poison
 		MaxAckPending: -1, // a submission is not acknowledged until its job ends
 	}
 }
@@ -64,7 +64,7 @@ func (d *Driver) openQueue(ctx context.Context) (jetstream.Consumer, error) {
 // Send implements store.Queue.
 func (d *Driver) Send(ctx context.Context, body []byte) error {
 	if len(body) > store.MaxMessage {
-		return fmt.Errorf("message of %d bytes, at most %d are allowed", len(body), store.MaxMessage)
+		return fmt.Errorf("message of %d bytes, want at most %d", len(body), store.MaxMessage)
 	}
 	if err := d.connected(ctx); err != nil {
 		return translate(ctx, err)
@@ -73,10 +73,11 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	return translate(ctx, err)
 }
 
-// Receive implements store.Queue. It goes on while the server is away, and makes
-// the queue anew if it is gone. It gives up only once the connection is closed.
+// Receive implements store.Queue. It retries while the server is unavailable and creates
+// the queue if it is missing. It returns an error only if ctx is done or the connection is
+// closed.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
-	backoff := time.Duration(0) // 0: all is well
+	backoff := time.Duration(0) // 0 if the last request succeeded
 	for {
 		msg, err := d.receive(ctx)
 		if err == nil || errors.Is(err, errNothingYet) {
@@ -107,19 +108,19 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// errNothingYet: the server answers, and no message came while it had the request.
+// errNothingYet: the server answered the request, and there was no message.
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx is that of waiting for a message. No call that only readies
-	// the wait may use it up.
+	// The deadline of ctx bounds the wait for a message. Calls that prepare the wait have
+	// a shorter one.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// Nor may it become the request's own, which then ends early. The heartbeat
-	// tells when the server has forgotten the request.
+	// The client library would end a request early that has this deadline. The heartbeat
+	// shows whether the server still has the request.
 	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -135,8 +136,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue makes the queue anew if it is gone, and returns why it had to, or
-// why it could not.
+// reopenQueue creates the queue if it is missing. It returns reason, and the error if
+// that failed.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()
@@ -151,13 +152,13 @@ type message struct {
 	driver     *Driver
 	body       []byte
 	deliveries int
-	reply      string // the subject that takes what becomes of the message
+	reply      string // the subject for acknowledgements
 }
 
 func newMessage(d *Driver, msg jetstream.Msg) (*message, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		return nil, fmt.Errorf("read metadata of a queue's message: %w", err)
+		return nil, fmt.Errorf("read metadata of message: %w", err)
 	}
 	return &message{d, msg.Data(), int(meta.NumDelivered), msg.Reply()}, nil
 }
@@ -170,9 +171,8 @@ func (m *message) Extend(ctx context.Context) error { return m.tell(ctx, "+WPI")
 
 func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK") }
 
-// tell sends a verb of JetStream's acknowledgements and waits for the server to
-// confirm it. The client library's own waits for an answer to one verb only, and
-// cannot be asked twice.
+// tell sends an acknowledgement verb of JetStream and waits for the server's confirmation.
+// The client library waits for the confirmation of one verb only, and only once.
 func (m *message) tell(ctx context.Context, verb string) error {
 	d := m.driver
 	if err := d.connected(ctx); err != nil {

@@ -13,30 +13,30 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// The first byte of a stored value.
+// These are the values of the first byte of a stored value.
 const (
 	valueInline  = 1 // the value follows
 	valuePointer = 2 // a pointer follows, in CBOR
 )
 
-// pointer says where a large value is.
+// pointer names the chunks of a large value.
 type pointer struct {
-	Name   string            `cbor:"1,keyasint"` // in the chunks' subjects
-	Size   uint64            `cbor:"2,keyasint"` // bytes in all
-	Chunk  uint64            `cbor:"3,keyasint"` // bytes in each chunk but the last
+	Name   string            `cbor:"1,keyasint"` // part of the chunks' subjects
+	Size   uint64            `cbor:"2,keyasint"` // of the value, in bytes
+	Chunk  uint64            `cbor:"3,keyasint"` // size in bytes of each chunk but the last
 	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
 }
 
-// chunks is their number.
+// chunks returns the number of chunks.
 func (p pointer) chunks() int { return int((p.Size + p.Chunk - 1) / p.Chunk) }
 
-// bounds are where chunk i begins and ends in the value.
+// bounds returns the range of chunk i in the value.
 func (p pointer) bounds(i int) (lo, hi uint64) {
 	lo = uint64(i) * p.Chunk
 	return lo, min(lo+p.Chunk, p.Size)
 }
 
-// maxLarge bounds what a damaged pointer can make a reader allocate.
+// maxLarge bounds the memory that a damaged pointer makes a reader allocate.
 const maxLarge = 16 << 30
 
 var chunkName = regexp.MustCompile(`^[0-9A-Za-z]{22}$`)
@@ -72,7 +72,7 @@ func decodeValue(data []byte) ([]byte, *pointer, error) {
 	}
 }
 
-// A version is the revision, and for a large value the name of its chunks.
+// makeVersion returns a version: the revision, and the name of the chunks, if any.
 func makeVersion(revision uint64, large *pointer) store.Version {
 	v := strconv.FormatUint(revision, 10)
 	if large != nil {
@@ -81,7 +81,7 @@ func makeVersion(revision uint64, large *pointer) store.Version {
 	return store.Version(v)
 }
 
-// parseVersion refuses what no Put of this driver has returned.
+// parseVersion parses a version that Put returned.
 func parseVersion(v store.Version) (revision uint64, large string, ok bool) {
 	digits, large, isLarge := strings.Cut(string(v), ".")
 	revision, err := strconv.ParseUint(digits, 10, 64)

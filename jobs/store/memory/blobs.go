@@ -27,7 +27,7 @@ type value struct {
 
 var _ store.Blobs = (*Blobs)(nil)
 
-// NewBlobs is an empty Blobs.
+// NewBlobs returns an empty Blobs.
 func NewBlobs() *Blobs { return &Blobs{values: map[string]value{}} }
 
 // Get implements store.Blobs.

@@ -1,7 +1,6 @@
-// Package memory keeps a cluster's storage in memory, for tests. It behaves like
-// any driver, which package storetest sees to, and a [Fault] makes any of its
-// calls fail: before it is done, or after, as when an answer is lost.
+// Package memory is a storage driver that keeps values and messages in memory, for tests.
+// It passes the conformance suite of package storetest. A [Fault] makes calls fail, either
+// before they have an effect, or after it, like a lost answer. Calls do not fail otherwise.
 //
-// It fails in no other way, and reads no clock but that of package time: under
-// testing/synctest it follows the bubble's.
+// Time is that of package time, so the driver can be used under testing/synctest.
 package memory

@@ -2,32 +2,32 @@ package memory
 
 import "sync"
 
-// Operation names a call of a driver's interfaces.
+// Operation is the name of a call of a driver.
 type Operation string
 
-// The operations of Blobs, of Queue and of its messages.
+// These are the operations of Blobs, of Queue and of its messages.
 const (
 	Get     Operation = "get"
 	Put     Operation = "put"
 	Delete  Operation = "delete"
 	List    Operation = "list"
 	Send    Operation = "send"
-	Receive Operation = "receive" // its call is over once a message is there
+	Receive Operation = "receive" // done when a message has been received
 	Extend  Operation = "extend"
 	Discard Operation = "discard" // a message's Delete
 )
 
-// Call is a moment of a call.
+// Call describes a call to a Fault.
 type Call struct {
 	Operation Operation
-	Key       string // or the prefix of List; empty for those of a queue
+	Key       string // the prefix for List; empty for operations of a queue
 	Done      bool   // false before the operation, true after it
 }
 
-// Fault is asked before and after each operation. An error before keeps the
-// operation from being done; one after hides that it was: the answer is lost. A
-// message that Receive took stays hidden then for as long as any other. It is
-// called from the goroutine of the call, and may block, or call the driver.
+// Fault is called before and after each operation. An error before the operation prevents
+// it. An error after it is returned although the operation is done, like a lost answer: a
+// message that was received stays hidden for its time. A Fault is called from the goroutine
+// of the call. It may block, and may call the driver.
 type Fault func(Call) error
 
 type injector struct {
@@ -35,7 +35,7 @@ type injector struct {
 	fault Fault
 }
 
-// Inject sets the fault, in place of an earlier one; nil for none.
+// Inject sets the fault and replaces the earlier one. Nil removes it.
 func (i *injector) Inject(fault Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -52,8 +52,8 @@ func (i *injector) check(call Call) error {
 	return fault(call)
 }
 
-// around performs an operation between its two moments. An error of its own goes
-// before that of a fault.
+// around performs an operation between two calls of the fault. An error of the operation
+// takes precedence over one of the second call.
 func (i *injector) around(operation Operation, key string, do func() error) error {
 	if err := i.check(Call{operation, key, false}); err != nil {
 		return err

@@ -17,7 +17,7 @@ type Queue struct {
 	hideFor time.Duration
 
 	mu       sync.Mutex
-	messages []*message    // in the order they were sent
+	messages []*message    // in the order in which they were sent
 	changed  chan struct{} // closed when a message may have become visible
 }
 
@@ -32,12 +32,12 @@ var (
 	_ store.Message = (*delivery)(nil)
 )
 
-// NewQueue is an empty Queue that hides messages for that long.
+// NewQueue returns an empty queue that hides received messages for hideFor.
 func NewQueue(hideFor time.Duration) *Queue {
 	return &Queue{hideFor: hideFor, changed: make(chan struct{})}
 }
 
-// Len is the number of messages in the queue, hidden ones included.
+// Len returns the number of messages in the queue, including hidden ones.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,7 @@ func (q *Queue) Len() int {
 // Send implements store.Queue.
 func (q *Queue) Send(ctx context.Context, body []byte) error {
 	if len(body) > store.MaxMessage {
-		return fmt.Errorf("message of %d bytes, at most %d are allowed", len(body), store.MaxMessage)
+		return fmt.Errorf("message of %d bytes, want at most %d", len(body), store.MaxMessage)
 	}
 	return q.call(ctx, Send, func() {
 		q.messages = append(q.messages, &message{body: bytes.Clone(body)})
@@ -90,8 +90,9 @@ func (q *Queue) wait(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// take delivers the first visible message. If there is none, it returns when the
-// next becomes visible, if there is one, and what tells of a change.
+// take delivers the first visible message. If there is none, it returns the time at which
+// the next message becomes visible, if any, and a channel that is closed when a message is
+// sent.
 func (q *Queue) take() (d *delivery, next time.Time, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,31 +28,31 @@ type Config struct {
 	// URL is the account's blob endpoint, such as https://NAME.blob.core.windows.net,
 	// followed by ? and an account SAS or by nothing.
 	URL string
-	// QueueURL is the account's queue endpoint, where it is not the URL with .queue.
-	// in the place of .blob.; it takes the URL's SAS.
+	// QueueURL is the account's queue endpoint. By default it is the URL with .queue. in
+	// place of .blob.; the URL's SAS is used for it too.
 	QueueURL string
-	// Credential signs in at a URL without a SAS. Nil: azidentity's default chain.
+	// Credential signs in at a URL without a SAS. Nil is azidentity's default chain.
 	Credential azcore.TokenCredential
 
-	// Transport sends the requests; nil: one of the account's own.
+	// Transport sends the requests. Nil creates a transport for this account.
 	Transport policy.Transporter
 }
 
 // Account makes clients of a storage account.
 type Account struct {
-	blobURL, queueURL string // without a slash at the end
-	sas               string // without the question mark; empty: none
+	blobURL, queueURL string // without a trailing slash
+	sas               string // without the question mark; may be empty
 	key               key
-	credential        azcore.TokenCredential // nil: by key or SAS
+	credential        azcore.TokenCredential // nil if a key or SAS is used
 
 	transport policy.Transporter
 	idle      func() // closes idle connections
 }
 
-// key is that of an account. Empty: sign in otherwise.
+// key is an account key; empty if a SAS or an identity is used.
 type key struct{ account, secret string }
 
-// Open checks the configuration. It makes no call.
+// Open checks the configuration. It makes no request.
 func Open(cfg Config) (*Account, error) {
 	a, err := open(cfg)
 	if err != nil {
@@ -66,13 +66,13 @@ func open(cfg Config) (*Account, error) {
 	var err error
 	switch {
 	case cfg.ConnectionString != "" && cfg.URL != "":
-		return nil, errors.New("a connection string and a URL were given: give one of them")
+		return nil, errors.New("got ConnectionString and URL: give one of them")
 	case cfg.ConnectionString != "":
 		err = a.fromConnectionString(cfg.ConnectionString)
 	case cfg.URL != "":
 		err = a.fromURL(cfg)
 	default:
-		return nil, errors.New("neither a connection string nor a URL was given: give one of them")
+		return nil, errors.New("got neither a connection string nor a URL: give one of them")
 	}
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (a *Account) fromURL(cfg Config) error {
 		return err
 	}
 	if queue == blob {
-		return fmt.Errorf("the queue endpoint does not follow from %s, which has no .blob. in it: give the queue URL too", blob)
+		return fmt.Errorf("URL %s has no .blob. from which the queue endpoint follows: give the queue URL too", blob)
 	}
 	a.blobURL, a.queueURL, a.sas, a.credential = blob, queue, sas, cfg.Credential
 	if a.sas != "" {
@@ -112,7 +112,7 @@ func (a *Account) fromURL(cfg Config) error {
 		return nil
 	}
 	if !strings.HasPrefix(blob, "https://") || !strings.HasPrefix(queue, "https://") {
-		return fmt.Errorf("%s without a SAS is signed in to with tokens, which are sent over HTTPS only", blob)
+		return fmt.Errorf("URL %s has no SAS, so requests carry tokens, which are sent over HTTPS only: want https://", blob)
 	}
 	if a.credential == nil {
 		a.credential, err = azidentity.NewDefaultAzureCredential(nil)
@@ -120,8 +120,8 @@ func (a *Account) fromURL(cfg Config) error {
 	return err
 }
 
-// newTransport is Go's default with a quicker end to what is hopeless, and room
-// for the connections of one process.
+// newTransport returns Go's default transport with shorter timeouts and with idle
+// connections for one process.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
@@ -130,17 +130,17 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Close closes the connections that are idle. The account may still be used.
+// Close closes idle connections. The account may still be used.
 func (a *Account) Close() { a.idle() }
 
-// Retry bounds how the SDK tries a request again after a status of 408, 429 or
-// 5xx, or none. It never goes on past the call's context.
+// Retry bounds the retries of the SDK after status 408, 429 or 5xx, or no answer. It
+// never retries after the end of the call's context.
 type Retry struct {
-	// Within is how long a whole call may take. Tries follow each other quickly; where
-	// storage asks for a longer pause than a quarter of Within, the call fails at once.
+	// Within is the time that a call may take. Pauses between tries are short. If storage
+	// asks for a pause longer than a quarter of Within, the call fails at once.
 	Within time.Duration
-	// Try bounds one try, so that a lost packet leaves time for another. 0: no bound
-	// but the call's, for what may be large.
+	// Try bounds one try, so that there is time for another if a packet is lost. 0 means
+	// that only the call is bounded, which is for values that may be large.
 	Try time.Duration
 }
 
@@ -196,7 +196,7 @@ func (a *Account) options(retry Retry) policy.ClientOptions {
 	}
 }
 
-// service tells which of the account's endpoints a URL belongs to.
+// service returns the service that a URL belongs to.
 func (a *Account) service(u *url.URL) Service {
 	if strings.HasPrefix(u.Scheme+"://"+u.Host+u.Path, a.queueURL+"/") {
 		return Queue

@@ -1,5 +1,5 @@
-// Package account signs in to an Azure storage account, for all that use one: the
-// storage driver and the lease. It stands below both and knows neither.
+// Package account signs in to an Azure storage account for the storage driver and the
+// lease. It is internal to Bellwether.
 //
 //	election/bloblease    jobs/store/azure
 //	          \              /
@@ -9,23 +9,22 @@
 //
 //   - a connection string: the account's key, or a SAS in one;
 //   - the account's URL with an account SAS;
-//   - the account's URL alone: azidentity's default chain, which tries environment
-//     variables, workload identity, managed identity and the developer tools (az
-//     login) in that order.
+//   - the account's URL without a SAS: azidentity's default chain, which tries
+//     environment variables, workload identity, managed identity and developer tools
+//     (az login), in that order.
 //
 // An identity needs two roles on the storage account, [BlobRole] and [QueueRole].
 // An account SAS needs the services bq, the resource types co and the permissions
 // rwdlacup.
 //
-// What can fail: [Open] refuses what cannot work at all and makes no call. Later,
-// storage refuses: [Account.Explain] turns what the SDK returns into one line that
-// says what was refused, by which code, and what to do about it; [ErrDenied] marks
-// what will be refused again until somebody does that.
+// What can fail: [Open] returns an error for a configuration that cannot work, and makes
+// no request. If storage refuses a later request, [Account.Explain] turns the SDK's error
+// into one line that says what was refused, with which code, and how to fix it. The error
+// is [ErrDenied] if retries fail until that is done.
 //
-// Azurite was seen to take keys, SAS and tokens, and to refuse wrong ones. What Azure
-// alone answers (a missing role, a firewall, a clock that is off, keys not permitted)
-// is tested with answers made after its documentation.
+// Keys, SAS and tokens, valid and wrong ones, were tested on Azurite. Answers that only
+// Azure gives (a missing role, a firewall, a skewed clock, keys not permitted) are tested
+// with answers that follow its documentation.
 //
-// [Counter] counts the requests by kind and outcome, each try for itself, as Azure
-// bills them. A request whose answer was lost counts as well.
+// [Kind] classifies requests for error messages, fault injection and prices.
 package account

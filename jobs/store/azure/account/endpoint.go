@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// endpoint parts an endpoint's URL from the SAS that may follow it.
+// endpoint splits an endpoint's URL from the SAS that may follow it.
 func endpoint(raw string) (base, sas string, err error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
@@ -22,7 +22,7 @@ func endpoint(raw string) (base, sas string, err error) {
 	return base, sas, nil
 }
 
-// Azurite's well-known address, which the SDKs write as a connection string.
+// development is the connection string of Azurite at its default address.
 const development = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;" +
 	"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;" +
 	"BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1"
@@ -70,8 +70,8 @@ func (a *Account) fromConnectionString(s string) error {
 	return nil
 }
 
-// What an account SAS must allow: the services, the types of resource, and to
-// read, write, delete, list, add, create, update and process.
+// These are the services, resource types and permissions that an account SAS needs. The
+// permissions are read, write, delete, list, add, create, update and process.
 const (
 	sasServices    = "bq"
 	sasResources   = "co"
@@ -81,8 +81,8 @@ const (
 const sasAdvice = "create an account SAS with ss=" + sasServices + ", srt=" + sasResources + ", sp=" + sasPermissions +
 	" (az storage account generate-sas --services bq --resource-types co --permissions rwdlacup --https-only --expiry …)"
 
-// checkSAS refuses a SAS that cannot be enough. Whether it is valid by now, storage
-// decides, by its own clock.
+// checkSAS returns an error for a SAS that does not allow enough. It does not check
+// the SAS's times, because storage does so by its clock.
 func checkSAS(sas string) error {
 	values, err := url.ParseQuery(sas)
 	if err != nil || values.Get("sig") == "" {

@@ -20,12 +20,11 @@ const (
 	QueueRole = "Storage Queue Data Contributor"
 )
 
-// ErrDenied: storage knows the caller and does not let it, or does not know it.
-// Trying again is of no use until somebody changes something.
+// ErrDenied: storage does not authenticate or does not authorize the caller. A retry
+// fails until the settings or credentials change.
 var ErrDenied = errors.New("access to Azure storage is denied")
 
-// Code is the error code that storage answered with, or "" where it did not
-// answer or an error has another cause.
+// Code returns the error code of storage's answer, or "" if err has another cause.
 func Code(err error) string {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {
@@ -50,9 +49,9 @@ func (e *explained) Unwrap() []error {
 	return []error{e.err}
 }
 
-// Explain turns an error of the SDK, whose text is a page, into one line: what was
-// refused, by which code, and what to do about it where that is known. It is
-// [ErrDenied] if so. The error remains wrapped.
+// Explain turns an error of the SDK, whose text has many lines, into one line: what was
+// refused, with which code, and how to fix it if that is known. If it is known, the error
+// is [ErrDenied]. The SDK's error is wrapped.
 func (a *Account) Explain(err error) error {
 	var (
 		done     *explained
@@ -74,7 +73,7 @@ func (a *Account) Explain(err error) error {
 	return err
 }
 
-// oneLine joins the lines of a text but those that only rule it off.
+// oneLine joins the lines of a text, except lines of dashes.
 func oneLine(text string) string {
 	var parts []string
 	for line := range strings.Lines(text) {
@@ -85,8 +84,8 @@ func oneLine(text string) string {
 	return strings.Join(parts, "; ")
 }
 
-// isUnavailable reports whether no credential of azidentity's chain was of use.
-// The type of that error is not exported; what marks it is.
+// isUnavailable reports whether no credential of azidentity's chain worked. The type of
+// that error is not exported, but its marker method is.
 func isUnavailable(err error) bool {
 	var final interface{ NonRetriable() }
 	return errors.As(err, &final) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -107,10 +106,10 @@ func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) error {
 	return &explained{err: err, text: text, denied: advice != ""}
 }
 
-// maxSkew is how far Azure lets a clock be off.
+// maxSkew is the clock skew that Azure allows.
 const maxSkew = 15 * time.Minute
 
-// skew is how far this machine's clock is ahead of storage's, about.
+// skew returns by how much this machine's clock is ahead of storage's, approximately.
 func skew(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0
@@ -122,7 +121,7 @@ func skew(resp *http.Response) time.Duration {
 	return time.Since(date).Round(time.Minute)
 }
 
-// advice says what to do about an error that is here to stay, or nothing.
+// advice returns how to fix an error that retries do not fix, or "".
 func (a *Account) advice(answer *azcore.ResponseError, service Service) string {
 	switch answer.ErrorCode {
 	case "AuthenticationFailed", "AuthorizationFailure", "InvalidAuthenticationInfo", "NoAuthenticationInformation":
@@ -146,22 +145,22 @@ func (a *Account) advice(answer *azcore.ResponseError, service Service) string {
 	case "AuthorizationSourceIPMismatch":
 		return "the SAS is for other IP addresses than this machine's: " + sasAdvice
 	case "KeyBasedAuthenticationNotPermitted":
-		return "the account takes no keys: give its URL instead of a connection string, to sign in with an identity"
+		return "the account does not permit keys: give its URL instead of a connection string, to sign in with an identity"
 	case "PublicAccessNotPermitted":
 		return "the request was not signed: " + a.refused()
 	case "AccountIsDisabled":
-		return "the storage account is disabled: is the subscription paid for?"
+		return "the storage account is disabled: check its subscription"
 	case "InvalidResourceName", "OutOfRangeInput":
-		return "the name of the container or queue is not one that Azure takes"
+		return "Azure does not allow the name of the container or queue"
 	}
 	return ""
 }
 
-// refused says what to do where storage does not believe who is asking.
+// refused returns how to fix a failed authentication.
 func (a *Account) refused() string {
 	switch {
 	case a.credential != nil:
-		return "the token was not accepted: is the identity of the account's tenant? (az login --tenant …)"
+		return "the token was not accepted: check that the identity is in the account's tenant (az login --tenant …)"
 	case a.sas != "":
 		return "the SAS was not accepted: it has expired, is not valid yet, was cut short, or its key was rotated: " + sasAdvice
 	default:
@@ -170,7 +169,7 @@ func (a *Account) refused() string {
 	}
 }
 
-// notAllowed says what to do where storage knows who is asking.
+// notAllowed returns how to fix a failed authorization.
 func (a *Account) notAllowed(service Service) string {
 	if a.credential == nil {
 		return "the SAS does not allow this: " + sasAdvice

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Service is one of an account's services.
+// Service is a service of a storage account.
 type Service string
 
 // The services that Bellwether uses.
@@ -14,10 +14,10 @@ const (
 	Queue Service = "queue"
 )
 
-// Kind is what a request asks for.
+// Kind is the operation of a request.
 type Kind string
 
-// The kinds of requests that Bellwether makes.
+// These are the kinds of requests that Bellwether makes.
 const (
 	AcquireLease    Kind = "acquire lease"
 	ChangeLease     Kind = "change lease"
@@ -41,10 +41,10 @@ const (
 	Other Kind = "other"
 )
 
-// Class is the class of requests by which Azure bills a kind in a general-purpose
-// v2 account, as its documentation says ("Map each REST operation to a price", and
-// the pricing page of Queue Storage). A SetMetadata and all lease calls are of the
-// cheap one.
+// Class returns the class by which Azure bills a kind of request in a general-purpose v2
+// account, according to its documentation ("Map each REST operation to a price", and the
+// pricing page of Queue Storage). SetMetadata and the lease operations are in the cheap
+// class "other".
 func (k Kind) Class() string {
 	switch k {
 	case PutBlob:
@@ -64,7 +64,7 @@ func (k Kind) Class() string {
 	}
 }
 
-// Classify tells what a request to a service asks for.
+// Classify returns the kind of a request to a service.
 func Classify(service Service, r *http.Request) Kind {
 	if service == Queue {
 		return classifyQueue(r)
@@ -96,8 +96,8 @@ func Classify(service Service, r *http.Request) Kind {
 	return Other
 }
 
-// leaseAction is found whether or not the header's name is canonical: the SDK's is
-// not until it is sent.
+// leaseAction returns the lease action of a request. It ignores the case of the header's
+// name, which the SDK makes canonical only when it sends the request.
 func leaseAction(header http.Header) string {
 	for name, values := range header {
 		if strings.EqualFold(name, "x-ms-lease-action") && len(values) > 0 {
