@@ -80,10 +80,7 @@ func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) 
 func (s *shell) startLeading(l Lead) {
 	leaseCtx := newLeaseContext(s.calls, s.started.Add(l.Deadline))
 	beat, stopping := make(chan struct{}, 1), make(chan struct{})
-	term := NewTerm(Term{
-		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
-		Since: time.Now(), Detect: l.Detect, Elect: l.Elect,
-	}, TermControl{
+	term := l.Term(time.Now(), TermControl{
 		Beat: func() {
 			select {
 			case beat <- struct{}{}:

@@ -324,7 +324,7 @@ answered:
     beginTerm()
   };
 
-  /* ---- Fence, then read: reign.ready, fence and begin. ---- */
+  /* ---- Fence, then read: load, fence and begin of package term. ---- */
 read:
   atomic {
     readManifest();
@@ -361,7 +361,7 @@ lead:
   atomic {
     answer = 0;
     if
-    :: known.items != ALL ->                    /* workers report: checkpoint, as reign.write does */
+    :: known.items != ALL ->                    /* workers report: checkpoint, as Term.writeManifest does */
        next.epoch = epoch; next.sequence = known.sequence + 1;
        if
        :: !(known.items & 1) -> next.items = known.items | 1

@@ -31,6 +31,14 @@ type Term struct {
 	control TermControl
 }
 
+// Term returns the term that l begins, with the time at which the lease was acquired.
+func (l Lead) Term(since time.Time, control TermControl) *Term {
+	return NewTerm(Term{
+		Record: l.Record, Cause: l.Cause, Predecessor: l.Predecessor,
+		Since: since, Detect: l.Detect, Elect: l.Elect,
+	}, control)
+}
+
 // TermControl connects a Term's methods to the party that grants the term. Each
 // field may be nil.
 type TermControl struct {

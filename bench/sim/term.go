@@ -41,10 +41,7 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 	made, err := term.New(inner, term.Config{
 		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
-	}, election.NewTerm(election.Term{
-		Record: lead.Record, Cause: lead.Cause, Predecessor: lead.Predecessor,
-		Since: p.wallClock(), Detect: lead.Detect, Elect: lead.Elect,
-	}, election.TermControl{Deposed: t.deposed}), t, t)
+	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
 		panic(fmt.Errorf("make term: %w", err)) // the scenario is made in this package
 	}

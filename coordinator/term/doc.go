@@ -84,8 +84,8 @@
 //	delete a blob       more blobs than needed   no later checkpoint names them
 //	write the result    a result without a       the next leader finishes the job again, gets
 //	                    final manifest           the same bytes and finds them there
-//	final manifest      index, submission,       whoever resumes or receives the job reads
-//	                    partials                 that it has ended, and cleans up
+//	final manifest      index, submission,       the leader that resumes or receives the job
+//	                    partials                 reads that it has ended, and cleans up
 //	cancel              as for a checkpoint      the sender got no answer, and repeats the
 //	                                             request
 //	extend              a submission that is     the leader finds its job pending, active or

@@ -81,8 +81,8 @@ func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Versio
 
 // pendingJob is a job whose manifest a task may write, to begin it, to resume it or to
 // withdraw it. Each job has one such task at a time, and none while the job is active.
-// So whoever writes a manifest knows the one before, and a manifest with this leader's
-// epoch and the expected sequence number was written by this leader.
+// So the task that writes a manifest knows the previous one, and a manifest with this
+// leader's epoch and the expected sequence number was written by this leader.
 type pendingJob struct {
 	ctx         context.Context // done once the job is cancelled: its plan need not be finished
 	cancel      context.CancelFunc
