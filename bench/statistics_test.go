@@ -1,6 +1,9 @@
 package bench
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestSpread(t *testing.T) {
 	hundred := make([]float64, 100)
@@ -33,5 +36,23 @@ func TestSpreadOfShares(t *testing.T) {
 	}
 	if got := spreadOfShares(nil); got != (Spread{}) {
 		t.Errorf("of none: got %v, want zeros", got)
+	}
+}
+
+func TestMedianAndQuantile(t *testing.T) {
+	values := []float64{5, 1, 4, 2, 3, 9, 8, 7, 6, 10}
+	for name, got := range map[string][2]float64{
+		"median of ten": {Median(values), 5.5}, "median of five": {Median(values[:5]), 3}, "median of one": {Median(values[:1]), 5},
+		"p95": {Quantile(values, 0.95), 10}, "p90": {Quantile(values, 0.9), 9}, "least": {Quantile(values, 0), 1}, "most": {Quantile(values, 1), 10},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s: got %v, want %v", name, got[0], got[1])
+		}
+	}
+	if values[0] != 5 {
+		t.Error("the values were sorted in place")
+	}
+	if !math.IsNaN(Median(nil)) || !math.IsNaN(Quantile(nil, 1)) {
+		t.Error("without values: want NaN")
 	}
 }

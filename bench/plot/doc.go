@@ -1,9 +1,12 @@
-// Package plot draws what the benchmarks measure: lines and bars over axes, one
-// panel below the other, as an SVG file. It knows nothing of what it
-// draws, and draws the same bytes for the same figure.
+// Package plot draws charts as SVG files: lines and bars over axes, in panels one below the
+// other. It does not depend on the data's meaning, and draws the same bytes for the same figure.
 //
 //	Figure ── layout ──▶ shapes ──▶ WriteSVG
 //
-// What can fail is only the writing: values that a logarithmic axis cannot show,
-// and values that are no numbers, are left out.
+// Values that are not numbers, and values that a logarithmic axis cannot show, are left out.
+// Only writing can fail.
+//
+// gonum.org/v1/plot was tried on the same figures. It needed its own plotters for bars, marks
+// and legends, let long labels of axes overlap, chose ticks such as 0.4 and 1.6, and adds the
+// Liberation fonts to the program.
 package plot

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// canvas is what figures are drawn on. Pixels count from the upper left corner.
+// canvas draws shapes. The origin of its pixels is the upper left corner.
 type canvas interface {
 	line(points []Point, c Color, width float64)
 	dot(at Point, c Color, radius float64)
 	rect(lo, hi Point, c Color)
-	// text is put beside at, which is on its base line.
+	// text writes beside at, a point on the base line.
 	text(at Point, side side, c Color, size float64, s string)
 }
 
-// side says which part of a text is at its place.
+// side is the part of a text that is at its point.
 type side int
 
 const (
@@ -23,22 +23,22 @@ const (
 	end
 )
 
-// All in pixels.
+// Sizes in pixels.
 const (
 	width       = 820
 	leftEdge    = 76
 	rightEdge   = 24
 	titleHeight = 34
-	headHeight  = 26 // of a panel: its Y label and legend
-	footHeight  = 44 // of a panel: the ticks and label of X
+	headHeight  = 26 // of a panel: the Y label and the legend
+	footHeight  = 44 // of a panel: the ticks and the label of X
 	fieldHeight = 230
 	rowHeight   = 14
-	rowsHeight  = 240 // at most, of all rows of a panel: many are lower
+	rowsHeight  = 240 // maximum of all rows of a panel: many rows are lower
 	tiny        = 8   // of text
 	small       = 11
 	large       = 14
-	labelHeight = 13   // of marks, which are stacked
-	perRune     = 0.56 // of a text's size, about
+	labelHeight = 13   // of the stacked labels of marks
+	perRune     = 0.56 // approximate width of a character, relative to the text size
 )
 
 func (p Panel) fieldHeight() float64 {
@@ -51,7 +51,7 @@ func (p Panel) fieldHeight() float64 {
 	return fieldHeight
 }
 
-// height is that of the whole figure.
+// height returns the height of the figure.
 func (f Figure) height() float64 {
 	h := float64(titleHeight)
 	for _, p := range f.Panels {
@@ -104,7 +104,7 @@ func (p Panel) draw(c canvas, top float64) {
 }
 
 func (p Panel) drawRows(c canvas, x scale, top float64) {
-	const every = 10 // of them is numbered where they are too low for all
+	const every = 10 // interval of numbered rows if rows are too low to number all
 	high := p.fieldHeight() / max(1, float64(len(p.Rows)))
 	gap := min(2, high/6)
 	longest := 0.0
@@ -121,7 +121,7 @@ func (p Panel) drawRows(c canvas, x scale, top float64) {
 			c.rect(Point{x.place(at), upper}, Point{x.place(at + part.Length), lower}, part.Color)
 			at += part.Length
 		}
-		if at > x.axis.Max { // it is cut, and the mark at its end says so
+		if at > x.axis.Max { // the bar is cut: mark its end
 			c.rect(Point{width - rightEdge - 3, upper}, Point{width - rightEdge, lower}, black)
 			if high >= tiny || at == longest {
 				c.text(Point{width - rightEdge + 2, (upper+lower)/2 + 3}, begin, black, tiny, number(roughly(at)))
@@ -144,7 +144,7 @@ func (l Line) draw(c canvas, x, y scale) {
 		thick = 0.5
 	}
 	place := func(share Point) Point { return Point{x.pixel(share.X), y.pixel(share.Y)} }
-	var run []Point // that is joined, within the field
+	var run []Point // joined points within the field
 	var last *Point
 	for _, p := range l.Points {
 		if !x.axis.shows(p.X) || !y.axis.shows(p.Y) {
@@ -172,12 +172,12 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip is what of the way between two points, told as shares of the axes, is in the
-// field, and whether any of it is. (Liang and Barsky, A New Concept and Method for Line
-// Clipping, ACM Transactions on Graphics 3.1, 1984.)
+// clip returns the part of a line that is in the field, and whether there is one. Points are
+// given as shares of the axes. (Liang and Barsky, A New Concept and Method for Line Clipping,
+// ACM Transactions on Graphics 3.1, 1984.)
 func clip(a, b Point) (from, to Point, some bool) {
 	dx, dy := b.X-a.X, b.Y-a.Y
-	first, last := 0.0, 1.0 // shares of the way
+	first, last := 0.0, 1.0 // shares of the line
 	for _, side := range []struct{ speed, room float64 }{{-dx, a.X}, {dx, 1 - a.X}, {-dy, a.Y}, {dy, 1 - a.Y}} {
 		switch when := side.room / side.speed; {
 		case side.speed == 0 && side.room < 0:
@@ -198,8 +198,7 @@ func clip(a, b Point) (from, to Point, some bool) {
 	return from, to, first <= last
 }
 
-// drawHighest writes the largest value that Y has no place for, if there is one, at the
-// top of the field.
+// drawHighest writes the largest value above the Y axis, if any, at the top of the field.
 func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	var highest Point
 	some := false
@@ -223,9 +222,9 @@ func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	return true
 }
 
-// drawMarks writes labels behind their lines, or before them where they would run out of
-// the picture. Labels that meet are one above the other, from left to right, and each line
-// ends at the foot of its label, so that it does not cross those below.
+// drawMarks writes each label to the right of its line, or to the left if it would leave the
+// figure. Labels that would overlap are stacked, and each line ends at its label, so that it
+// does not cross the labels below.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
 	marks := slices.DeleteFunc(slices.Clone(p.Marks), func(m Mark) bool {
@@ -253,7 +252,7 @@ func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	}
 }
 
-// drawLegend writes the names so that the last one ends at the right edge, about.
+// drawLegend writes the names so that the last one ends near the right edge.
 func (p Panel) drawLegend(c canvas, base float64) {
 	const swatch, gap, between = 12, 5, 14
 	entries := p.legend()
@@ -268,10 +267,10 @@ func (p Panel) drawLegend(c canvas, base float64) {
 	}
 }
 
-// textWidth is that of a small text, about.
+// textWidth estimates the width of a small text.
 func textWidth(s string) float64 { return perRune * small * float64(len([]rune(s))) }
 
-// legend lists each name once, in order.
+// legend returns each name once, in order.
 func (p Panel) legend() []Part {
 	var list []Part
 	add := func(name string, color Color) {
@@ -291,7 +290,7 @@ func (p Panel) legend() []Part {
 	return list
 }
 
-// values are all that the axes must have a place for.
+// values returns all values that the axes must contain.
 func (p Panel) values() (xs, ys []float64) {
 	for _, l := range p.Lines {
 		for _, at := range l.Points {

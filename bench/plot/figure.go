@@ -7,46 +7,45 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Figure is one picture: panels below one another.
+// Figure is a chart with panels one below the other.
 type Figure struct {
 	Title  string
 	Panels []Panel
 }
 
-// Panel is a field between two axes. What is listed first is drawn below the rest.
-// Values beyond an axis' bounds are seen to be: lines leave the field there, with the
-// largest value that Y has no place for written where that is, and bars that are cut
-// end black and have their length written behind them, or the longest has, where they
-// are low. Marks beyond X are left out.
+// Panel is a field between two axes. Shapes that are listed first are drawn below the others.
+// Values beyond the bounds of an axis are indicated: lines leave the field, and the largest value
+// above Y is written there; bars that are cut have a black end with their length beside it (only
+// the longest if bars are low). Marks beyond X are left out.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
-	Rows  []Row  // bars from left to right, from the top down; they take the place of Y's ticks
-	Marks []Mark // moments on X, which does not stretch for them
+	Rows  []Row  // horizontal bars from the top down; their labels replace the ticks of Y
+	Marks []Mark // moments on X; they do not extend the axis
 
-	Height float64 // of the field, in pixels; 0: a usual one
+	Height float64 // of the field, in pixels; 0: the default
 }
 
-// Axis is how values become places.
+// Axis maps values to positions.
 type Axis struct {
 	Label    string
-	Log      bool    // values of 0 and below are left out
-	Min, Max float64 // equal: what the values need
+	Log      bool    // values of 0 and less are left out
+	Min, Max float64 // if equal: chosen by the values
 }
 
 // Line joins points.
 type Line struct {
-	Name   string // in the legend; lines of one colour need one name
+	Name   string // in the legend; lines of one color need one name
 	Color  Color
-	Faint  bool // one of many that matter together
-	Dots   bool // the points themselves matter
+	Faint  bool // one of many similar lines
+	Dots   bool // draw the points too
 	Points []Point
 }
 
-// Point is a value over another.
+// Point is a pair of values.
 type Point struct{ X, Y float64 }
 
-// Row is one bar, of parts that follow one another from 0 on.
+// Row is one bar of consecutive parts from 0 on.
 type Row struct {
 	Label string
 	Parts []Part
@@ -59,18 +58,18 @@ type Part struct {
 	Length float64
 }
 
-// Mark is a moment with a name.
+// Mark is a vertical line with a label.
 type Mark struct {
 	At    float64
 	Label string
 	Color Color
 }
 
-// Color is one of a palette that people who do not tell red from green can use.
+// Color is a color of a palette that is safe for color-blind readers.
 type Color int
 
-// The palette. It is that of Okabe and Ito, without yellow, which is too faint for
-// lines on white (https://jfly.uni-koeln.de/color/).
+// The palette of Okabe and Ito without yellow, which is too faint on white
+// (https://jfly.uni-koeln.de/color/).
 const (
 	Blue Color = iota
 	Orange
@@ -88,13 +87,13 @@ var palette = [...]string{
 	black: "#222222", pale: "#dddddd",
 }
 
-// scale places the values of an axis between two pixels.
+// scale maps the values of an axis to pixels.
 type scale struct {
 	axis     Axis
 	from, to float64
 }
 
-// newScale fits the axis to values where it does not say its bounds.
+// newScale chooses the bounds of the axis by the values if the axis has none.
 func newScale(axis Axis, values []float64, from, to float64) scale {
 	if axis.Min == axis.Max {
 		axis.Min, axis.Max = math.Inf(1), math.Inf(-1)
@@ -128,15 +127,15 @@ func decade(round func(float64) float64, v float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }
 
-// shows reports whether the axis has a place for the value.
+// shows reports whether the axis can show the value.
 func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place is the value's pixel. Values beyond the bounds are put on them.
+// place returns the pixel of a value. Values beyond the bounds are moved to the bounds.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
-// share is how far along the axis a value is; what is beyond it is below 0 or above 1.
+// share returns the position of a value on the axis: 0 to 1 within the bounds.
 func (s scale) share(v float64) float64 {
 	if s.axis.Log {
 		return math.Log(v/s.axis.Min) / math.Log(s.axis.Max/s.axis.Min)
@@ -146,7 +145,7 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks are the values that are written beside the axis, about so many at most.
+// ticks returns the values that are written beside the axis, about most of them at most.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {
@@ -165,7 +164,7 @@ func (s scale) ticks(most int) []float64 {
 	return list
 }
 
-// roundStep is the next of 1, 2 and 5 times a power of ten.
+// roundStep returns the smallest of 1, 2 or 5 times a power of ten that is at least as large.
 func roundStep(least float64) float64 {
 	base := decade(math.Floor, least)
 	for _, factor := range []float64{1, 2, 5} {
@@ -176,7 +175,7 @@ func roundStep(least float64) float64 {
 	return 10 * base
 }
 
-// roughly is a value with three digits.
+// roughly rounds a value to three digits.
 func roughly(v float64) float64 {
 	if v == 0 {
 		return 0

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// figure has something of everything.
+// figure contains every kind of shape.
 var figure = Figure{
 	Title: "Sheep & goats <counted>",
 	Panels: []Panel{
@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s is drawn otherwise than before: look at it, and run the test with -update if it is right", name)
+		t.Errorf("%s differs: look at it, and run the test with -update if it is right", name)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestMarksStretchNoAxis(t *testing.T) {
 	}
 }
 
-// strokes is a canvas that keeps the lines and the boxes of the texts.
+// strokes is a canvas that records the lines and the boxes of the texts.
 type strokes struct {
 	lines [][]Point
 	boxes [][2]Point // upper left, lower right

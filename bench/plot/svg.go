@@ -21,7 +21,7 @@ func WriteSVG(w io.Writer, f Figure) error {
 	return nil
 }
 
-// svg is a canvas.
+// svg is a canvas that writes SVG.
 type svg struct{ bytes.Buffer }
 
 var _ canvas = (*svg)(nil)
@@ -52,7 +52,7 @@ func (s *svg) rect(lo, hi Point, c Color) {
 
 func (s *svg) text(at Point, side side, c Color, size float64, text string) {
 	var escaped bytes.Buffer
-	_ = xml.EscapeText(&escaped, []byte(text)) // fails only where its writer does
+	_ = xml.EscapeText(&escaped, []byte(text)) // a buffer never fails
 	anchor := [...]string{begin: "start", middle: "middle", end: "end"}[side]
 	s.printf(`<text x="%.1f" y="%.1f" font-size="%g" text-anchor="%s" fill="%s">%s</text>`, at.X, at.Y, size, anchor, palette[c], escaped.Bytes())
 }

@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
 )
 
-// Table is rows under a heading.
+// Table is a table with a title.
 type Table struct {
 	Title string
 	Head  []string
@@ -18,7 +20,7 @@ type Table struct {
 	Notes []string // below the table
 }
 
-// Add adds a row.
+// Add appends a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
 // Text prints the table with aligned columns.
@@ -64,7 +66,7 @@ func upper(head []string) []string {
 	return out
 }
 
-// Number writes a number to three digits, with commas between groups of three.
+// Number formats a number with three digits, and commas between groups of digits.
 func Number(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "–"
@@ -73,16 +75,5 @@ func Number(x float64) string {
 		return strconv.FormatFloat(x, 'g', 3, 64)
 	}
 	magnitude := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
-	return Count(int64(math.Round(x/magnitude) * magnitude))
-}
-
-// Count writes a whole number with commas between groups of three digits.
-func Count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var groups []string
-	for len(digits) > 3 {
-		groups = append([]string{digits[len(digits)-3:]}, groups...)
-		digits = digits[:len(digits)-3]
-	}
-	return strings.Join(append([]string{digits}, groups...), ",")
+	return humanize.Comma(int64(math.Round(x/magnitude) * magnitude))
 }

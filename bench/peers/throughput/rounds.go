@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
@@ -95,7 +97,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 				}
 				runs := result.Loads[at].Runs[i]
 				cfg.Progress("round %d of %d, %s, %s: %s tasks in %.3f s", round+1, cfg.Rounds, l.name, runs.System,
-					report.Count(int64(runs.Tasks)), runs.Seconds[round])
+					humanize.Comma(int64(runs.Tasks)), runs.Seconds[round])
 			}
 		}
 	}
@@ -109,7 +111,7 @@ func (b *bench) loads(ctx context.Context) ([]load, error) {
 		all = append(all, load{name: fmt.Sprintf("empty tasks, as many as take about %v", b.For)})
 	}
 	if b.Same > 0 {
-		all = append(all, load{name: fmt.Sprintf("%s empty tasks", report.Count(int64(b.Same))), tasks: b.Same})
+		all = append(all, load{name: fmt.Sprintf("%s empty tasks", humanize.Comma(int64(b.Same))), tasks: b.Same})
 	}
 	if len(b.BusyTasks) == 0 {
 		return all, nil
@@ -121,7 +123,7 @@ func (b *bench) loads(ctx context.Context) ([]load, error) {
 	for _, tasks := range b.BusyTasks {
 		paths := max(1, uint64(speed*b.Busy.Seconds()/float64(tasks)))
 		all = append(all, load{
-			name: fmt.Sprintf("%s tasks of %s simulated paths", report.Count(int64(tasks)), report.Count(int64(paths))),
+			name: fmt.Sprintf("%s tasks of %s simulated paths", humanize.Comma(int64(tasks)), humanize.Comma(int64(paths))),
 			work: work.Work{Paths: paths}, tasks: tasks,
 		})
 	}

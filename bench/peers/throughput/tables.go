@@ -3,6 +3,8 @@ package throughput
 import (
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
@@ -17,7 +19,7 @@ func (r Result) Tables() []report.Table {
 		own := r.own(l)
 		for _, runs := range l.Runs {
 			rates := runs.Rates()
-			t.Add(runs.System, report.Count(int64(runs.Tasks)), report.Number(runs.Seconds.Median()),
+			t.Add(runs.System, humanize.Comma(int64(runs.Tasks)), report.Number(runs.Seconds.Median()),
 				report.Number(rates.Median()), report.Number(rates.Least())+" – "+report.Number(rates.Most()),
 				report.Number(report.Ratios(own, rates).Median()), runs.Setting.String())
 		}
