@@ -156,7 +156,7 @@ func TestLowSharesAreTheWorst(t *testing.T) {
 	}
 	var table strings.Builder
 	r.Table(&table)
-	if want := "in the slowest of as many undisturbed\t0.91\t0.82\t0.81\n"; !strings.Contains(table.String(), want) {
+	if want := "in the slowest of as many undisturbed windows\t0.91\t0.82\t0.81\n"; !strings.Contains(table.String(), want) {
 		t.Errorf("got the table\n%s\nwithout %q", table.String(), want)
 	}
 }
