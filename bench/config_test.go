@@ -39,10 +39,10 @@ func TestConfigsAreChecked(t *testing.T) {
 		{"Partitions 0: want at least 1", func() error { c := throughput; c.Partitions = 0; return c.validate() }},
 		{"Jobs 0: want at least 1", func() error { c := throughput; c.Jobs = 0; return c.validate() }},
 		{"AtOnce [0]: want at least 1 each", func() error { c := throughput; c.AtOnce = []int{0}; return c.validate() }},
-		{"nobody to lead", func() error { c := scale; c.StartLeader = nil; return c.validate() }},
-		{"slots", func() error { c := scale; c.Slots = 5000; return c.validate() }},
+		{"StartLeader: want a function", func() error { c := scale; c.StartLeader = nil; return c.validate() }},
+		{"Slots 5000: want 1 to 1000", func() error { c := scale; c.Slots = 5000; return c.validate() }},
 		{"1s", func() error { c := scale; c.Lasts = 0; return c.validate() }},
-		{"1 worker and 1 partition", func() error { c := scale; c.Workers = []int{0}; return c.validate() }},
+		{"Workers 0 with Partitions 1: want at least 1 of each", func() error { c := scale; c.Workers = []int{0}; return c.validate() }},
 	} {
 		switch err := c.check(); {
 		case c.want == "" && err != nil:

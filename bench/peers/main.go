@@ -36,8 +36,8 @@ const (
 	statusUsage  = 2
 )
 
-// run runs a command line and returns its exit status. Everything that was started
-// has ended when it returns, also where ctx ended it.
+// run runs a command line and returns its exit status. All processes have ended when it
+// returns, even if ctx was cancelled.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	o, err := parse(args, errs)
 	switch {
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return statusOK
 }
 
-// measure does what was asked for, with all data in a folder that is removed.
+// measure runs the benchmarks with all data in a temporary folder.
 func measure(ctx context.Context, o options, errs io.Writer) (r results, err error) {
 	dir, err := os.MkdirTemp("", "bellwether-peers-")
 	if err != nil {

@@ -16,21 +16,20 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// options are a command line. What is not to be measured has no systems.
+// options are the parsed flags. A benchmark without systems is not run.
 type options struct {
 	format     string
 	throughput throughput.Config
 	failover   failover.Config
 }
 
-// errHelp: help was asked for, and printed.
-var errHelp = errors.New("help was asked for")
+// errHelp is returned after help was printed.
+var errHelp = errors.New("help requested")
 
 const usage = `usage: peers [flags] throughput|failover|all
 
-Measures other systems beside Bellwether on this machine. Redis and PostgreSQL must
-be installed, and Node.js for Azurite, unless the systems that need them are left
-out by naming others:
+Compares other systems with Bellwether on this machine. It needs Redis and
+PostgreSQL, and Node.js for Azurite, unless -system selects systems without them.
 
 `
 
@@ -44,27 +43,27 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&program, "bellwether", "bellwether", "the bellwether program")
-	flags.StringVar(&o.format, "o", "table", "what results look like: table, markdown or json")
-	flags.Func("system", "measure this `system`, and others so named; none: all (names: "+strings.Join(names(), "; ")+")", func(s string) error {
+	flags.StringVar(&o.format, "o", "table", "output format: table, markdown or json")
+	flags.Func("system", "measure this `system`; may be repeated (default: all; names: "+strings.Join(names(), "; ")+")", func(s string) error {
 		if !slices.Contains(names(), s) {
 			return errors.New("there is no such system")
 		}
 		systems = append(systems, s)
 		return nil
 	})
-	flags.IntVar(&rounds, "rounds", 5, "how often each system takes its turn")
+	flags.IntVar(&rounds, "rounds", 5, "number of measurements of each system")
 	flags.IntVar(&t.Processes, "processes", 2, "throughput: worker processes")
 	flags.IntVar(&t.Slots, "slots", 1, "throughput: slots per worker process")
-	flags.DurationVar(&t.For, "for", 3*time.Second, "throughput: each system gets as many empty tasks as it does in about this time; 0: leave that out")
-	flags.Uint64Var(&t.Same, "same", 10_000, "throughput: all systems get this many empty tasks; 0: leave that out")
-	flags.DurationVar(&t.Busy, "busy", 4*time.Second, "throughput: tasks that simulate keep all slots busy for about this time")
+	flags.DurationVar(&t.For, "for", 3*time.Second, "throughput: measure as many empty tasks as each system does in about this time; 0: do not")
+	flags.Uint64Var(&t.Same, "same", 10_000, "throughput: measure this number of empty tasks; 0: do not")
+	flags.DurationVar(&t.Busy, "busy", 4*time.Second, "throughput: simulated tasks keep all slots busy for about this time")
 	t.BusyTasks = []uint64{1_000, 10_000}
-	flags.Func("busy-tasks", "throughput: `numbers` of tasks into which that is cut, with commas between (default 1000,10000); 0: leave that out", func(s string) error {
+	flags.Func("busy-tasks", "throughput: `numbers` of tasks into which that is cut, separated by commas (default 1000,10000); 0: do not measure it", func(s string) error {
 		t.BusyTasks = nil
 		for word := range strings.SplitSeq(s, ",") {
 			n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 32)
 			if err != nil {
-				return errors.New("want whole numbers with commas between")
+				return errors.New("want whole numbers separated by commas")
 			}
 			if n > 0 {
 				t.BusyTasks = append(t.BusyTasks, n)
@@ -100,7 +99,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// names are those of all systems.
+// names returns the names of all systems.
 func names() (all []string) {
 	for _, s := range throughput.Systems() {
 		all = append(all, s.Name)
@@ -111,7 +110,7 @@ func names() (all []string) {
 	return all
 }
 
-// check refuses what cannot be measured.
+// check validates the options.
 func (o options) check() error {
 	for _, n := range []struct {
 		name        string
@@ -141,7 +140,7 @@ func (o options) check() error {
 	return nil
 }
 
-// choose fills in the systems: those named, or all.
+// choose sets the systems: those named, or all.
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {
@@ -164,12 +163,12 @@ func (o *options) choose(what string, named []string) error {
 		}
 	}
 	if o.throughput.Systems == nil && o.failover.Systems == nil {
-		return fmt.Errorf("none of the systems named is measured for %s", what)
+		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}
 	return nil
 }
 
-// find is the program's whole path: worker processes are started from elsewhere.
+// find returns the absolute path of the program: worker processes run in other folders.
 func find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {

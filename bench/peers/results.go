@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// results are what was measured, and where.
+// results are the measurements of a run, and its machine.
 type results struct {
 	Began      time.Time          `json:"began"`
 	Machine    string             `json:"machine"`
@@ -32,7 +32,7 @@ func newResults() results {
 	}
 }
 
-// commandLine is this program's, as one would type it.
+// commandLine returns the command line of this process, quoted for a shell.
 func commandLine() string {
 	line := os.Args[0]
 	for _, arg := range os.Args[1:] {
@@ -54,8 +54,8 @@ func (r results) tables() (all []report.Table) {
 	return all
 }
 
-// print writes the results: as tables, as a section of a Markdown file, or as JSON
-// with each single measurement.
+// print writes the results as tables, as a section of a Markdown file, or as JSON with every
+// measurement.
 func (r results) print(w io.Writer, format string) error {
 	switch format {
 	case "json":

@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// bellwether is three workers with a job whose partitions only wait, so that there is
-// work to hand out and the machine is idle, as for the others. Its leader acts when it
-// gives a worker work. Workers hold some seconds' work ahead and ask for more when
-// that runs down: each has slots enough for one of them to want more at any moment.
+// bellwether runs three workers and a job whose partitions only sleep: there is work to assign, and
+// the machine is idle as for the other systems. The leader acts when it assigns work. Workers hold
+// work for some seconds ahead and then ask for more; each has so many slots that one of them needs
+// more at any moment.
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
@@ -61,14 +61,14 @@ const (
 	onAzurite   = "Azurite"
 )
 
-// herd is a fleet, with an ear on NATS.
+// herd is a fleet whose messages on NATS are observed.
 type herd struct {
 	*fleet.Fleet
 	conn     *nats.Conn
 	assigned chan assignment
 }
 
-// assignment is a message that gave a worker work.
+// assignment is a message that assigned work.
 type assignment struct {
 	epoch uint64
 	at    time.Time
@@ -88,7 +88,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	if h.conn, err = nats.Connect(f.NATS()); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	// Receipts, which assign, are answers to workers' reports.
+	// Receipts assign work. They are replies to reports.
 	if _, err := h.conn.Subscribe("_INBOX.>", h.hear); err != nil {
 		return nil, fmt.Errorf("listen to NATS: %w", err)
 	}
@@ -102,7 +102,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	return h, h.awaitSteady(ctx)
 }
 
-// awaitSteady returns once workers ask for more because their work runs down.
+// awaitSteady waits until workers ask for more work because theirs runs out.
 func (h *herd) awaitSteady(ctx context.Context) error {
 	began, err := h.nextWork(ctx, 0)
 	for at := began; err == nil && at.Sub(began) < startOver; {
@@ -111,24 +111,23 @@ func (h *herd) awaitSteady(ctx context.Context) error {
 	return err
 }
 
-// hear is told of every answer that passes.
+// hear receives every reply.
 func (h *herd) hear(m *nats.Msg) {
 	now := time.Now()
 	receipt, err := wire.Decode[wire.Receipt](m.Data)
 	if err != nil || receipt.Epoch == 0 || len(receipt.Assigned) == 0 {
-		return // an answer to something else
+		return // a reply to another request
 	}
 	select {
 	case h.assigned <- assignment{receipt.Epoch, now}:
-	default: // nobody waits: it is full of older ones
+	default: // the channel is full of older assignments
 	}
 }
 
-// patience bounds how long an election may take.
+// patience bounds the duration of an election.
 const patience = time.Minute
 
-// nextWork waits for an assignment by the leader of a later epoch, and says when it
-// passed.
+// nextWork waits for an assignment by a leader of a later epoch, and returns its time.
 func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -145,7 +144,7 @@ func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 }
 
 func (h *herd) kill(ctx context.Context) (time.Duration, error) {
-	for len(h.assigned) > 0 { // of the leader that is to die
+	for len(h.assigned) > 0 { // assignments of the leader that is killed next
 		<-h.assigned
 	}
 	leader, killed, err := h.KillLeader(ctx)

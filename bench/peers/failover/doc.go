@@ -1,17 +1,17 @@
-// Package failover kills the leader of Bellwether and of other elections, again and
-// again, and takes the time until the next one acts.
+// Package failover repeatedly kills the leader of Bellwether and of other elections, and measures
+// the time until the next leader acts.
 //
 //	3 candidates ──▶ one leads ──▶ SIGKILL ──▶ another leads, and acts
 //	                                  ├────────── time ─────────┤
 //
-// To act is to do what only a leader may, with success: an entry of a Raft log that
-// is applied, a key of etcd written on the condition that one still leads, a blob's
-// metadata written under its lease. Bellwether is held to more: a worker is given
-// work, as is seen in the messages that pass over NATS. The clock is this process'.
+// To act is to succeed in something that only a leader may do: an applied entry of a Raft log, a
+// key of etcd written on the condition that the election is still won, metadata of a blob written
+// under its lease. Bellwether must do more: it assigns work to a worker, which is seen in the
+// messages on NATS. The clock is that of this process.
 //
-// Each candidate is a process, on this machine. A new one takes the place of the one
-// that was killed, and before the next kill all are there again. A random part of the
-// time between two renewals passes, too, since what remains of a lease matters.
+// Each candidate is a process on this machine. A new one replaces the killed one, and all are ready
+// before the next kill, which comes at a random moment between two renewals, because the remaining
+// time of a lease matters.
 //
-// Candidates have nothing else to do: machines that are busy take longer, all of them.
+// Candidates are idle. On a busy machine all systems take longer.
 package failover

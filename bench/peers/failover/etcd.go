@@ -19,14 +19,12 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// etcdElection is three candidates of etcd's election recipe, each with a session of
-// its own, on a server that stays well. The recipe's next leader learns of a dead one
-// when that one's session has expired.
+// etcdElection runs three candidates of etcd's election recipe, each with a session, on one server
+// that keeps running. The next leader learns of the death of the last one when its session expires.
 //
-// A server grants no lease shorter than one and a half election timeouts in whole
-// seconds, 2 s by default. Its election timeout is therefore set to half of the
-// default, for a session of 1 s to be one; the tuning guide asks for ten times the
-// round trip, which is far less here.
+// The shortest lease that a server grants is one and a half election timeouts in whole seconds, 2 s
+// by default. The election timeout is therefore half of the default, so that a session of 1 s is
+// possible. The tuning guide recommends ten round trips, which is far less here.
 // https://etcd.io/docs/latest/tuning/
 // https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
 func etcdElection(seconds int) System {
@@ -34,7 +32,7 @@ func etcdElection(seconds int) System {
 		Name:     fmt.Sprintf("etcd, session of %d s", seconds),
 		Versions: moduleVersions("go.etcd.io/etcd/server/v3"),
 		Settings: fmt.Sprintf("concurrency.Election, session TTL %d s; one server, synced; tick %v, election timeout %v", seconds, etcdTick, etcdTimeout),
-		Period:   time.Duration(seconds) * time.Second / 3, // after which the client renews
+		Period:   time.Duration(seconds) * time.Second / 3, // interval of the client's renewals
 		start: func(ctx context.Context, p Place) (cluster, error) {
 			server, endpoint, err := startEtcd(ctx, p.Dir)
 			if err != nil {
@@ -58,14 +56,14 @@ const (
 	etcdPatience = 20 * time.Second
 )
 
-// etcdServer is what a server needs to know.
+// etcdServer is the configuration of a server.
 type etcdServer struct {
 	Dir    string `json:"dir"`
 	Client int    `json:"client_port"`
 	Peer   int    `json:"peer_port"`
 }
 
-// startEtcd runs a server in a process of its own.
+// startEtcd runs a server in another process.
 func startEtcd(ctx context.Context, dir string) (*processes.Group, string, error) {
 	var config etcdServer
 	var err error
@@ -132,7 +130,7 @@ func beEtcdServer(ctx context.Context, config []byte, tell func(any)) error {
 	}
 }
 
-// etcdCandidate is what a candidate needs to know.
+// etcdCandidate is the configuration of a candidate.
 type etcdCandidate struct {
 	Endpoint string `json:"endpoint"`
 	TTL      int    `json:"ttl_s"`
@@ -156,11 +154,11 @@ func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
 	return nil
 }
 
-// errExpired: a session could not be kept, as may happen on a busy machine. Then the
-// candidate stands again, with another.
+// errExpired is returned if a session expires, which can happen on a busy machine. The candidate
+// then campaigns again with another session.
 var errExpired = errors.New("the session has expired")
 
-// stand is a candidate's part for as long as its session lasts.
+// stand campaigns and leads until the session of the candidate ends.
 func (c etcdCandidate) stand(ctx context.Context, client *clientv3.Client, tell func(any)) error {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(c.TTL), concurrency.WithContext(ctx))
 	if err != nil {
@@ -182,7 +180,7 @@ func (c etcdCandidate) stand(ctx context.Context, client *clientv3.Client, tell 
 	return err
 }
 
-// lead waits until it leads, acts, and leads until ctx is done.
+// lead campaigns, acts once elected, and leads until ctx is done.
 func (c etcdCandidate) lead(ctx context.Context, client *clientv3.Client, session *concurrency.Session, tell func(any)) error {
 	granted, err := client.TimeToLive(ctx, session.Lease())
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// leasePattern is the Leader Election pattern as Azure's documentation has it: whoever
-// gets a lease on a blob leads and renews it, and the others try again and again. Its
-// sample takes a lease of 60 s, renews it every 10 s and tries every 20 s. Here it is
-// the shortest lease that Azure grants, tried every second: the best the pattern can
-// do.
+// leasePattern is the Leader Election pattern of Azure's documentation: the candidate with a lease
+// on a blob leads and renews it, and the others retry. The sample there uses a lease of 60 s, renews
+// it every 10 s and retries every 20 s. Here the lease is the shortest that Azure grants, with a
+// retry every second: the best case of the pattern.
 // https://learn.microsoft.com/en-us/azure/architecture/patterns/leader-election
 // https://github.com/mspnp/cloud-design-patterns/tree/main/leader-election
 func leasePattern() System {
@@ -46,7 +45,7 @@ const (
 	leaseTry   = time.Second
 )
 
-// leaseCandidate is what a candidate needs to know.
+// leaseCandidate is the configuration of a candidate.
 type leaseCandidate struct {
 	Connection string `json:"connection"`
 	Container  string `json:"container"`
@@ -66,12 +65,12 @@ func beLeaseCandidate(ctx context.Context, config []byte, tell func(any)) error 
 	if err != nil {
 		return err
 	}
-	if _, err := lease.Read(ctx); err != nil { // which makes the blob
+	if _, err := lease.Read(ctx); err != nil { // this creates the blob
 		return err
 	}
 	tell(told{Stands: true})
 	for tick := time.Tick(leaseTry); ; {
-		// To acquire writes the record, too, which only the lease's holder can.
+		// Acquire also writes the record, which only the holder of the lease can do.
 		held, err := lease.Acquire(ctx, election.Claim{Holder: c.Name, LeaseID: uuid.NewString()})
 		switch {
 		case ctx.Err() != nil:
@@ -104,5 +103,5 @@ func renew(ctx context.Context, lease election.Lease, held election.Record) erro
 	}
 }
 
-// containerName names a container that nobody has used.
+// containerName returns a new name for a container.
 func containerName() string { return "peers-" + fmt.Sprint(time.Now().UnixNano()) }

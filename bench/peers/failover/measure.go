@@ -15,24 +15,24 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 )
 
-// Config says what to measure.
+// Config configures Run.
 type Config struct {
 	Program string // path of the bellwether program
-	Dir     string // for data; exists
+	Dir     string // folder for data, which must exist
 	Systems []System
 	Rounds  int
 	Kills   int // per system and round
-	// Progress is told what happens.
+	// Progress receives messages on the progress.
 	Progress func(format string, args ...any)
 }
 
-// Result is everything measured.
+// Result has all measurements.
 type Result struct {
 	Candidates int     `json:"candidates"`
 	Systems    []Kills `json:"systems"`
 }
 
-// Kills are the leader's deaths of one system.
+// Kills are the measurements of one system.
 type Kills struct {
 	Name     string         `json:"name"`
 	Versions string         `json:"versions"`
@@ -40,7 +40,7 @@ type Kills struct {
 	Millis   report.Figures `json:"ms"` // from SIGKILL until the next leader acted
 }
 
-// Systems are all that are compared, Bellwether first.
+// Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
 		bellwether(onJetStream), bellwether(onAzurite), hashicorpRaft(),
@@ -48,15 +48,15 @@ func Systems() []System {
 	}
 }
 
-// Roles are what processes that this package starts do.
+// Roles returns the roles of processes that this package starts.
 func Roles() map[string]processes.Role {
 	return map[string]processes.Role{
 		raftRole: beRaft, etcdServerRole: beEtcdServer, etcdRole: beEtcdCandidate, leaseRole: beLeaseCandidate,
 	}
 }
 
-// Run measures everything. In each round every system is started, loses so many
-// leaders, and is stopped.
+// Run measures all systems. In each round every system is started, loses its leader several times,
+// and is stopped.
 func Run(ctx context.Context, cfg Config) (result Result, err error) {
 	place := Place{Program: cfg.Program, Kills: cfg.Kills}
 	if slices.ContainsFunc(cfg.Systems, func(s System) bool { return s.azurite }) {
@@ -91,10 +91,10 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 	return result, nil
 }
 
-// atLeast is how long a leader leads before it is killed.
+// atLeast is the minimum time that a leader leads before it is killed.
 const atLeast = time.Second
 
-// kills kills so many leaders of a system, one after another.
+// kills kills the leader of a system several times.
 func kills(ctx context.Context, s System, p Place) (took []time.Duration, err error) {
 	if err := os.Mkdir(p.Dir, 0o755); err != nil {
 		return nil, err

@@ -11,31 +11,31 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// told is what a candidate tells.
+// told is a message of a candidate.
 type told struct {
-	Stands bool `json:"stands"` // it is one of those that may lead
+	Stands bool `json:"stands"` // it is ready to lead
 	Leads  bool `json:"leads"`  // it has acted as the leader
 }
 
-// party is candidates that are processes of this program.
+// party is a cluster whose candidates are processes of this program.
 type party struct {
 	*processes.Watch
 	members []*member
-	close   func() error // what they stand on
+	close   func() error // closes the server of the candidates
 
-	leader int       // the member that acted last; -1: none yet
-	acted  time.Time // when that was heard
+	leader int       // index of the member that acted last; -1: none
+	acted  time.Time // time of its message
 }
 
-// member is one candidate, in however many processes one after another.
+// member is one candidate, with one process at a time.
 type member struct {
 	group   *processes.Group
 	process *procs.Process
 	stands  bool
 }
 
-// startParty starts a candidate for each config. What they stand on is closed after
-// them, also if it fails.
+// startParty starts a candidate for each config. It calls close after the candidates have ended,
+// even if it fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {
@@ -83,7 +83,7 @@ func (p *party) heard(i int, line []byte) {
 	})
 }
 
-// complete reports whether one leads and all stand, to callers whom the watch guards.
+// complete reports whether one leads and all are ready. The caller holds the watch.
 func (p *party) complete() bool {
 	for _, m := range p.members {
 		if !m.stands {

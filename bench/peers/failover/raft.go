@@ -17,9 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// hashicorpRaft is three nodes of hashicorp/raft as it is by default, which is also
-// what Consul advises for production (raft_multiplier 1): a follower that heard
-// nothing for one to two seconds stands for election.
+// hashicorpRaft runs three nodes of hashicorp/raft with its default timeouts, which Consul also
+// recommends for production (raft_multiplier 1): a follower campaigns after one to two seconds
+// without a message of the leader.
 // https://developer.hashicorp.com/consul/docs/install/performance
 func hashicorpRaft() System {
 	c := raft.DefaultConfig()
@@ -53,7 +53,7 @@ func hashicorpRaft() System {
 
 const raftRole = "raft"
 
-// raftNode is what a node needs to know. Its ID is its index.
+// raftNode is the configuration of a node. Its ID is its index.
 type raftNode struct {
 	Index     int      `json:"index"`
 	Addresses []string `json:"addresses"`
@@ -95,7 +95,7 @@ func beRaft(ctx context.Context, config []byte, tell func(any)) error {
 	}
 }
 
-// open starts the node, and makes the cluster with the others if there is none yet.
+// open starts the node, and bootstraps the cluster if it does not exist.
 func (n raftNode) open() (*raft.Raft, error) {
 	store, err := raftboltdb.NewBoltStore(filepath.Join(n.Dir, "log"))
 	if err != nil {
@@ -135,14 +135,13 @@ func (n raftNode) open() (*raft.Raft, error) {
 	return r, nil
 }
 
-// nothing is a state machine whose entries mean nothing: it is the election that is
-// measured.
+// nothing is a state machine that ignores its entries: only the election is measured.
 type nothing struct{}
 
 // Apply is called for each entry.
 func (nothing) Apply(*raft.Log) any { return nil }
 
-// Snapshot returns a snapshot of nothing.
+// Snapshot returns an empty snapshot.
 func (nothing) Snapshot() (raft.FSMSnapshot, error) { return nothing{}, nil }
 
 // Restore reads a snapshot.
@@ -151,5 +150,5 @@ func (nothing) Restore(r io.ReadCloser) error { return r.Close() }
 // Persist writes a snapshot.
 func (nothing) Persist(s raft.SnapshotSink) error { return s.Close() }
 
-// Release has nothing to release.
+// Release does nothing.
 func (nothing) Release() {}

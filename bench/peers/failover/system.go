@@ -8,41 +8,39 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
-// System is one of those compared.
+// System is one of the compared systems.
 type System struct {
 	Name     string
 	Versions func(context.Context, Place) (string, error)
 	Settings string
-	// Period is the time between two renewals: in which phase a kill comes is left to
-	// chance.
+	// Period is the time between two renewals. Kills come at a random moment of it.
 	Period  time.Duration
-	azurite bool // it needs Azurite
+	azurite bool // whether it needs Azurite
 	start   func(context.Context, Place) (cluster, error)
 }
 
-// Place is where systems are run.
+// Place has the resources of a system.
 type Place struct {
-	Dir     string // for data; exists
+	Dir     string // folder for data, which must exist
 	Program string // path of the bellwether program
 	// Azure is the connection string of a storage account, or of Azurite.
 	Azure string
-	Kills int // that there will be
+	Kills int // number of kills
 }
 
-// candidates is how many processes may lead.
+// candidates is the number of candidates.
 const candidates = 3
 
-// cluster is candidates that run, one of which leads.
+// cluster is a running system with a leader.
 type cluster interface {
-	// kill kills the leader and says how long it took until the next one acted.
+	// kill kills the leader and returns the time until the next one acted.
 	kill(ctx context.Context) (time.Duration, error)
-	// restore starts a candidate in place of the one killed and returns when all are
-	// there.
+	// restore starts a candidate in place of the killed one and waits until all are ready.
 	restore(ctx context.Context) error
 	stop() error
 }
 
-// moduleVersions tells the versions of modules that this program was built with.
+// moduleVersions returns the versions of modules of this program.
 func moduleVersions(paths ...string) func(context.Context, Place) (string, error) {
 	return func(context.Context, Place) (string, error) {
 		var versions []string

@@ -1,5 +1,5 @@
-// Package fleet runs Bellwether as it is: worker processes of the bellwether
-// program, and a NATS server in this process, which syncs what it acknowledges.
+// Package fleet runs Bellwether: worker processes of the bellwether program, and a NATS server in
+// this process, which syncs before it acknowledges.
 package fleet
 
 import (
@@ -19,31 +19,30 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// Config says what to run.
+// Config configures Start.
 type Config struct {
 	Program string // path of the bellwether program
-	Dir     string // where data is kept
+	Dir     string // folder for data
 	Workers int
 	Slots   int      // per worker
 	Env     []string // name=value, of the workers
-	// Azure is the connection string of the storage account to use in place of
-	// JetStream; empty: none.
+	// Azure is the connection string of a storage account; empty: storage is JetStream.
 	Azure string
 }
 
 // Cluster is the name of the fleet's cluster.
 const Cluster = "peers"
 
-// Fleet is a cluster that runs.
+// Fleet is a running cluster.
 type Fleet struct {
 	cfg     Config
 	server  *natsserver.Server
 	workers *procs.Supervisor
-	flags   []string // by which cluster and storage are found
+	flags   []string // flags that name the cluster and its storage
 	log     processes.Tail
 }
 
-// Start returns once all workers are there. The directory must exist.
+// Start starts a cluster and waits until all workers have joined. The folder must exist.
 func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 	f = &Fleet{cfg: cfg, flags: []string{"--cluster", Cluster, "--storage", "jetstream"}}
 	if cfg.Azure != "" {
@@ -75,19 +74,19 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 	return f, nil
 }
 
-// farewell is how long workers have to drain.
-const farewell = 10 * time.Second
+// stopTimeout is the time that workers have to drain.
+const stopTimeout = 10 * time.Second
 
-// Stop ends all processes and the server.
+// Stop ends all workers and the server.
 func (f *Fleet) Stop() {
-	f.workers.Stop(farewell, nil)
+	f.workers.Stop(stopTimeout, nil)
 	f.server.Shutdown()
 }
 
-// NATS is where clients connect.
+// NATS returns the URL of the NATS server.
 func (f *Fleet) NATS() string { return f.server.URL() }
 
-// Ask runs a command and decodes what it prints.
+// Ask runs a command and decodes its output.
 func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
 	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--timeout", "20s"}, f.flags)
 	cmd := exec.CommandContext(ctx, f.cfg.Program, args...)
@@ -104,11 +103,11 @@ func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
 }
 
 const (
-	patience  = time.Minute
-	lookEvery = 20 * time.Millisecond
+	patience     = time.Minute
+	pollInterval = 20 * time.Millisecond
 )
 
-// Until asks again and again until holds says yes.
+// Until polls until holds returns nil.
 func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -120,12 +119,12 @@ func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Conte
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until %s: %w\n%s", what, err, f.log.String())
-		case <-time.After(lookEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// AwaitWorkers returns once all workers are there and ready to work.
+// AwaitWorkers waits until all workers are ready.
 func (f *Fleet) AwaitWorkers(ctx context.Context) error {
 	return f.Until(ctx, "all workers are there", func(ctx context.Context) error {
 		var workers []struct{ State string }
@@ -145,13 +144,13 @@ func (f *Fleet) AwaitWorkers(ctx context.Context) error {
 	})
 }
 
-// Leader is who leads.
+// Leader returns the leader.
 type Leader struct {
 	Epoch uint64
 	PID   int
 }
 
-// KillLeader ends the leader's process at once, and returns which it was.
+// KillLeader kills the process of the leader, and returns the leader.
 func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time, err error) {
 	if err := f.Ask(ctx, &leader, "leader"); err != nil {
 		return leader, killed, err
@@ -165,8 +164,7 @@ func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time
 	return leader, killed, nil
 }
 
-// Replace starts a worker in place of one that was killed, and waits until all are
-// there.
+// Replace starts a worker in place of a killed one, and waits until all are ready.
 func (f *Fleet) Replace(ctx context.Context) error {
 	if _, err := f.workers.Start(); err != nil {
 		return err
@@ -174,7 +172,7 @@ func (f *Fleet) Replace(ctx context.Context) error {
 	return f.AwaitWorkers(ctx)
 }
 
-// Outcome is what became of a job.
+// Outcome is the outcome of a job.
 type Outcome struct {
 	State     string
 	Error     string
@@ -184,7 +182,7 @@ type Outcome struct {
 	Finished  time.Time // when the result was durable
 }
 
-// ErrFailed: a job has not completed.
+// ErrFailed is returned if a job did not complete.
 var ErrFailed = errors.New("the job has not completed")
 
 // Run submits a job and waits for its end.
@@ -214,7 +212,7 @@ func submit(job string, params []string, more ...string) []string {
 	return args
 }
 
-// Version is what the program calls itself.
+// Version returns the version of the program.
 func Version(ctx context.Context, program string) (string, error) {
 	out, err := exec.CommandContext(ctx, program, "version", "-o", "json").Output()
 	if err != nil {

@@ -1,15 +1,13 @@
-// Package processes makes one program play many parts: it starts itself again, as
-// the worker of some queue or as a candidate of some election, and hears what those
-// processes have to tell.
+// Package processes starts this program again in other roles: as a worker of a queue or as a
+// candidate of an election, and receives their messages.
 //
-//	program ──starts──▶ program be ROLE CONFIG
-//	        ◀──tells─── one line of JSON on standard output for each thing told
+//	program ──starts───▶ program be ROLE CONFIG
+//	        ◀──messages── one line of JSON on standard output each
 //
-// A process ends when it is told to (SIGTERM), when it is killed, or when whoever
-// started it is gone, however that happened.
+// A process ends on SIGTERM, when it is killed, and when the process that started it has ended.
 //
-// [Server] is a program of somebody else, such as a database, that ends with this
-// process as well, even if that is killed.
+// [Server] is a server of another project, such as a database. It ends with this process, even
+// if this process is killed.
 //
-// What can fail: a process may end unasked; what it wrote last is in the error.
+// If a process ends unexpectedly, the error contains the end of its output.
 package processes

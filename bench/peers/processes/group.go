@@ -11,22 +11,22 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// Config says what the processes of a group do.
+// Config configures a group of processes.
 type Config struct {
 	Role   string
-	Config any      // of the role, as JSON
-	Env    []string // name=value, on top of this process'
-	// Heard gets each thing that is told, and the name of the process that tells it;
-	// from several goroutines, one at a time. May be nil.
+	Config any      // configuration of the role, as JSON
+	Env    []string // name=value, in addition to the environment of this process
+	// Heard, if not nil, receives each message with the name of its process. Calls come from
+	// several goroutines, one at a time.
 	Heard func(process string, told []byte)
-	// Ended is called when a process has ended unasked, with the reason. May be nil.
+	// Ended, if not nil, is called with the reason when a process ends unexpectedly.
 	Ended func(error)
 }
 
-// grace is how long processes have to end when they are told to.
+// grace is the time that processes have to end after SIGTERM.
 const grace = 10 * time.Second
 
-// Group is processes of one role.
+// Group is a group of processes of one role.
 type Group struct {
 	cfg     Config
 	flock   *procs.Supervisor
@@ -34,11 +34,11 @@ type Group struct {
 	waiting sync.WaitGroup
 
 	mu       sync.Mutex
-	expected map[*procs.Process]bool // that are to end
+	expected map[*procs.Process]bool // processes that were killed
 	stopped  bool
 }
 
-// Start starts so many processes.
+// Start starts n processes.
 func Start(cfg Config, n int) (*Group, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,7 @@ func Start(cfg Config, n int) (*Group, error) {
 	return g, nil
 }
 
-// Add starts one more process.
+// Add starts another process.
 func (g *Group) Add() (*procs.Process, error) {
 	p, err := g.flock.Start()
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *Group) Add() (*procs.Process, error) {
 	return p, nil
 }
 
-// Kill ends a process at once (SIGKILL).
+// Kill ends a process by SIGKILL.
 func (g *Group) Kill(p *procs.Process) {
 	g.mu.Lock()
 	g.expected[p] = true
@@ -87,7 +87,7 @@ func (g *Group) Kill(p *procs.Process) {
 	p.Kill()
 }
 
-// Stop ends all processes and waits for that.
+// Stop ends all processes and waits until they have ended.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.stopped = true
@@ -96,7 +96,7 @@ func (g *Group) Stop() {
 	g.waiting.Wait()
 }
 
-// Write takes a line that a process wrote, with its name before it.
+// Write receives a line of output, preceded by the name of its process.
 func (g *Group) Write(line []byte) (int, error) {
 	name, text, _ := bytes.Cut(line, []byte(" | "))
 	if g.cfg.Heard != nil && json.Valid(text) {

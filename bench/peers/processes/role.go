@@ -11,15 +11,14 @@ import (
 	"syscall"
 )
 
-// Role is what a process does, until its context ends. What it tells is heard by
-// the process that started it.
+// Role is the function of a process. It runs until its context is done, and sends messages to
+// the process that started it by tell.
 type Role func(ctx context.Context, config []byte, tell func(any)) error
 
-// begin is the word on the command line after which the role and its config come.
+// begin is the argument that precedes the role and its configuration.
 const begin = "be"
 
-// Main plays the role that this process was started in, and exits. It returns in a
-// process that was not.
+// Main runs the role of this process and exits. It returns if the process has no role.
 func Main(roles map[string]Role) {
 	if len(os.Args) != 4 || os.Args[1] != begin {
 		return
@@ -32,7 +31,7 @@ func Main(roles map[string]Role) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // whoever started this is gone
+		os.Exit(1) // the parent process has ended
 	}()
 	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)

@@ -13,35 +13,35 @@ import (
 	"time"
 )
 
-// Program says how to run somebody else's server.
+// Program describes how to run a server of another project.
 type Program struct {
 	Path string
 	Args []string
 	Dir  string
-	// End is the signal that ends it in order.
+	// End is the signal for an orderly shutdown.
 	End syscall.Signal
-	// User, if any, is whom it runs as.
+	// User, if not nil, is the user that runs it.
 	User *syscall.Credential
-	// Ready reports whether it answers.
+	// Ready returns nil once the server answers.
 	Ready func(context.Context) error
 }
 
-// Server is a server that runs.
+// Server is a running server.
 type Server struct {
 	program Program
 	process *os.Process
 	output  Tail
 	done    chan struct{} // closed when it has ended
-	err     error         // how; set before done is closed
+	err     error         // reason, set before done is closed
 }
 
 const (
-	startWithin = 30 * time.Second
-	endWithin   = 20 * time.Second
-	lookEvery   = 20 * time.Millisecond
+	startTimeout = 30 * time.Second
+	stopTimeout  = 20 * time.Second
+	pollInterval = 20 * time.Millisecond
 )
 
-// Serve starts a server and returns once it is ready.
+// Serve starts a server and waits until it is ready.
 func Serve(ctx context.Context, p Program) (*Server, error) {
 	name := filepath.Base(p.Path)
 	s := &Server{program: p, done: make(chan struct{})}
@@ -56,8 +56,8 @@ func Serve(ctx context.Context, p Program) (*Server, error) {
 	return s, nil
 }
 
-// run runs the server to its end. Linux sends the signal that follows a parent's
-// death when the thread that started the child ends, so it is kept until then.
+// run runs the server until it ends. Linux sends Pdeathsig when the thread that started the
+// child ends, so the goroutine keeps its thread.
 func (s *Server) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -65,7 +65,7 @@ func (s *Server) run(started chan<- error) {
 	cmd.Dir = s.program.Dir
 	cmd.Stdout, cmd.Stderr = &s.output, &s.output
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // Ctrl-C at a terminal reaches this process alone
+		Setpgid:    true, // Ctrl-C at a terminal does not reach the server
 		Pdeathsig:  s.program.End,
 		Credential: s.program.User,
 	}
@@ -80,7 +80,7 @@ func (s *Server) run(started chan<- error) {
 }
 
 func (s *Server) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		err := s.program.Ready(ctx)
@@ -88,7 +88,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-time.After(lookEvery):
+		case <-time.After(pollInterval):
 		case <-s.done:
 			return fmt.Errorf("it ended: %w", s.err)
 		case <-ctx.Done():
@@ -100,20 +100,20 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // Done is closed when the server has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop ends the server and waits for that. It may be called again.
+// Stop ends the server and waits until it has ended. It may be called more than once.
 func (s *Server) Stop() error {
 	_ = s.process.Signal(s.program.End) // fails only if it has ended
 	select {
 	case <-s.done:
 		return nil
-	case <-time.After(endWithin):
+	case <-time.After(stopTimeout):
 	}
 	_ = s.process.Kill()
 	<-s.done
 	return fmt.Errorf("stop %s: it had to be killed\n%s", filepath.Base(s.program.Path), s.output.String())
 }
 
-// FreePort is a port of 127.0.0.1 that nobody listens on.
+// FreePort returns a free port of 127.0.0.1.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Tail keeps the last of what is written to it, for error messages.
+// Tail keeps the end of the text that is written to it, for error messages.
 type Tail struct {
 	mu   sync.Mutex
 	text []byte

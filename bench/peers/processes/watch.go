@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Watch guards what processes change by what they tell, and lets one wait for it.
+// Watch guards state that messages of processes change, and waits for conditions on it.
 type Watch struct {
 	mu      sync.Mutex
 	err     error         // the first failure
-	changed chan struct{} // has room for one: something is new
+	changed chan struct{} // capacity 1: the state has changed
 }
 
-// NewWatch is a watch on nothing yet.
+// NewWatch returns a watch.
 func NewWatch() *Watch { return &Watch{changed: make(chan struct{}, 1)} }
 
-// Change runs do, and nothing else that the watch guards beside it.
+// Change calls do while no other function has access to the state.
 func (w *Watch) Change(do func()) {
 	w.mu.Lock()
 	do()
@@ -28,7 +28,7 @@ func (w *Watch) Change(do func()) {
 	}
 }
 
-// Fail lets everyone's wait end with an error, unless there was one before.
+// Fail makes all waits return an error. Only the first error counts.
 func (w *Watch) Fail(err error) {
 	w.Change(func() {
 		if w.err == nil {
@@ -37,11 +37,11 @@ func (w *Watch) Fail(err error) {
 	})
 }
 
-// stallAfter is how long nothing may change before a wait fails.
+// stallAfter is the time without a change after which a wait fails.
 const stallAfter = time.Minute
 
-// Await waits until holds says yes; that is called where Change's functions are. One
-// goroutine at a time may wait.
+// Await waits until holds returns true. It calls holds with exclusive access to the state. Only
+// one goroutine at a time may wait.
 func (w *Watch) Await(ctx context.Context, what string, holds func() bool) error {
 	stalled := time.NewTimer(stallAfter)
 	defer stalled.Stop()

@@ -11,15 +11,15 @@ import (
 // NATS is a NATS server that runs in this process.
 type NATS struct{ server *server.Server }
 
-// NATSVersion is that of the server inside.
+// NATSVersion is the version of the embedded server.
 const NATSVersion = "NATS " + server.VERSION
 
-// maxPending is what a server may hold for a client that reads more slowly than
-// others write. The default, 64 MB, would cut the client off.
+// maxPending is the number of bytes that a server may buffer for a slow client. With the default
+// of 64 MB it would disconnect the client.
 const maxPending = 4 << 30
 
-// StartNATS runs a NATS server with JetStream. Unless it is to sync always, what it
-// acknowledged is synced to disk after up to two minutes, the default.
+// StartNATS runs a NATS server with JetStream. Unless it syncs always, acknowledged messages are
+// synced to disk within two minutes, the default.
 // https://docs.nats.io/running-a-nats-service/configuration#jetstream
 func StartNATS(dir string, syncAlways bool) (*NATS, error) {
 	s, err := server.NewServer(&server.Options{
@@ -40,10 +40,10 @@ func StartNATS(dir string, syncAlways bool) (*NATS, error) {
 	return n, nil
 }
 
-// URL is where clients connect.
+// URL returns the URL for clients.
 func (n *NATS) URL() string { return n.server.ClientURL() }
 
-// Stop ends the server and waits for that.
+// Stop ends the server and waits until it has ended.
 func (n *NATS) Stop() {
 	n.server.Shutdown()
 	n.server.WaitForShutdown()

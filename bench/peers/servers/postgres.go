@@ -18,15 +18,14 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// Postgres is a PostgreSQL server that runs.
+// Postgres is a running PostgreSQL server.
 type Postgres struct {
 	*processes.Server
 	URL string
 }
 
-// StartPostgres makes a database in a directory and serves it. With synchronous
-// commit a transaction is on disk before its client is answered; without, it may be
-// lost for up to about a second after that.
+// StartPostgres makes a database in a folder and serves it. With synchronous commit a transaction
+// is on disk before its client is answered; without, it can be lost for about a second after that.
 // https://www.postgresql.org/docs/current/wal-async-commit.html
 func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Postgres, error) {
 	bin, err := postgresBin()
@@ -70,14 +69,14 @@ func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Po
 	return &Postgres{server, url}, nil
 }
 
-// postgresTuning is what a server with memory to spare is advised to have: a larger
-// cache, and checkpoints far apart.
+// postgresTuning are recommended settings for a server with enough memory: a larger cache, and
+// rare checkpoints.
 // https://wiki.postgresql.org/wiki/Tuning_Your_PostgreSQL_Server
 func postgresTuning() []string {
 	return []string{"shared_buffers=512MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "wal_buffers=16MB"}
 }
 
-// PostgresTuning is the same, in words.
+// PostgresTuning describes these settings.
 func PostgresTuning() string { return strings.Join(postgresTuning(), ", ") }
 
 func onOff(on bool) string {
@@ -87,8 +86,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// postgresBin is the folder of the newest PostgreSQL that is installed. Debian does
-// not put it on the PATH.
+// postgresBin returns the folder of the newest installed PostgreSQL, which Debian does not add to
+// PATH.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {
@@ -102,13 +101,13 @@ func postgresBin() (string, error) {
 		return filepath.Dir(path), nil
 	}
 	major := func(path string) int {
-		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // not a number: the oldest
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 if it is not a number
 		return n
 	}
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })), nil
 }
 
-// postgresUser is whom to run PostgreSQL as: it refuses to be run by root.
+// postgresUser returns the user that runs PostgreSQL, which refuses to run as root.
 func postgresUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -128,7 +127,7 @@ func postgresUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// give makes a folder that belongs to the owner, who may pass through the one above.
+// give makes a folder for an owner, who has access to its parent folder.
 func give(above, folder string, owner *syscall.Credential) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
@@ -156,7 +155,7 @@ func initPostgres(ctx context.Context, bin, data string, owner *syscall.Credenti
 	return nil
 }
 
-// PostgresVersion is that of the server that is installed.
+// PostgresVersion returns the version of the installed server.
 func PostgresVersion(ctx context.Context) (string, error) {
 	bin, err := postgresBin()
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// ErrMissing: a server is not installed.
+// ErrMissing is returned if a server is not installed.
 var ErrMissing = errors.New("it is not installed")
 
-// Redis is a Redis server that runs.
+// Redis is a running Redis server.
 type Redis struct {
 	*processes.Server
 	Address string
 }
 
-// StartRedis runs Redis with an append-only file that is synced as asked: "always",
-// that is before each answer, or "everysec".
+// StartRedis runs Redis with an append-only file that is synced "always", before each answer, or
+// "everysec".
 // https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
 func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 	path, err := redisPath()
@@ -41,7 +41,7 @@ func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 		Args: []string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
 			"--appendonly", "yes", "--appendfsync", appendfsync,
-			"--save", "", // snapshots besides would only cost time
+			"--save", "", // no snapshots in addition
 			"--maxmemory-policy", "noeviction", // no task may be lost
 		},
 		Ready: func(ctx context.Context) error { return pingRedis(ctx, address) },
@@ -60,7 +60,7 @@ func redisPath() (string, error) {
 	return path, nil
 }
 
-// RedisVersion is that of the server that is installed.
+// RedisVersion returns the version of the installed server.
 func RedisVersion(ctx context.Context) (string, error) {
 	path, err := redisPath()
 	if err != nil {

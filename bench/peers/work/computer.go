@@ -13,26 +13,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// Computer does tasks in this process, as many at once as it has slots.
+// Computer executes tasks in this process, one per slot at a time.
 type Computer struct {
 	slots []*Slot
 	free  chan *Slot
 }
 
-// Slot does one task at a time, and adds up what it did.
+// Slot executes one task at a time, and sums them up.
 type Slot struct {
 	do  func(ctx context.Context, task uint64) error
 	sum func() (Sum, error)
 }
 
-// Do does a task.
+// Do executes a task.
 func (s *Slot) Do(ctx context.Context, task uint64) error { return s.do(ctx, task) }
 
-// Open readies a computer.
+// Open returns a computer.
 func (w Work) Open(ctx context.Context, slots int) (*Computer, error) {
 	if w.Paths == 0 {
 		params := probe.Definition.Defaults
-		params.Partitions = math.MaxInt64 // a task of any number
+		params.Partitions = math.MaxInt64 // accept any task number
 		return open(ctx, probe.Definition, params, slots, empty)
 	}
 	params := montecarlo.Definition.Defaults
@@ -89,17 +89,17 @@ func open[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slo
 	return c, nil
 }
 
-// Slots are all of the computer's.
+// Slots returns all slots of the computer.
 func (c *Computer) Slots() []*Slot { return c.slots }
 
-// Do does a task as soon as a slot is free.
+// Do executes a task as soon as a slot is free.
 func (c *Computer) Do(ctx context.Context, task uint64) error {
 	s := <-c.free
 	defer func() { c.free <- s }()
 	return s.do(ctx, task)
 }
 
-// Share does tasks 0 to n-1, an equal range in each slot.
+// Share executes tasks 0 to n-1, an equal range in each slot.
 func (c *Computer) Share(ctx context.Context, n uint64) error {
 	var group errgroup.Group
 	slots := uint64(len(c.slots))
@@ -117,7 +117,7 @@ func (c *Computer) Share(ctx context.Context, n uint64) error {
 	return group.Wait()
 }
 
-// Sum accounts for all that was done so far.
+// Sum accounts for all tasks completed so far.
 func (c *Computer) Sum() (total Sum, err error) {
 	for _, s := range c.slots {
 		sum, err := s.sum()

@@ -1,16 +1,14 @@
-// Package work is what every system is given to do: tasks that are empty, and
-// tasks that keep a core busy. They are those of two jobs that the bellwether
-// program has built in, so that Bellwether runs them as it is:
+// Package work defines the tasks of all systems: empty tasks, and tasks that keep a core busy.
+// They are partitions of two built-in jobs of the bellwether program, which Bellwether runs:
 //
 //	empty      a partition of probe: a hash of its number, some nanoseconds
-//	simulate   a partition of montecarlo: so many paths of a share's price
+//	simulate   a partition of montecarlo: a number of simulated share price paths
 //
-// Tasks know nothing of one another. That is why this is not the sieve of primes:
-// its slots carry work from one partition to the next where they walk a span in
-// order, which a queue's consumers cannot, so that it would compare locality and
-// not dispatch.
+// Tasks are independent of one another. The sieve of primes is not: its slots carry state from
+// one partition of a span to the next, which consumers of a queue cannot, so the comparison
+// would be one of locality and not of dispatch.
 //
-// A [Sum] proves that each task was done once: by their number, by a sum of hashes
-// modulo 2^64 or, of simulated paths, by the sum of what they pay. The latter is of
-// floats, whose last bits depend on the order of addition.
+// A [Sum] shows that each task was done exactly once: by the number of tasks, and by a sum of
+// hashes modulo 2^64 or, for simulated paths, by the sum of their payoffs. The latter are floats,
+// so the last bits of the sum depend on the order of addition.
 package work

@@ -11,12 +11,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// Work says what a task is.
+// Work describes a task.
 type Work struct {
-	Paths uint64 `json:"paths"` // that each task simulates; 0: tasks are empty
+	Paths uint64 `json:"paths"` // paths that each task simulates; 0: empty tasks
 }
 
-// Job is the same work as a job of the bellwether program, and its parameters.
+// Job returns the job of the bellwether program with the same work, and its parameters.
 func (w Work) Job(tasks uint64) (name string, params []string) {
 	if w.Paths == 0 {
 		return probe.Definition.Name, []string{fmt.Sprint("partitions=", tasks)}
@@ -24,25 +24,24 @@ func (w Work) Job(tasks uint64) (name string, params []string) {
 	return montecarlo.Definition.Name, []string{fmt.Sprint("paths=", tasks*w.Paths), fmt.Sprint("batch=", w.Paths)}
 }
 
-// Sum accounts for tasks that were done. Sums of several processes add up.
+// Sum accounts for completed tasks. The sums of several processes can be added.
 type Sum struct {
 	Tasks  uint64  `json:"tasks"`
 	Hash   uint64  `json:"hash,string"` // modulo 2^64, of empty tasks
 	Payoff float64 `json:"payoff"`      // of simulated paths
 }
 
-// Plus is the sum of both.
+// Plus returns s plus t.
 func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.Payoff + t.Payoff} }
 
-// Minus is what s has beyond t.
+// Minus returns s minus t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
-// rounding is by how much two sums of the same payoffs may differ, relatively: far
-// more than their rounding errors, and far less than one task among any number that
-// is run here.
+// rounding is the relative difference that two sums of the same payoffs may have: far more than
+// rounding errors, and far less than one task among any number of tasks that is run here.
 const rounding = 1e-11
 
-// Check compares a sum with the one that is right.
+// Check compares a sum with the expected one.
 func (s Sum) Check(want Sum) error {
 	if s.Tasks != want.Tasks || s.Hash != want.Hash || math.Abs(s.Payoff-want.Payoff) > rounding*math.Abs(want.Payoff) {
 		return fmt.Errorf("the tasks were not done once each: got %+v, want %+v", s, want)
@@ -50,7 +49,7 @@ func (s Sum) Check(want Sum) error {
 	return nil
 }
 
-// Result reads the sum from the result of the work's job.
+// Result reads the sum from the result of the job.
 func (w Work) Result(tasks uint64, result json.RawMessage) (Sum, error) {
 	if w.Paths == 0 {
 		return read(result, tasks, empty)
@@ -80,7 +79,7 @@ func simulated(r montecarlo.Result) (Sum, error) {
 	return Sum{Payoff: r.Price * float64(r.Paths)}, nil
 }
 
-// Right computes the sum of tasks 0 to n-1 in a plain loop on so many cores.
+// Right computes the sum of tasks 0 to n-1 by a plain loop on some cores.
 func (w Work) Right(ctx context.Context, n uint64, cores int) (Sum, error) {
 	c, err := w.Open(ctx, cores)
 	if err != nil {
