@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
-// Tables are the results for people.
+// Tables returns the results as tables.
 func (r Result) Tables() []report.Table {
 	t := report.Table{
 		Title: "from SIGKILL of the leader until the next one acted",

@@ -13,9 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
-// asynqQueue is asynq on Redis. Its client inserts one task per call, so several
-// goroutines call. A worker that finds the queue empty looks again soon; by default
-// it would sleep for a second, which would be most of a short run.
+// asynqQueue is asynq on Redis. Its client inserts one task per call, so several goroutines insert.
+// Workers poll an empty queue after a few milliseconds; the default of a second would be most of a
+// short run.
 // https://pkg.go.dev/github.com/hibiken/asynq#Config
 func asynqQueue(name, appendfsync, durability string) System {
 	return queue(System{

@@ -10,13 +10,13 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// crew is the worker processes of a queue.
+// crew has the worker processes of a queue.
 type crew struct {
 	*processes.Watch
 	group *processes.Group
 
-	told map[string]told // by each process, last
-	last time.Time       // when one told something
+	told map[string]told // last message of each process
+	last time.Time       // time of the last message
 }
 
 func newCrew() *crew { return &crew{Watch: processes.NewWatch(), told: map[string]told{}} }
@@ -31,8 +31,8 @@ func (c *crew) heard(process string, line []byte) {
 	c.Change(func() { c.told[process], c.last = t, now })
 }
 
-// total is what all processes did together, for callers whom the watch guards. Floats
-// are added in no fixed order, which work.Sum.Check allows for.
+// total returns the sum over all processes. The caller holds the watch. Floats are added in any
+// order, which work.Sum.Check allows for.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)
@@ -40,15 +40,14 @@ func (c *crew) total() (sum work.Sum) {
 	return sum
 }
 
-// awaitReady waits until so many processes are.
+// awaitReady waits until all processes are ready.
 func (c *crew) awaitReady(ctx context.Context, processes int) error {
 	return c.Await(ctx, "worker processes are ready", func() bool {
-		return len(c.told) >= processes // the first thing that they tell
+		return len(c.told) >= processes // the first message says so
 	})
 }
 
-// awaitTasks waits until so many tasks were done, and says what was done then and when
-// that was told.
+// awaitTasks waits until all tasks are done, and returns their sum and the time of the last message.
 func (c *crew) awaitTasks(ctx context.Context, tasks uint64) (sum work.Sum, at time.Time, err error) {
 	err = c.Await(ctx, "all tasks are done", func() bool {
 		sum, at = c.total(), c.last

@@ -1,23 +1,22 @@
-// Package throughput gives the same tasks to Bellwether and to other systems, and
-// takes the time until all are done.
+// Package throughput gives the same tasks to Bellwether and to other systems, and measures the
+// time until all are done.
 //
 //	                 ┌─ pool         goroutines of this process
-//	Work ─▶ System ──┼─ bellwether   a job on worker processes of its own program
+//	Work ─▶ System ──┼─ bellwether   a job on worker processes of the bellwether program
 //	                 └─ a queue:     this process ─▶ server ─▶ worker processes
 //
-// All that is distributed has as many worker processes, with as many slots. The
-// worker processes of queues are this program again; each adds up what it did, and
-// says so within a millisecond of the last task. Time runs from the first insertion until the
-// last task was done, and does not include telling the queue so, nor bringing
-// results together, which a user of a queue has to do besides. That of Bellwether
-// runs from submission until the merged result is durable.
+// All distributed systems have the same number of worker processes and slots. The worker processes
+// of queues run this program; each sums up its tasks and reports the sum within a millisecond of the
+// last task. The time of a queue runs from the first insertion until the last task is done. It
+// includes neither acknowledgements to the queue nor merging results, which users of a queue also
+// have to do. The time of Bellwether runs from submission until the merged result is durable.
 //
-// # Fair
+// # Fairness
 //
-//   - Each system is first tried with all of its settings, such as how many tasks a
-//     process may have in hand, and with one and with all cores per process. The
-//     rounds are run with what was fastest.
-//   - Systems take turns, in another order in each round. Each run begins with a new
-//     server, new processes and a few tasks that do not count.
-//   - A run whose sum is not right is an error: see [work.Sum].
+//   - Each system is first tried with all combinations of its settings, such as the number of tasks
+//     that a process may hold, and with one and with all cores per process. The rounds use the
+//     fastest.
+//   - Systems take turns, in another order in each round. Each run begins with a new server, new
+//     processes and some tasks to warm up, which do not count.
+//   - A run with a wrong sum is an error: see [work.Sum].
 package throughput

@@ -13,10 +13,9 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// jetStream is a work queue on a stream: each task is acknowledged by the server
-// when it is inserted, and by the worker when it is done, which removes it.
-// Insertions are asynchronous, or in atomic batches, which the server syncs as one;
-// workers pull many tasks at a time.
+// jetStream is a work queue on a stream. The server acknowledges each inserted task, and workers
+// acknowledge each completed task, which removes it. Insertions are asynchronous, or in atomic
+// batches with one sync each. Workers pull many tasks at a time.
 // https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
 // https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
@@ -44,26 +43,25 @@ func jetStream(name, durability string, storage jetstream.StorageType, syncAlway
 const (
 	jetStreamKind = "jetstream"
 	streamName    = "TASKS"
-	// underWay is how many insertions may wait for the server at once.
+	// underWay is the maximum number of insertions that wait for the server.
 	underWay = 8192
-	// maxUnacknowledged is far above what workers have in hand. A server that syncs
-	// reaches it in long runs: it removes tasks more slowly than they are done.
+	// maxUnacknowledged is far above the number of tasks that workers hold. A server that syncs
+	// reaches it in long runs, because it removes tasks more slowly than they are done.
 	maxUnacknowledged = 100_000
-	// acknowledgeAfter is longer than tasks wait in a worker's hand.
+	// acknowledgeAfter is longer than workers hold a task.
 	acknowledgeAfter = 2 * time.Minute
-	// largestBatch is as many messages as a server takes in one.
+	// largestBatch is the maximum number of messages in a batch.
 	largestBatch = 1000
 )
 
 type jetStreamBroker struct {
 	*natsBroker
 	js     jetstream.JetStream
-	failed chan error // the first insertion that was refused
-	batch  int        // tasks inserted at a time; 0: one by one
+	failed chan error // error of the first refused insertion
+	batch  int        // tasks per insertion; 0: one by one
 }
 
-// withBatches adds each setting with insertion in the largest batches that a server
-// takes.
+// withBatches adds each setting with insertion in the largest batches.
 func withBatches(all []Setting) []Setting {
 	for _, s := range all {
 		s.Batch = largestBatch
@@ -109,7 +107,7 @@ func (b *jetStreamBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return nil
 }
 
-// insertBatch inserts all of the tasks or none.
+// insertBatch inserts all tasks or none.
 func (b *jetStreamBroker) insertBatch(ctx context.Context, lo, hi uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, insertWithin)
 	defer cancel()
@@ -174,8 +172,8 @@ func (b *jetStreamBroker) left(ctx context.Context) (uint64, error) {
 	return stream.CachedInfo().State.Msgs, nil
 }
 
-// consumeJetStream has a subscription for each slot, with its share of what the
-// process may have in hand.
+// consumeJetStream subscribes once per slot, with an equal share of the tasks that the process may
+// hold.
 func consumeJetStream(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error {
 	conn, err := nats.Connect(c.Address)
 	if err != nil {

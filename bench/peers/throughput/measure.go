@@ -11,39 +11,39 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// Config says what to measure.
+// Config configures Run.
 type Config struct {
 	Program   string // path of the bellwether program
-	Dir       string // for data; exists
+	Dir       string // folder for data, which must exist
 	Systems   []System
 	Processes int
 	Slots     int
 	Rounds    int
-	// For is about how long a run of empty tasks takes where each system gets as many
-	// as it can do in that time.
+	// For is the approximate time of a run with as many empty tasks as the system does in that
+	// time; 0: no such run.
 	For time.Duration
-	// Same is how many empty tasks each system gets otherwise; 0: that is left out.
+	// Same is the number of empty tasks in runs with equally many for all systems; 0: no such run.
 	Same uint64
-	// Busy is how long all slots together are kept busy by tasks that simulate, about,
-	// cut into each of these numbers of tasks.
+	// Busy is the approximate time for which simulated tasks keep all slots busy, cut into each
+	// of the numbers of tasks in BusyTasks.
 	Busy      time.Duration
 	BusyTasks []uint64
-	// Progress is told what happens.
+	// Progress receives messages on the progress.
 	Progress func(format string, args ...any)
 }
 
-// tryFor is how long a setting is tried, and a system measured, at least: a shorter run
-// is repeated.
+// tryFor is the minimum time for which a setting is tried and a system measured: a shorter run is
+// repeated.
 const tryFor = 400 * time.Millisecond
 
-// firstTasks is how many tasks a run that only warms up has.
+// firstTasks is the number of tasks of a run that warms up.
 const firstTasks = 200
 
-// bench is a measurement under way.
+// bench is a running measurement.
 type bench struct {
 	Config
 	right map[rightKey]work.Sum
-	runs  int // folders used
+	runs  int // number of folders used
 }
 
 type rightKey struct {
@@ -51,7 +51,7 @@ type rightKey struct {
 	tasks uint64
 }
 
-// rightSum is what a run's sum must be. It is computed once, before the run.
+// rightSum returns the expected sum of a run. It is computed once, before the run.
 func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.Sum, error) {
 	key := rightKey{w, tasks}
 	if sum, found := b.right[key]; found {
@@ -83,7 +83,7 @@ func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting
 	return do(open)
 }
 
-// run does so many tasks and checks that they were done.
+// run executes tasks and checks their sum.
 func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	want, err := b.rightSum(ctx, w, tasks)
 	if err != nil {
@@ -96,11 +96,10 @@ func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64
 	return took, sum.Check(want)
 }
 
-// mostRuns is how often a short run is repeated, at most.
+// mostRuns is the maximum number of repetitions of a short run.
 const mostRuns = 10
 
-// timed is how long a run of so many tasks takes: the mean of several where they are
-// short.
+// timed returns the duration of a run: the mean of several if runs are short.
 func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	var total time.Duration
 	for runs := time.Duration(1); ; runs++ {
@@ -114,8 +113,8 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try finds a system's fastest setting, and its tasks per second with it. No run has
-// more than most tasks.
+// try returns the fastest setting of a system and its tasks per second. No run has more than most
+// tasks.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {
@@ -150,8 +149,8 @@ func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint6
 	return took, most, err
 }
 
-// growth is by what factor a run that was too short has more tasks next: it should
-// take a quarter longer than it must.
+// growth returns the factor for the number of tasks after a run that was too short: the next run
+// should take a quarter longer than the minimum.
 func growth(took time.Duration) uint64 {
 	return uint64(min(16, max(2, 5*tryFor/4/max(took, time.Millisecond))))
 }

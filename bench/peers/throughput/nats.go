@@ -16,8 +16,8 @@ const (
 	queueName = "workers"
 )
 
-// natsQueueGroup is subscribers of one subject that share its messages. A client may
-// hold as many as there are: by default it would drop those beyond a limit.
+// natsQueueGroup is a queue group: subscribers that share the messages of a subject. Clients have no
+// limit of pending messages; beyond the default limit they would drop messages.
 // https://docs.nats.io/using-nats/developer/receiving/queues
 // https://docs.nats.io/using-nats/developer/connecting/events/slow
 func natsQueueGroup() System {
@@ -42,7 +42,7 @@ func natsVersions(context.Context, Place) (string, error) {
 	return servers.NATSVersion + ", " + report.ModuleVersion("github.com/nats-io/nats.go"), nil
 }
 
-// natsBroker is a NATS server in this process, and a connection to it.
+// natsBroker is a NATS server in this process with a connection.
 type natsBroker struct {
 	server *servers.NATS
 	conn   *nats.Conn
@@ -63,10 +63,10 @@ func startNATS(p Place, syncAlways bool) (*natsBroker, error) {
 
 func (b *natsBroker) address() string { return b.server.URL() }
 
-// insertWithin bounds how long a server may take to answer an insertion.
+// insertWithin bounds the time for the answer to an insertion.
 const insertWithin = time.Minute
 
-// checkEvery is after how many insertions it is looked whether to go on.
+// checkEvery is the number of insertions between two checks of ctx.
 const checkEvery = 1024
 
 func (b *natsBroker) insert(ctx context.Context, lo, hi uint64) error {
@@ -81,7 +81,7 @@ func (b *natsBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return b.conn.FlushTimeout(insertWithin)
 }
 
-// left is nothing: NATS does not know what became of a message.
+// left returns 0: NATS does not track messages.
 func (b *natsBroker) left(context.Context) (uint64, error) { return 0, nil }
 
 func (b *natsBroker) stop() error {
@@ -90,7 +90,7 @@ func (b *natsBroker) stop() error {
 	return nil
 }
 
-// consumeNATS has a subscription, which is to say a goroutine, for each slot.
+// consumeNATS subscribes once per slot; each subscription has a goroutine.
 func consumeNATS(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error {
 	conn, err := nats.Connect(c.Address)
 	if err != nil {
@@ -123,7 +123,7 @@ func consumeNATS(ctx context.Context, c consumption, do func(context.Context, ui
 	}
 }
 
-// doMessage does the task that a message names.
+// doMessage executes the task of a message.
 func doMessage(ctx context.Context, data []byte, do func(context.Context, uint64) error) error {
 	task, err := decodeTask(data)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// pool is goroutines of one process that take tasks from a channel.
+// pool runs goroutines of this process that receive tasks from a channel.
 func pool() System {
 	return System{
 		Name:       "goroutine pool",
@@ -29,7 +29,7 @@ type poolSession struct {
 	slots int
 }
 
-// buffered is how many tasks the channel holds.
+// buffered is the capacity of the channel.
 const buffered = 1024
 
 func (s poolSession) run(ctx context.Context, n uint64) (time.Duration, work.Sum, error) {

@@ -12,18 +12,18 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// broker is a queue's server, and this process' connection to it.
+// broker is the server of a queue with the connection of this process.
 type broker interface {
-	// address is where worker processes connect.
+	// address is the address for worker processes.
 	address() string
-	// insert puts tasks lo to hi-1 into the queue.
+	// insert inserts tasks lo to hi-1.
 	insert(ctx context.Context, lo, hi uint64) error
-	// left is how many tasks the queue has that are not known to be done.
+	// left returns the number of tasks that the queue does not know to be done.
 	left(ctx context.Context) (uint64, error)
 	stop() error
 }
 
-// consumption is what a worker process of a queue needs to know.
+// consumption is the configuration of a worker process.
 type consumption struct {
 	Queue   string    `json:"queue"`
 	Address string    `json:"address"`
@@ -32,12 +32,11 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume takes tasks from a queue and does them until ctx is done. It calls ready
-// once tasks that are inserted from now on would reach it.
+// consume executes tasks of a queue until ctx is done. It calls ready once it receives tasks that
+// are inserted from then on.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue makes a system of a queue. Its worker processes find their part by the name
-// of the queue's kind.
+// queue returns the system of a queue. The kind selects the role of worker processes.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
 		b, err := serve(ctx, p, setting)
@@ -67,7 +66,7 @@ func queue(s System, kind string, serve func(context.Context, Place, Setting) (b
 type queueSession struct {
 	broker broker
 	crew   *crew
-	before work.Sum // that was done in earlier runs
+	before work.Sum // sum of earlier runs
 }
 
 func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.Sum, error) {
@@ -100,11 +99,11 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 	return at.Sub(began), sum, nil
 }
 
-// acknowledgeWithin is how long a queue has to hear that the last tasks are done.
+// acknowledgeWithin is the time in which the last tasks must be acknowledged.
 const acknowledgeWithin = 30 * time.Second
 
-// awaitEmpty waits, after the time was taken, until the queue knows that all is done,
-// so that the next run finds it empty.
+// awaitEmpty waits, after the measured time, until the queue knows that all tasks are done, so that
+// the next run begins with an empty queue.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
 	defer cancel()
@@ -129,7 +128,7 @@ func (q *queueSession) close() error {
 	return q.broker.stop()
 }
 
-// Tasks travel as their numbers.
+// A message contains the number of a task.
 
 const taskSize = 8
 
@@ -144,21 +143,21 @@ func decodeTask(data []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(data), nil
 }
 
-// Consumer is the role of worker processes.
+// Consumer is the name of the role of worker processes.
 const Consumer = "consumer"
 
-// Roles are what processes that this package starts do.
+// Roles returns the roles of processes that this package starts.
 func Roles() map[string]processes.Role {
 	return map[string]processes.Role{Consumer: beConsumer}
 }
 
-// told is what a worker process tells, for the first time when it is ready.
+// told is a message of a worker process. The first one says that it is ready.
 type told struct {
 	Sum work.Sum `json:"sum"`
 }
 
-// A worker process tells what it did when it has done nothing more for a moment, which
-// bounds by how much the time taken may be too long, and now and then while it goes on.
+// A worker process reports its sum after it has been idle for a moment, which bounds the error of
+// the measured time, and also from time to time while it is busy.
 const (
 	moment    = time.Millisecond
 	tellEvery = 20 * time.Millisecond

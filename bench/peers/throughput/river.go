@@ -17,8 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
-// riverQueue is River on PostgreSQL. Tasks are inserted by COPY, in batches, and how
-// often to fetch is what River's own benchmark found best.
+// riverQueue is River on PostgreSQL. Tasks are inserted by COPY in batches, and the fetch intervals
+// are those of River's benchmark.
 // https://riverqueue.com/docs/batch-job-insertion
 // https://github.com/riverqueue/river/blob/master/cmd/river/riverbench/river_bench.go
 func riverQueue(name string, synchronousCommit bool, durability string) System {
@@ -52,12 +52,12 @@ const (
 	riverPoll     = 20 * time.Millisecond
 )
 
-// riverTask is a task as River keeps it.
+// riverTask is a task in River.
 type riverTask struct {
 	Task uint64 `json:"task"`
 }
 
-// Kind names the kind of job, for River.
+// Kind returns the kind of the job.
 func (riverTask) Kind() string { return subject }
 
 type riverBroker struct {
@@ -111,7 +111,7 @@ func (b *riverBroker) stop() error {
 	return b.postgres.Stop()
 }
 
-// quiet logs nothing: what fails is found by the sum.
+// quiet discards logs: the sum shows failures.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type riverWorker struct {
@@ -119,12 +119,12 @@ type riverWorker struct {
 	do func(context.Context, uint64) error
 }
 
-// Work does a task, for River.
+// Work executes a task.
 func (w *riverWorker) Work(ctx context.Context, job *river.Job[riverTask]) error {
 	return w.do(ctx, job.Args.Task)
 }
 
-// stopWithin is how long River has to end in order.
+// stopWithin is the time for an orderly shutdown of River.
 const stopWithin = 5 * time.Second
 
 func consumeRiver(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// Result is everything measured.
+// Result has all measurements.
 type Result struct {
 	Processes int      `json:"processes"`
 	Slots     int      `json:"slots"` // per process
@@ -21,7 +21,7 @@ type Result struct {
 	Loads     []Loaded `json:"loads"`
 }
 
-// About says what a system is.
+// About describes a system.
 type About struct {
 	Name       string `json:"name"`
 	Versions   string `json:"versions"`
@@ -29,14 +29,14 @@ type About struct {
 	Tuning     string `json:"tuning,omitempty"`
 }
 
-// Loaded is what came of one load.
+// Loaded has the measurements of one load.
 type Loaded struct {
 	Name string    `json:"name"`
 	Work work.Work `json:"work"`
 	Runs []Runs    `json:"systems"`
 }
 
-// Runs are one system's runs of one load, one per round.
+// Runs are the runs of one system with one load, one per round.
 type Runs struct {
 	System  string         `json:"system"`
 	Setting Setting        `json:"setting"`
@@ -44,7 +44,7 @@ type Runs struct {
 	Seconds report.Figures `json:"seconds"`
 }
 
-// Rates are the tasks per second of each round.
+// Rates returns the tasks per second of each round.
 func (r Runs) Rates() report.Figures {
 	rates := make(report.Figures, len(r.Seconds))
 	for i, s := range r.Seconds {
@@ -53,15 +53,14 @@ func (r Runs) Rates() report.Figures {
 	return rates
 }
 
-// load is what systems are given.
+// load is a number of tasks of one kind.
 type load struct {
 	name  string
 	work  work.Work
-	tasks uint64 // 0: as many as a system can do in the time given
+	tasks uint64 // 0: as many as the system does in Config.For
 }
 
-// Run measures everything. Each round has every load on every system, and begins
-// with another system.
+// Run measures all loads on all systems in each round. Each round begins with another system.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	b := &bench{Config: cfg, right: map[rightKey]work.Sum{}}
 	result := Result{Processes: cfg.Processes, Slots: cfg.Slots, Rounds: cfg.Rounds}
@@ -104,7 +103,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return result, nil
 }
 
-// loads are what each round has.
+// loads returns the loads of each round.
 func (b *bench) loads(ctx context.Context) ([]load, error) {
 	var all []load
 	if b.For > 0 {
@@ -130,7 +129,7 @@ func (b *bench) loads(ctx context.Context) ([]load, error) {
 	return all, nil
 }
 
-// pathsPerSecond is how many paths all slots together simulate, in a plain loop.
+// pathsPerSecond returns the paths per second that all slots simulate in a plain loop.
 func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 	w := work.Work{Paths: 10_000}
 	for tasks := uint64(8); ; tasks *= 2 {
@@ -144,10 +143,10 @@ func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 	}
 }
 
-// partTried is the part of a load's tasks that a setting is tried with, at most.
+// partTried is the maximum part of the tasks of a load with which a setting is tried.
 const partTried = 4
 
-// choose finds the setting and the number of tasks for a system.
+// choose returns the setting and the number of tasks for a system.
 func (b *bench) choose(ctx context.Context, s System, l load) (Runs, error) {
 	most := uint64(math.MaxInt64)
 	if l.tasks > 0 {
@@ -170,7 +169,7 @@ func roundTo2(x float64) uint64 {
 	return uint64(math.Round(x/unit) * unit)
 }
 
-// measure is one run in a round.
+// measure runs a system once.
 func (b *bench) measure(ctx context.Context, s System, l load, runs *Runs) error {
 	return b.with(ctx, s, l.work, runs.Setting, func(open session) error {
 		took, err := b.timed(ctx, open, l.work, runs.Tasks)

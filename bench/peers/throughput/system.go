@@ -9,19 +9,19 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// System is one of those compared.
+// System is one of the compared systems.
 type System struct {
 	Name       string
 	Versions   func(context.Context, Place) (string, error)
-	Durability string // what is kept if the power fails, and when
-	Tuning     string // what is set otherwise than by default
+	Durability string // what survives a loss of power
+	Tuning     string // settings that differ from the defaults
 	Settings   []Setting
 	open       func(context.Context, Place, work.Work, Setting) (session, error)
 }
 
-// Place is where and with how many processes systems are run.
+// Place has the resources of a system.
 type Place struct {
-	Dir       string // for data; exists
+	Dir       string // folder for data, which must exist
 	Program   string // path of the bellwether program
 	Processes int
 	Slots     int // per process
@@ -32,8 +32,8 @@ func (p Place) cores() int { return p.Processes * p.Slots }
 // Setting is one way to run a system.
 type Setting struct {
 	Procs int `json:"gomaxprocs"` // of each worker process; 0: the machine's cores
-	Hand  int `json:"in_hand"`    // tasks that a worker process may have taken and not done; 0: not a setting of this system
-	Batch int `json:"batch"`      // tasks inserted at a time; 0: not a setting of this system, or one by one
+	Hand  int `json:"in_hand"`    // tasks that a worker process may hold; 0: not a setting of this system
+	Batch int `json:"batch"`      // tasks per insertion; 0: not a setting of this system, or one by one
 }
 
 func (s Setting) String() string {
@@ -53,7 +53,7 @@ func (s Setting) String() string {
 	return strings.Join(words, ", ")
 }
 
-// env is the setting as a worker process' environment.
+// env returns the setting as environment of a worker process.
 func (s Setting) env() []string {
 	if s.Procs == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// settings are all combinations with one and with all cores per process.
+// settings returns all combinations with one and with all cores per process.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})
@@ -69,9 +69,9 @@ func settings(hands ...int) (all []Setting) {
 	return all
 }
 
-// session is a system that runs.
+// session is a running system.
 type session interface {
-	// run does tasks 0 to n-1 and says how long that took. It may be called again.
+	// run executes tasks 0 to n-1 and returns the time. It may be called again.
 	run(ctx context.Context, n uint64) (time.Duration, work.Sum, error)
 	close() error
 }

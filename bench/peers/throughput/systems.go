@@ -2,7 +2,7 @@ package throughput
 
 import "github.com/nats-io/nats.go/jetstream"
 
-// Systems are all that are compared, Bellwether first.
+// Systems returns all systems, Bellwether first.
 func Systems() []System {
 	return []System{
 		bellwether(),
@@ -18,7 +18,7 @@ func Systems() []System {
 	}
 }
 
-// consumers are what worker processes do, by the queue's kind.
+// consumers are the functions of worker processes, by the kind of the queue.
 var consumers = map[string]consume{
 	natsKind:      consumeNATS,
 	jetStreamKind: consumeJetStream,
