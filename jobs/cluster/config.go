@@ -114,15 +114,15 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	if _, err := wire.NewSubjects(c.Name); err != nil {
-		return &configError{err}
+		return err
 	}
 	switch {
 	case c.Storage != JetStream && c.Storage != Azure:
-		return configErrorf("Storage %q: want %q or %q", c.Storage, JetStream, Azure)
+		return fmt.Errorf("Storage %q: want %q or %q", c.Storage, JetStream, Azure)
 	case c.Replicas < 1 || c.Replicas > maxReplicas:
-		return configErrorf("Replicas %d: want 1 to %d", c.Replicas, maxReplicas)
+		return fmt.Errorf("Replicas %d: want 1 to %d", c.Replicas, maxReplicas)
 	case c.CallTimeout < 0:
-		return configErrorf("CallTimeout %v: want 0 or more", c.CallTimeout)
+		return fmt.Errorf("CallTimeout %v: want 0 or more", c.CallTimeout)
 	}
 	return nil
 }
@@ -131,7 +131,10 @@ func (c Config) validate() error {
 // error that is [ErrConfig].
 func (c Config) Resolve() (Config, error) {
 	c = c.withDefaults()
-	return c, c.validate()
+	if err := c.validate(); err != nil {
+		return c, configErrorf("configure cluster: %w", err)
+	}
+	return c, nil
 }
 
 // Subjects returns the cluster's NATS subjects.
@@ -197,7 +200,7 @@ func (c Config) WithEnv() (Config, error) {
 	if text := os.Getenv(EnvReplicas); c.Replicas == 0 && text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxReplicas {
-			return c, configErrorf("%s is %q: want 1 to %d", EnvReplicas, text, maxReplicas)
+			return c, configErrorf("configure cluster: %s is %q: want 1 to %d", EnvReplicas, text, maxReplicas)
 		}
 		c.Replicas = n
 	}
