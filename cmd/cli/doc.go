@@ -47,7 +47,6 @@
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
 //	detect      from the previous leader's last sign of life to the decision to replace it
 //	dir         a folder
-//	doing       the operation that failed and is retried
 //	elect       from that decision until the lease was acquired
 //	election    name of the election in which the command elect stands
 //	epoch       epoch of the leader in question
@@ -61,7 +60,7 @@
 //	machine     name of the virtual machine in Azure
 //	name        name of an entry of the poison list, or of a stored value
 //	nodes       number of finished nodes that a job was resumed with
-//	operation   operation on the lease that failed
+//	operation   operation on storage or on the lease that failed
 //	partition   index of a partition
 //	partitions  number of partitions of the job
 //	pause       time until the next attempt

@@ -24,12 +24,12 @@ func (t *Term) retry(action string, call func(ctx context.Context) error) error 
 		}
 		if !errors.Is(err, store.ErrUnavailable) {
 			if wait > firstRetryWait {
-				t.log.Info("Storage is available again", "action", action)
+				t.log.Info("Storage is available again", "operation", action)
 			}
 			return err
 		}
 		if wait == firstRetryWait {
-			t.log.Warn("Storage is unavailable, retrying", "action", action, "error", err)
+			t.log.Warn("Storage is unavailable, retrying", "operation", action, "error", err)
 		}
 		t.env.Pause(t.ctx, wait)
 	}

@@ -166,7 +166,7 @@ func (t *task) retry(doing string, call func() error, retryable func(error) bool
 		if t.ctx.Err() != nil || !retryable(err) {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
-		t.w.cfg.Logger.Warn("Storage call failed, trying again", "job", t.opening.Job, "doing", doing, "pause", wait, "error", err)
+		t.w.cfg.Logger.Warn("Storage call failed, trying again", "job", t.opening.Job, "operation", doing, "pause", wait, "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
