@@ -30,7 +30,7 @@ type assignment struct {
 	// For the end of a job, where idle workers take over work.
 	duplicate *assignment // the same partition on another worker, or nil; one of the two is a speculative copy
 	cut       *cut        // an order to end it early, or nil
-	obsolete  bool        // all of it is finished by other workers, and it was cut for that
+	obsolete  bool        // other workers have finished all of it, so it was cut
 }
 
 // assignmentState says what a worker knows of an assignment. An assignment begins as
@@ -43,7 +43,7 @@ const (
 	// statePlanned: no receipt has had it. It waits for a checkpoint, or for room in a
 	// receipt. Its worker cannot have died of it.
 	statePlanned assignmentState = iota
-	// stateSent: a receipt had it, and no report has come since. The worker may have
+	// stateSent: a receipt had it, and no report has listed it yet. The worker may have
 	// started it, so from here on it becomes a crash suspect if the worker dies.
 	stateSent
 	// stateConfirmed: a report listed it, not running. From here on it can be cut.

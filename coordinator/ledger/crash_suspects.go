@@ -11,8 +11,8 @@ const (
 	// again. The partition that kills is found after a logarithmic number of deaths.
 	splitSuspect = 8
 	// quarantineAfter is the number of deaths after which a single partition is
-	// quarantined: it runs alone, so that it has caused the next death. Further deaths
-	// count only then.
+	// quarantined. It then runs alone, so it is the cause if its worker dies. Deaths beyond
+	// this number count only in quarantine.
 	quarantineAfter = 2
 	// killsToBlame is how many workers a quarantined partition must kill before it is
 	// blamed, unless the job's limit of attempts is lower.

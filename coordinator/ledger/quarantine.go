@@ -28,8 +28,8 @@ func blame(partition uint64, deaths int, lastWorker string) string {
 	return fmt.Sprintf("partition %d kills its worker: %d died while it was assigned to them, the last was %s", partition, deaths, lastWorker)
 }
 
-// resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
-// assignments of its own worker are among them.
+// resumeSuspects queues the crash suspects of a manifest. If the last leader died, these
+// include what was assigned to its own worker.
 func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {

@@ -60,9 +60,9 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 	return q.suspects.remove(span)
 }
 
-// claimable returns the longest prefix of a span whose partitions are finished or
-// queued, without finished ones at its end. It stops at the first partition that is
-// neither, since one report may claim thousands of overlapping spans.
+// claimable returns the longest prefix of a span whose partitions are finished or queued,
+// up to the last queued one. It looks no further than the first partition that is neither,
+// since one report may claim thousands of overlapping spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap jobs.Span) bool {
