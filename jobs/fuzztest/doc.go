@@ -1,10 +1,9 @@
-// Package fuzztest holds fuzz targets to what makes them worth running.
+// Package fuzztest checks that fuzz targets are useful. It is for Bellwether's own tests.
 //
-// A target starts from its seeds. Once a format has changed, its old seeds may all
-// be refused at the first byte; the target then finds nothing, and passes. So
-// [Watch] counts what becomes of the seeds whenever they are run as tests: some
-// must be taken, and some refused.
+// A fuzz target starts from its seeds. After a change of the format all old seeds may be
+// refused at the first byte; then the target finds nothing and passes. So [Watch] counts
+// the seeds when they are run as tests: some have to be accepted and some refused.
 //
-// [Recode] is the target of anything that decodes and encodes, and [Allocated]
-// measures what input costs.
+// [Recode] is a fuzz target for formats that can be decoded and encoded. [Allocated]
+// measures the memory that input costs.
 package fuzztest

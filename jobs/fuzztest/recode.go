@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// Recode fuzzes a format. The function decodes and encodes again. What it takes
-// must encode to bytes that it takes too, and that stay as they are; it refuses
-// with one of the errors. Seeds are what encoders make; damaged ones are added.
+// Recode fuzzes a format by a function that decodes its input and encodes the value again.
+// For input that it accepts, it must accept its output too, and return it unchanged. For
+// other input it must return one of the errors. The seeds are encoded values; Recode adds
+// damaged ones.
 func Recode(f *testing.F, recode func(data []byte) ([]byte, error), refusals []error, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)

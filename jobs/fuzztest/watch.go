@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Corpus counts what becomes of a target's seeds.
+// Corpus counts the seeds that a target accepts and refuses.
 type Corpus struct{ taken, refused atomic.Int64 }
 
-// Watch fails a target all of whose seeds were taken, or all refused. The target
-// tells by Taken and Refused; it is not asked where it fuzzes, or runs one seed.
+// Watch fails a target if it accepts all of its seeds or refuses all. The target calls Taken
+// or Refused for each input. Nothing is checked while it fuzzes or runs a single seed.
 func Watch(f *testing.F) *Corpus {
 	c := &Corpus{}
 	f.Cleanup(func() {
@@ -23,7 +23,7 @@ func Watch(f *testing.F) *Corpus {
 	return c
 }
 
-// Taken counts an input that the target took.
+// Taken counts an input that the target accepted.
 func (c *Corpus) Taken() { c.taken.Add(1) }
 
 // Refused counts an input that the target refused.

@@ -8,20 +8,18 @@
 //	path ─┘                                                       │
 //	                            payoff ─ count, mean, squares ─ merge ─ price
 //
-// A path's random numbers are a function of the seed and the path's number alone,
-// so it is the same path in whichever partition and on whichever machine it is
-// simulated. Partials are merged by the pairwise formula for mean and variance,
-// which loses little to rounding.
+// A path's random numbers depend on the seed and the path's number alone, so a path is the
+// same in any partition and on any machine. Partials are merged by the pairwise formula
+// for mean and variance, which has small rounding errors.
 //
-// Every product that is added is rounded first, and exp and log are the package's
-// own: those of package math differ in the last bit between processors. So a
-// fleet of mixed architectures gives the same bytes.
+// Each product is rounded before it is added, and the package has its exp and log, because
+// those of package math differ in the last bit between processors. So a fleet of mixed
+// architectures computes the same bytes.
 //
-// Asian and barrier options look at the price at the end of each of steps equal
-// periods. A barrier that is watched at discrete times is hit less often than one
-// that is watched continuously, and its option priced accordingly. Neither looks
-// at the price at the beginning. A European option needs the last price only,
-// which takes one step.
+// Asian and barrier options use the prices at the end of each of the parameter steps equal
+// periods, and not the price at the beginning. A barrier that is observed at discrete times
+// is hit less often than one that is observed continuously, and the price reflects that. A
+// European option needs the last price only, which takes one step.
 //
-// Nothing here fails but for a context that is done.
+// The job fails only if the context is done.
 package montecarlo

@@ -48,7 +48,7 @@ func newModel(p Params) model {
 	return m
 }
 
-// payoff is what the option pays at maturity on that path, not discounted.
+// payoff returns the payoff at maturity on a path, not discounted.
 func (m *model) payoff(path uint64) float64 {
 	switch m.kind {
 	case asian:
@@ -65,12 +65,12 @@ func (m *model) payoff(path uint64) float64 {
 	}
 }
 
-// exercise is the payoff at a price relative to the spot price.
+// exercise returns the payoff at a price that is relative to the spot price.
 func (m *model) exercise(relative float64) float64 {
 	return max(float64(m.side*(float64(m.spot*relative)-m.strike)), 0)
 }
 
-// average is the mean price of a path, relative to the spot price.
+// average returns the mean price of a path, relative to the spot price.
 func (m *model) average(path uint64) float64 {
 	var at, sum float64
 	for step := uint32(0); step < m.steps; step += 2 {
@@ -85,7 +85,7 @@ func (m *model) average(path uint64) float64 {
 	return sum / float64(m.steps)
 }
 
-// watched is the last log price of a path, and whether the path hit the barrier.
+// watched returns the last log price of a path and whether the path hit the barrier.
 func (m *model) watched(path uint64) (last float64, hit bool) {
 	var at float64
 	beyond := func() bool { return m.barrier > 0 && at >= m.barrier || m.barrier < 0 && at <= m.barrier }
@@ -104,13 +104,13 @@ func (m *model) watched(path uint64) (last float64, hit bool) {
 	return at, hit
 }
 
-// uniforms are the pair of random numbers that belongs to two steps of a path.
+// uniforms returns the two random numbers of two steps of a path.
 func (m *model) uniforms(path uint64, pair uint32) (first, second float64) {
 	r := philox([4]uint32{uint32(path), uint32(path >> 32), pair, 0}, m.key)
 	return uniform(r[0], r[1]), uniform(r[2], r[3])
 }
 
-// move is how far the log price goes in a step.
+// move returns the change of the log price in a step.
 func (m *model) move(uniform float64) float64 {
 	return m.drift + float64(m.deviation*quantile(uniform))
 }

@@ -99,16 +99,16 @@ func (m *mapper) Map(ctx context.Context, partition uint64) (moments, error) {
 	return total, nil
 }
 
-// moments is a partial: count and mean of some payoffs, and the sum of their
-// squared distances from the mean.
+// moments is a partial: the number and the mean of payoffs, and the sum of their squared
+// distances from the mean.
 type moments struct {
 	Count   uint64  `cbor:"1,keyasint"`
 	Mean    float64 `cbor:"2,keyasint"`
 	Squares float64 `cbor:"3,keyasint"`
 }
 
-// add is the update of Welford, Note on a method for calculating corrected sums of
-// squares and products, Technometrics 4, 1962.
+// add updates the moments by the method of Welford, Note on a method for calculating
+// corrected sums of squares and products, Technometrics 4, 1962.
 func (m *moments) add(x float64) {
 	m.Count++
 	before := x - m.Mean
@@ -116,8 +116,8 @@ func (m *moments) add(x float64) {
 	m.Squares += float64(before * (x - m.Mean))
 }
 
-// merge is the pairwise formula of Chan, Golub, LeVeque, Updating formulae and a
-// pairwise algorithm for computing sample variances, 1979.
+// merge merges moments by the pairwise formula of Chan, Golub, LeVeque, Updating formulae
+// and a pairwise algorithm for computing sample variances, 1979.
 func merge(left, right moments) (moments, error) {
 	l, r := float64(left.Count), float64(right.Count)
 	share := r / (l + r)
@@ -129,7 +129,7 @@ func merge(left, right moments) (moments, error) {
 	}, nil
 }
 
-// standardError is that of the mean.
+// standardError returns the standard error of the mean.
 func (m moments) standardError() float64 {
 	n := float64(m.Count)
 	if n < 2 {

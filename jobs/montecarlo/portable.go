@@ -17,7 +17,7 @@ const (
 	ln2Low  = 1.90821492927058770002e-10
 )
 
-// exp is e to the power of x.
+// exp returns e to the power of x.
 func exp(x float64) float64 {
 	switch {
 	case x != x:
@@ -43,7 +43,7 @@ func exp(x float64) float64 {
 	return math.Ldexp(y, int(k))
 }
 
-// log is the natural logarithm of x, a normal positive number.
+// log returns the natural logarithm of x, a normal positive number.
 func log(x float64) float64 {
 	f, exponent := math.Frexp(x)
 	if f < math.Sqrt2/2 {

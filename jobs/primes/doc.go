@@ -1,24 +1,22 @@
-// Package primes is a job that finds the primes below a limit: how many there
-// are, their sum, the largest, the twin pairs, and the largest gap.
+// Package primes is a job that finds the primes below a limit: their number and sum, the
+// largest prime, the number of twin pairs, and the largest gap.
 //
-// Each partition is a range of numbers of one fixed width. Its partial holds its
-// first and last prime besides what it counted, since a twin pair or a gap may
-// lie across a border: [merge] needs to know which side is left.
+// Each partition is a range of numbers of a fixed width. A twin pair or a gap may lie
+// across the border of two ranges, so a partial also holds the first and the last prime
+// of its range, and [merge] depends on the order of its operands.
 //
-// The numbers are sieved by Eratosthenes' method in blocks that fit a processor's
-// cache, on a wheel of 30: a byte has a bit for each of the eight numbers in
-// thirty that 2, 3 and 5 do not divide.
+// The numbers are sieved by the method of Eratosthenes in blocks that fit in a processor's
+// cache, on a wheel of 30: a byte has a bit for each of the eight numbers in thirty that
+// 2, 3 and 5 do not divide.
 //
 //	number  0 ............ 983040 ............ 1966080 ...
 //	block   |      0          |        1           |        2
 //	partition  0  |  1  |  2  |  3  |  4  |  5  |  6  |
 //
-// Blocks lie on the number line as such, whatever the width of partitions. A slot
-// keeps the block it sieved last, together with where each base prime goes on in
-// the next one. So a partition much smaller than a block costs a glance at part
-// of a block that is there already, and a slot that walks its span in order
-// divides only once per base prime.
+// The position of blocks does not depend on the width of partitions. A slot keeps its
+// last block, and the position at which each base prime continues in the next block. So a
+// partition that is much smaller than a block usually reads part of a block that is sieved
+// already, and a slot that walks its span in order divides only once per base prime.
 //
-// Nothing here fails but for a context that is done, which is noticed between
-// blocks.
+// The job fails only if the context is done, which is checked between blocks.
 package primes

@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params choose the primes and how the work is cut.
+// Params are the limit and how the work is cut.
 type Params struct {
 	Limit      uint64 `json:"limit" min:"2" max:"1e13" help:"find the primes below this number"`
 	Width      uint64 `json:"width" min:"1" max:"1e13" help:"numbers per partition"`
 	Partitions uint64 `json:"partitions" max:"1e13" help:"if not 0, the number of partitions, in place of width; fewer where widths do not come out even"`
 }
 
-// width is how many numbers a partition has; the last may have fewer.
+// width returns the number of numbers in a partition. The last may have fewer.
 func (p Params) width() uint64 {
 	if p.Partitions > 0 {
 		return ceilDiv(p.Limit, p.Partitions)
@@ -21,8 +21,8 @@ func (p Params) width() uint64 {
 	return p.Width
 }
 
-// Result is what the job finds. Largest is 0 where there is no prime, and the gap
-// where there are fewer than two.
+// Result is the result of the job. Largest is 0 if there is no prime, and the gap is 0 if
+// there are fewer than two.
 type Result struct {
 	Count      uint64 `json:"count"`       // of primes below the limit
 	Sum        uint64 `json:"sum"`         // of these primes, modulo 2^64

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// sieve is what all blocks of a job share.
+// sieve is the state that all blocks of a job share.
 type sieve struct {
 	base    []basePrime // ascending, from firstBase to the root of the limit
 	pattern []byte      // the wheel without the multiples of 7, 11, 13 and 17; repeats for ever
@@ -19,26 +19,26 @@ type basePrime uint32
 
 func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
 
-// The pattern has crossed out the multiples of the primes from 7 to 17.
+// In the pattern the multiples of the primes from 7 to 17 are crossed out.
 const (
 	firstBase     = 19
 	patternLength = 7 * 11 * 13 * 17
 )
 
-// Bounds of a block's size in bytes: it should stay in a core's second-level cache,
-// which is fast enough, and a slot that begins somewhere must sieve a whole block
-// for its first partition, however small that is.
+// These are the bounds of a block's size in bytes. A block should fit in a core's
+// second-level cache. It should also be small, because a slot has to sieve a whole block
+// for its first partition.
 const (
 	minBlock = 64 << 10
 	maxBlock = 512 << 10
 )
 
-// rootPerByte is how many numbers of the limit's root a byte of a block is enough
-// for. Beyond that, taking base primes from block to block costs more than what
-// they cross out there. Found by measuring.
+// rootPerByte is the ratio of the limit's square root to the size of a block in bytes.
+// With smaller blocks, carrying base primes from block to block costs more than crossing
+// out. The value was found by measuring.
 const rootPerByte = 4
 
-// newSieve readies a sieve for the numbers below limit.
+// newSieve returns a sieve for the numbers below limit.
 func newSieve(limit uint64) *sieve {
 	root := uint64(math.Sqrt(float64(limit))) + 1 // limits are far below 2^53
 	s := &sieve{bytes: minBlock}
@@ -68,7 +68,7 @@ func newSieve(limit uint64) *sieve {
 	return s
 }
 
-// block is one stretch of the number line, sieved. It belongs to one slot.
+// block is a sieved range of numbers. It belongs to one slot.
 type block struct {
 	*sieve
 	index   uint64 // it begins at number 30*bytes*index
@@ -77,15 +77,15 @@ type block struct {
 	crossed bool     // false until the first moveTo
 }
 
-// cursor says where a base prime crosses out next: 8 times the byte, counted from
-// the block's first, plus the cofactor's index on the wheel.
+// cursor is the position at which a base prime crosses out next: 8 times the offset of the
+// byte in the block, plus the cofactor's index on the wheel.
 type cursor uint32
 
 func (s *sieve) newBlock() *block {
 	return &block{sieve: s, bits: make([]byte, s.bytes), next: make([]cursor, 0, len(s.base))}
 }
 
-// count tallies the primes in [lo, hi).
+// count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
 		for _, p := range []uint64{2, 3, 5} { // the wheel leaves them out
@@ -108,13 +108,13 @@ func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	return t, nil
 }
 
-// numbers is how many numbers a block is long.
+// numbers returns the number of numbers in a block.
 func (s *sieve) numbers() uint64 { return s.bytes * 30 }
 
-// first is the block's first number.
+// first returns the block's first number.
 func (b *block) first() uint64 { return b.index * b.numbers() }
 
-// moveTo makes b the block of that index.
+// moveTo sieves the block of an index.
 func (b *block) moveTo(ctx context.Context, index uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -128,8 +128,7 @@ func (b *block) moveTo(ctx context.Context, index uint64) error {
 	return nil
 }
 
-// start fills the block with the pattern and adds the cursors of the base primes
-// that have none.
+// start fills the block with the pattern and adds the missing cursors of base primes.
 func (b *block) start() {
 	first := b.index * b.bytes
 	for at, from := uint64(0), first%patternLength; at < b.bytes; from = 0 {
@@ -169,8 +168,8 @@ func (b *block) cross() {
 	}
 }
 
-// crossTurns crosses out multiples for as long as whole turns of the wheel fit,
-// and returns where it goes on. It is what small primes need.
+// crossTurns crosses out multiples as long as whole turns of the wheel fit, which is fast
+// for small primes. It returns the byte at which to continue.
 func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	size := uint(len(bits))
 	for w != 0 && at < size {
@@ -201,8 +200,8 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi), counted from the block's first number. It
-// keeps what it adds to in variables of its own, which stay in registers.
+// tally adds the primes in [lo, hi), which are offsets from the block's first number. Its
+// local variables stay in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
 	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
 	first := b.first()

@@ -1,6 +1,6 @@
 package primes
 
-// tally is a partial: what was found in a range of numbers.
+// tally is a partial: the primes of a range of numbers.
 type tally struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -13,8 +13,7 @@ type tally struct {
 	GapAfter  uint64 // where it begins for the first time
 }
 
-// merge joins the tallies of two ranges, the left of which ends where the right
-// begins.
+// merge merges the tallies of two adjacent ranges.
 func merge(left, right tally) (tally, error) {
 	if left.Count == 0 {
 		return right, nil
@@ -42,7 +41,7 @@ func merge(left, right tally) (tally, error) {
 	return t, nil
 }
 
-// add takes the next prime of the range.
+// add adds the next prime of the range.
 func (t *tally) add(prime uint64) {
 	one := tally{Count: 1, Sum: prime, First: prime, Last: prime}
 	*t, _ = merge(*t, one)

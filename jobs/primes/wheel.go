@@ -1,19 +1,18 @@
 package primes
 
-// wheel are the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of byte j
-// stands for the number 30j + wheel[i].
+// wheel has the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of byte j is for
+// the number 30j + wheel[i].
 var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 
-// A step leads from one multiple of a prime to the next whose cofactor is on the
-// wheel. For a prime p = 30a + r it is a*gap + carry bytes long.
+// A step leads from one multiple of a prime to the next multiple whose cofactor is on the
+// wheel. For a prime p = 30a + r its length is a*gap + carry bytes.
 type step struct {
 	keep  uint8 // all bits but the multiple's
 	gap   uint8 // to the next cofactor
 	carry uint8
 }
 
-// steps has, for each residue r of a prime, the step from each cofactor on the
-// wheel.
+// steps has the step for each residue r of a prime and each cofactor on the wheel.
 var steps = func() (s [8][8]step) {
 	for ri, r := range wheel {
 		for i, w := range wheel {
@@ -28,8 +27,8 @@ var steps = func() (s [8][8]step) {
 	return s
 }()
 
-// onWheel has, for each residue modulo 30, the way up to the next number on the
-// wheel and that number's index there.
+// onWheel has, for each residue modulo 30, the distance to the next number on the wheel
+// and that number's index on it.
 var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 	for r := range uint64(30) {
 		n := r
@@ -44,7 +43,7 @@ var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 // A word is eight bytes, and so 240 numbers.
 const numbersPerWord = 240
 
-// offset has the number that each bit of a word stands for, from the word's first.
+// offset has the number of each bit of a word, relative to the word's first number.
 var offset = func() (o [64]uint8) {
 	for bit := range o {
 		o[bit] = uint8(uint64(bit/8)*30 + wheel[bit%8])
@@ -52,8 +51,8 @@ var offset = func() (o [64]uint8) {
 	return o
 }()
 
-// bitsBelow has how many bits of a word stand for numbers below n, from the word's
-// first.
+// bitsBelow has the number of bits of a word for numbers below n, relative to the word's
+// first number.
 var bitsBelow = func() (below [numbersPerWord]uint8) {
 	for n := range below {
 		for _, o := range offset {
@@ -65,7 +64,7 @@ var bitsBelow = func() (below [numbersPerWord]uint8) {
 	return below
 }()
 
-// wheelIndex is where r is on the wheel, or 8 if it is not.
+// wheelIndex returns the index of r on the wheel, or 8 if it is not there.
 func wheelIndex(r uint64) uint64 {
 	for i, w := range wheel {
 		if w == r {

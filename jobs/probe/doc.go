@@ -1,27 +1,26 @@
-// Package probe is a job that does nothing of use: it tries a deployment, and
-// tests use it. It spins or sleeps, evenly or not, makes partials of a given size,
-// and fails as ordered.
+// Package probe is a job without a useful result, for trying a deployment and for tests. Its
+// partitions spin or sleep for equal or random times, make partials of a given size, and
+// fail on request.
 //
-// Its result proves that each partition was counted exactly once: every partition
-// adds a hash of its number to a sum and to an exclusive or, and with
-// partial-size also a block of bytes of its own.
+// The result proves that each partition was counted exactly once: each adds a hash of its
+// number to a sum and to an exclusive or and, with partial-size, a block of bytes.
 //
-// With neither spin, sleep nor a fault a partition takes a few nanoseconds, so
-// that the job measures what dispatching costs.
+// Without spin, sleep or faults a partition takes a few nanoseconds, so the job measures the
+// cost of dispatch.
 //
 // # Faults
 //
-//	fail, fail-every   an error worth retrying
-//	permanent          an error that is not
+//	fail, fail-every   an error that is retried
+//	permanent          an error that is not retried
 //	panic              a panic
 //	exit               the end of the process, with status 3
 //
-// A fault happens at each attempt, unless once-dir names a directory: then it
-// happens at the first attempts only, as many as the parameter times says. Each
-// leaves an empty file there, created exclusively, since the next attempt may be
-// made by another process. Workers on several machines must share the directory;
-// a directory that is missing fails the job at once. Several faults ordered for
-// one partition come in the order of the list above, from the last to the first.
+// A fault happens at each attempt. If once-dir names a directory, it happens at the first
+// attempts only, as many as the parameter times says. Each of them creates a file there
+// exclusively, because the next attempt may be in another process. Workers on several
+// machines have to share the directory. If it is missing, the job fails at once. If a
+// partition has several faults, they happen in the order of the list above, from last to
+// first.
 //
-// Where the job runs in the process that was asked for it, exit ends that process.
+// If the job runs in the submitter's process, exit ends that process.
 package probe

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// partial counts partitions so that one left out or counted twice shows. Its
-// four words fit in registers, which halves the time of an empty partition.
+// partial counts partitions in a way that detects missing and repeated ones. Its four words
+// fit in registers, which halves the time of an empty partition.
 type partial struct {
 	Count uint64  `cbor:"1,keyasint"`
 	Sum   uint64  `cbor:"2,keyasint"`           // of the hashes of their numbers
@@ -46,7 +46,7 @@ func merge(left, right partial) (partial, error) {
 	return left, nil
 }
 
-// hash is the output function of SplitMix64 (Steele, Lea, Flood: Fast splittable
+// hash returns the output function of SplitMix64 (Steele, Lea, Flood: Fast splittable
 // pseudorandom number generators, 2014), with its increment added so that 0 is
 // not its own hash.
 func hash(n uint64) uint64 {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params say what partitions do. Of those that name a partition, -1 is none.
+// Params say what partitions do. In parameters that name a partition, -1 means none.
 type Params struct {
 	Partitions uint64 `json:"partitions" min:"1" max:"4611686018427387904" help:"number of partitions"`
 
@@ -29,7 +29,7 @@ type Params struct {
 	Times     uint64 `json:"times" min:"1" max:"1e6" help:"number of attempts at which a fault happens, with once-dir"`
 }
 
-// Validate refuses faults at partitions that do not exist.
+// Validate returns an error for faults at partitions that do not exist.
 func (p Params) Validate() error {
 	for _, f := range []struct {
 		name      string
@@ -42,8 +42,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Result accounts for the partitions. Numbers of 64 bits are in hexadecimal,
-// since not every reader of JSON keeps them whole.
+// Result accounts for the partitions. Numbers of 64 bits are in hexadecimal, because some
+// readers of JSON round them.
 type Result struct {
 	Partitions uint64 `json:"partitions"`       // that were asked for
 	Counted    uint64 `json:"counted"`          // that the result has; fewer where some were skipped

@@ -17,10 +17,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// large is the size of a large value: several MiB, and no multiple of anything.
+// large is the size of a large value: several MiB, and not a multiple of a chunk size.
 const large = 3<<20 + 4711
 
-// TestBlobs runs the suite for Blobs. Open returns empty storage, and closes it
+// TestBlobs runs the suite for Blobs. The function open returns empty storage and closes it
 // when the test ends.
 func TestBlobs(t *testing.T, open func(t *testing.T) store.Blobs) {
 	for _, test := range []struct {
@@ -200,7 +200,7 @@ func deletePrefix(t *testing.T, b store.Blobs) {
 	put(t, b, "a/b", []byte("again"), store.IfAbsent)
 }
 
-// createRace lets many create one key: one does.
+// createRace creates one key from many goroutines: one of them succeeds.
 func createRace(t *testing.T, b store.Blobs) {
 	for round := range 5 {
 		key := fmt.Sprintf("round/%d", round)
@@ -227,8 +227,8 @@ func createRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// swapRace lets many add to a counter: no addition is lost, so each version had
-// one successor.
+// swapRace increments a counter from many goroutines: no increment is lost, so each version
+// had one successor.
 func swapRace(t *testing.T, b store.Blobs) {
 	const writers, additions = 8, 10
 	put(t, b, "counter", []byte("0"), store.IfAbsent)
@@ -258,8 +258,8 @@ func swapRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// overwriteRace lets many overwrite a key, with large values among them: each
-// write succeeds, and one of the values is there, whole.
+// overwriteRace overwrites a key from many goroutines, also with large values: each write
+// succeeds, and in the end one of the values is stored, complete.
 func overwriteRace(t *testing.T, b store.Blobs) {
 	values := [][]byte{randomBytes(0, 100), randomBytes(1, large), randomBytes(2, large), randomBytes(3, 100)}
 	for range 3 {
@@ -275,8 +275,8 @@ func overwriteRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// readWhileLargeValuesChange replaces and deletes large values under a reader,
-// which must see each whole or not at all.
+// readWhileLargeValuesChange replaces and deletes large values during reads, which must
+// return a complete value or none.
 func readWhileLargeValuesChange(t *testing.T, b store.Blobs) {
 	const writes = 15
 	values := [][]byte{randomBytes(0, large), randomBytes(1, 600<<10), randomBytes(2, 10)}
@@ -386,7 +386,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// atOnce runs do n times side by side and waits for all.
+// atOnce runs do n times concurrently and waits for all.
 func atOnce(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -398,7 +398,7 @@ func atOnce(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	must(t, group.Wait())
 }
 
-// randomBytes are the same for the same seed and size.
+// randomBytes returns the same bytes for the same seed and size.
 func randomBytes(seed byte, size int) []byte {
 	data := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails

@@ -1,4 +1,3 @@
-// Package storetest holds drivers of package store to the behaviour that its
-// interfaces promise. A driver's tests call [TestBlobs] and [TestQueue] with a
-// function that opens empty storage.
+// Package storetest is the conformance suite for drivers of package store. A driver's tests
+// call [TestBlobs] and [TestQueue] with a function that opens empty storage.
 package storetest

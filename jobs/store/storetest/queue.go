@@ -12,15 +12,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// patience bounds waits for what must happen.
+// patience bounds waits.
 const patience = 20 * time.Second
 
-// TestQueue runs the suite for Queue. Open returns an empty queue that hides
-// messages for hideFor, and closes it when the test ends. It is called from
-// several goroutines: most of the time the tests wait for messages to come back,
-// so they do that side by side. A short time makes a short test; too short a one
-// makes a slow machine fail it: two seconds are good for a driver that goes over
-// a network.
+// TestQueue runs the suite for Queue. The function open returns an empty queue that hides
+// messages for hideFor, and closes it when the test ends. It is called from several
+// goroutines, because the tests mostly wait for messages to become visible and so run in
+// parallel. A shorter hideFor makes the suite faster, but the suite fails on a slow machine
+// if it is too short: two seconds suit a driver that uses a network.
 func TestQueue(t *testing.T, open func(t *testing.T) store.Queue, hideFor time.Duration) {
 	for _, test := range []struct {
 		name string
@@ -148,8 +147,8 @@ func deletedIsGone(t *testing.T, q store.Queue, hideFor time.Duration) {
 	}
 }
 
-// receiversShare lets several receive at once: none gets a message that another
-// has hidden.
+// receiversShare receives from several goroutines: none receives a message that another has
+// hidden.
 func receiversShare(t *testing.T, q store.Queue, _ time.Duration) {
 	const receivers, messages = 4, 20
 	for i := range messages {
