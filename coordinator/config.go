@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/nats-io/nats.go"
@@ -35,9 +35,9 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.Subjects == (wire.Subjects{}):
-		return errors.New("Subjects empty: want the subjects of a cluster")
+		return fmt.Errorf("%s empty: want the subjects of a cluster", "Subjects")
 	case c.Conn == nil:
-		return errors.New("Conn nil: want a connection to NATS")
+		return fmt.Errorf("%s nil: want a connection to NATS", "Conn")
 	}
 	return c.Config.Validate()
 }

@@ -2,7 +2,6 @@ package term
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -72,21 +71,25 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case !wire.ValidWorker(c.Worker):
-		return fmt.Errorf("Worker %q: want 1 to 80 lower-case letters, digits and dashes", c.Worker)
+		return fieldError("Worker", fmt.Sprintf("%q", c.Worker), "1 to 80 lower-case letters, digits and dashes")
 	case c.Store == nil:
-		return errors.New("Store nil: want a store")
+		return fieldError("Store", nil, "a store")
 	case c.Logger == nil:
-		return errors.New("Logger nil: want a logger")
+		return fieldError("Logger", nil, "a logger")
 	case c.BeaconEvery < 0:
-		return fmt.Errorf("BeaconEvery %v: want more than 0", c.BeaconEvery)
+		return fieldError("BeaconEvery", c.BeaconEvery, "more than 0")
 	case c.MaxActive < 1 || c.MaxActive > 1000:
-		return fmt.Errorf("MaxActive %d: want 1 to 1000", c.MaxActive)
+		return fieldError("MaxActive", c.MaxActive, "1 to 1000")
 	case c.MaxMerging < 1:
-		return fmt.Errorf("MaxMerging %d: want at least 1", c.MaxMerging)
+		return fieldError("MaxMerging", c.MaxMerging, "at least 1")
 	case c.ExtendEvery < 0:
-		return fmt.Errorf("ExtendEvery %v: want more than 0", c.ExtendEvery)
+		return fieldError("ExtendEvery", c.ExtendEvery, "more than 0")
 	case c.StopWithin < 0:
-		return fmt.Errorf("StopWithin %v: want more than 0", c.StopWithin)
+		return fieldError("StopWithin", c.StopWithin, "more than 0")
 	}
 	return nil
+}
+
+func fieldError(field string, got any, want string) error {
+	return fmt.Errorf("%s %v: want %s", field, got, want)
 }
