@@ -48,7 +48,7 @@ func TestBadUsage(t *testing.T) {
 		"-busy 0s throughput":              "-busy must be 1ms to 1h, got 0s",
 		"-busy-tasks 10,x throughput":      "want whole numbers",
 		"-system Kafka throughput":         "there is no such system",
-		"-system River failover":           "none of the systems named is measured for failover",
+		"-system River failover":           "failover does not measure any of the selected systems",
 		"-o yaml all":                      `got "yaml"`,
 		"-fast all":                        "not defined",
 		"-bellwether /nonexistent/bin all": "make build",
