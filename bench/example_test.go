@@ -61,8 +61,8 @@ func ExampleOverhead() {
 	report.Table(os.Stdout)
 }
 
-// What leading costs, with the leader in this process as well. The command has it in
-// a process of its own.
+// This example measures the cost of leading with the leader in this process. The command runs the
+// leader in a separate process.
 func ExampleScale() {
 	dir, err := os.MkdirTemp("", "bellwether-example-")
 	if err != nil {

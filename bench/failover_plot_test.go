@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// failoversOf is a report of as many failovers as there are assignments, each so many
-// milliseconds after the leader was ready, which took 100; nil: there was none.
+// failoversOf returns a report with a failover for each assignment, which is given in milliseconds
+// after the leader was ready; nil: no assignment. The leader was ready after 100 ms.
 func failoversOf(assignments ...*float64) FailoverReport {
 	r := FailoverReport{How: Kill, Workers: 2, Slots: 2}
 	for _, after := range assignments {
@@ -40,13 +40,13 @@ func TestFigureMarksTheMoments(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if closer.X.Min != -0.2 || closer.X.Max <= 0.145 || closer.X.Max > 0.5 {
-		t.Errorf("it reaches from %v to %v, want -0.2 to a bit beyond 0.145", closer.X.Min, closer.X.Max)
+		t.Errorf("the axis is from %v to %v, want -0.2 to a little more than 0.145", closer.X.Min, closer.X.Max)
 	}
 }
 
-func TestFigureIsNoLongerThanWhatWasWatched(t *testing.T) {
+func TestFigureEndsWithTheWindows(t *testing.T) {
 	if got := failoversOf(new(9000.0)).Figure().Panels[1].X.Max; got != 1 {
-		t.Errorf("it reaches to %v s, want the second that was watched", got)
+		t.Errorf("the axis ends at %v s, want the 1 s of windows", got)
 	}
 }
 
@@ -71,13 +71,13 @@ func TestFigureWithoutThroughput(t *testing.T) {
 	r.Failovers[0].Shares = nil
 	r.summarize()
 	if panels := r.Figure().Panels; len(panels) != 1 || len(panels[0].Rows) != 1 {
-		t.Errorf("got %d panels, want that of the steps alone", len(panels))
+		t.Errorf("got %d panels, want only that of the steps", len(panels))
 	}
 }
 
-func TestPartsLeaveOutWhatIsNotKnown(t *testing.T) {
+func TestBarsOmitUnknownSteps(t *testing.T) {
 	row := failoversOf(nil).Figure().Panels[2].Rows[0]
 	if got := slices.ContainsFunc(row.Parts, func(p plot.Part) bool { return p.Name == "work assigned" }); got {
-		t.Errorf("got %v, though nobody was given work", row.Parts)
+		t.Errorf("got %v, though no work was assigned", row.Parts)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// tabled is the report as a table, tabs and all.
+// tabled returns the tables of a report.
 func tabled(r FailoverReport) string {
 	var table strings.Builder
 	r.Table(&table)
 	return table.String()
 }
 
-func TestSummariesSayOfHowMany(t *testing.T) {
+func TestSummariesCountKnownValues(t *testing.T) {
 	r := failoversOf(new(0.0), new(60.0), nil)
 	if got, want := r.Steps["first_assignment"], (Summary{Spread{30, 60, 60}, 2}); got != want {
-		t.Errorf("got %+v, want %+v: what took no time counts, and what did not happen does not", got, want)
+		t.Errorf("got %+v, want %+v: a step of 0 ms counts, and a step that did not happen does not", got, want)
 	}
 	table := tabled(r)
 	for _, want := range []string{
@@ -36,14 +36,14 @@ func TestSummariesSayOfHowMany(t *testing.T) {
 func TestStepsThatNeverHappenedHaveNoSummary(t *testing.T) {
 	r := failoversOf(nil)
 	if got, ok := r.Steps["first_assignment"]; ok {
-		t.Errorf("got %+v, though nobody was given work", got)
+		t.Errorf("got %+v, though no work was assigned", got)
 	}
 	if table, want := tabled(r), "\na worker is assigned work\t-\t-\t-\n"; !strings.Contains(table, want) {
 		t.Errorf("got the table\n%s\nwithout %q", table, want)
 	}
 }
 
-func TestWindowsAreSummedUpOneByOne(t *testing.T) {
+func TestWindowsAreSummarized(t *testing.T) {
 	r := failoversOf(nil, nil, nil)
 	for i, shares := range [][]float64{{1, 1, 1, 1, 0.5}, {0.8, 1, 1, 1, 0.5}, {0.2, 1, 1, 1, 0.5}} {
 		r.Failovers[i].Windows = shares
@@ -58,7 +58,7 @@ func TestWindowsAreSummedUpOneByOne(t *testing.T) {
 	}
 }
 
-func TestRepeatsAreSummedUp(t *testing.T) {
+func TestRepeatsAreSummarized(t *testing.T) {
 	r := failoversOf(nil, nil)
 	r.Failovers[0].Repeats = &Repeats{Again: 10, Others: 1, Lost: new(0.25)}
 	r.Failovers[1].Repeats = &Repeats{Again: 20, Lost: new(0.75)}
@@ -78,8 +78,8 @@ func TestRepeatsAreSummedUp(t *testing.T) {
 	}
 }
 
-// A running cluster leaves no traces, and its leader may hear of results too rarely.
-func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
+// A running cluster has no traces, and its leader may receive results too rarely.
+func TestUnknownValuesAreLeftOut(t *testing.T) {
 	r := failoversOf(new(50.0))
 	r.Failovers[0].Shares = nil
 	r.summarize()

@@ -20,7 +20,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// TestMain makes the test binary a worker where a benchmark starts it as one.
+// TestMain makes the test binary a worker if a benchmark starts it as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		cli.Main(known()...)
@@ -37,7 +37,7 @@ func known() []jobs.Job {
 	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition)}
 }
 
-// fleet is a NATS server, storage, and worker processes.
+// fleet has a NATS server, storage, and worker processes.
 type fleet struct {
 	b     *testing.B
 	url   string
@@ -45,8 +45,8 @@ type fleet struct {
 	*procs.Supervisor
 }
 
-// startFleet starts that many workers of one slot each, on storage that these flags
-// name. They end with the benchmark.
+// startFleet starts workers with one slot each, on the storage that the flags name, until the
+// benchmark ends.
 func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	b.Helper()
 	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
@@ -74,7 +74,7 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	return f
 }
 
-// ask runs a command and decodes what it prints.
+// ask runs a command and decodes its output.
 func (f *fleet) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
 	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--timeout", "30s"}, f.flags)
@@ -98,7 +98,7 @@ func (f *fleet) until(what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			var history, workers, jobs json.RawMessage
 			_, _, _ = f.ask(&history, "history"), f.ask(&workers, "workers"), f.ask(&jobs, "list")
-			f.b.Fatalf("waited in vain until %s\nhistory %s\nworkers %s\njobs %s", what, history, workers, jobs)
+			f.b.Fatalf("timed out waiting until %s\nhistory %s\nworkers %s\njobs %s", what, history, workers, jobs)
 		}
 	}
 }

@@ -39,9 +39,9 @@ func TestPrimesForGrowsWithTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 8,000 times the work; but larger primes take longer, the machine may be busy, and
-	// there is a least limit.
+	// 8,000 times the work, but larger primes take longer, the machine may be busy, and there
+	// is a minimum limit.
 	if ratio := float64(long.Limit) / float64(short.Limit); ratio < 10 {
-		t.Errorf("limits %d and %d are too near one another", short.Limit, long.Limit)
+		t.Errorf("limits %d and %d are too close", short.Limit, long.Limit)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// at is a moment of a test, in seconds.
+// at returns a moment of a test, in seconds.
 func at(seconds float64) time.Time {
 	return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// evenly is executions of a process, so many per second, from one moment to another.
+// evenly returns executions of a process at a constant rate between two moments.
 func evenly(pid int, perSecond, from, to float64) []execution {
 	var list []execution
 	for i := range int(math.Round((to - from) * perSecond)) {
@@ -71,7 +71,7 @@ func TestAnOutageWithoutThroughputHasNoShares(t *testing.T) {
 		t.Errorf("got %+v, want no shares", got.Shares)
 	}
 	if got.Assigned != nil {
-		t.Errorf("assigned after %v ms, though it never was", *got.Assigned)
+		t.Errorf("assigned after %v ms, without an assignment", *got.Assigned)
 	}
 }
 
@@ -98,8 +98,8 @@ func TestFirstResultOfAnOutage(t *testing.T) {
 }
 
 func TestLowestUndisturbed(t *testing.T) {
-	// Process 1 is hit at 10 s, after which process 2 pauses for 250 ms. Nothing else
-	// happens from 9 s on, nor in the second after the watch.
+	// Process 1 is killed at 10 s, and process 2 pauses for 250 ms then. The time from 9 s on and
+	// the second after the watch are undisturbed otherwise.
 	both := slices.Concat(evenly(1, 100, 0, 10), evenly(2, 100, 0, 10))
 	blow := slices.Concat(evenly(2, 100, 10, 10.5), evenly(2, 100, 10.75, 12))
 	even := evenly(2, 100, 12, 13)
@@ -131,13 +131,13 @@ func TestLowestUndisturbed(t *testing.T) {
 				t.Errorf("got %v, want %v", got.LowestUndisturbed, c.want)
 			}
 			if got.Lowest != 0 {
-				t.Errorf("the pause after the blow is told as %v, want 0", got.Lowest)
+				t.Errorf("the lowest window is %v, want 0 for the pause after the loss", got.Lowest)
 			}
 		})
 	}
 }
 
-// The worst failover is the one whose lowest window is the smallest, disturbed or not.
+// The worst value is the smallest, with and without a failover.
 func TestLowSharesAreTheWorst(t *testing.T) {
 	r := FailoverReport{}
 	for i := range 20 {
@@ -161,7 +161,7 @@ func TestLowSharesAreTheWorst(t *testing.T) {
 	}
 }
 
-func TestUndisturbedAreAsManyWindowsAsWatched(t *testing.T) {
+func TestUndisturbedTimeHasEnoughWindows(t *testing.T) {
 	for watch := time.Second; watch < 12*time.Second; watch += 10 * time.Millisecond {
 		c := FailoverConfig{Watch: watch}
 		if c.calm()%window != 0 || c.steady()%window != 0 || (c.calm()+c.steady())/window < watch/window {
@@ -170,7 +170,7 @@ func TestUndisturbedAreAsManyWindowsAsWatched(t *testing.T) {
 	}
 }
 
-func TestCountAgain(t *testing.T) {
+func TestCountRepeats(t *testing.T) {
 	run := func(partition uint64, pid int, seconds float64) execution {
 		return execution{partition, pid, at(seconds)}
 	}
@@ -186,7 +186,7 @@ func TestCountAgain(t *testing.T) {
 	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(13), victim: 2}}, executions, 2*time.Second, 2)
 	for i, want := range []struct{ again, repeated uint64 }{{2, 1}, {3, 0}} {
 		if got[i].Again != want.again || got[i].Others != want.repeated {
-			t.Errorf("outage %d: got %d of the victim's and %d others executed again, want %d and %d", i, got[i].Again, got[i].Others, want.again, want.repeated)
+			t.Errorf("failover %d: got %d repeats of the victim and %d others, want %d and %d", i, got[i].Again, got[i].Others, want.again, want.repeated)
 		}
 	}
 	if want := 3 * 2 / 4.0; *got[0].Lost != want { // three partitions of half a second each
@@ -194,21 +194,21 @@ func TestCountAgain(t *testing.T) {
 	}
 }
 
-func TestCountWhatNoVictimHad(t *testing.T) {
+func TestCountRepeatsOfSurvivors(t *testing.T) {
 	executions := []execution{{7, 3, at(10)}, {8, 3, at(10.1)}, {7, 4, at(10.2)}, {8, 4, at(13)}, {7, 5, at(9)}}
 	got := countRepeats([]takeover{{at: at(10)}}, executions, 2*time.Second, 1)
 	if got[0].Again != 0 || got[0].Others != 1 {
-		t.Errorf("got %d and %d, want none of a victim's and 1 other", got[0].Again, got[0].Others)
+		t.Errorf("got %d and %d, want no repeat of a victim and 1 other", got[0].Again, got[0].Others)
 	}
 }
 
-// A process that stood still and went on may be hit again.
-func TestCountWhatWasHitTwice(t *testing.T) {
+// A process that was frozen and continued can be frozen again.
+func TestCountRepeatsOfAProcessThatWasFrozenTwice(t *testing.T) {
 	executions := []execution{{7, 1, at(9)}, {7, 2, at(11)}, {8, 1, at(19)}, {8, 2, at(21)}}
 	got := countRepeats([]takeover{{at: at(10), victim: 1}, {at: at(20), victim: 1}}, executions, 5*time.Second, 1)
 	for i := range got {
 		if got[i].Again != 1 || got[i].Others != 0 {
-			t.Errorf("outage %d: got %d and %d, want one of the victim's and no other", i, got[i].Again, got[i].Others)
+			t.Errorf("failover %d: got %d and %d, want 1 repeat of the victim and no other", i, got[i].Again, got[i].Others)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestCountWhatWasHitTwice(t *testing.T) {
 func TestSamplesBetween(t *testing.T) {
 	var s samples
 	if got := s.between(at(0), at(1)); got != 0 {
-		t.Errorf("of none: got %v", got)
+		t.Errorf("without samples: got %v", got)
 	}
 	s.add(at(1), 100)
 	s.add(at(2), 200)
@@ -231,7 +231,7 @@ func TestSamplesBetween(t *testing.T) {
 	}
 }
 
-func TestNewsMustComeOftenEnough(t *testing.T) {
+func TestResultsMustArriveOftenEnough(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		every float64 // seconds
@@ -251,7 +251,7 @@ func TestNewsMustComeOftenEnough(t *testing.T) {
 	}
 }
 
-func TestSmoothKeepsWhatIsEven(t *testing.T) {
+func TestSmoothKeepsConstantValues(t *testing.T) {
 	if got := smooth([]float64{1, 1, 1, 0, 1, 1, 1}); !slices.EqualFunc(got, []float64{1, 0.75, 0.8, 0.8, 0.8, 0.75, 1}, near) {
 		t.Errorf("got %v", got)
 	}

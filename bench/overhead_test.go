@@ -22,7 +22,7 @@ func TestOverheadAxisHasAllValues(t *testing.T) {
 	}
 }
 
-func TestOverheadSaysWhereStorageIs(t *testing.T) {
+func TestOverheadShowsWhereStorageRuns(t *testing.T) {
 	for storage, want := range map[float64]string{0: "in NATS", 1.5: "1.50 s"} {
 		var b strings.Builder
 		OverheadReport{Points: []OverheadPoint{{CPU: CPU{Storage: storage}}}}.Table(&b)

@@ -17,9 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// BenchmarkAzureRequests counts the requests that four workers make together, per
-// minute: while there is nothing to do, with one job and with ten. Followers make
-// none, so these are the leader's.
+// BenchmarkAzureRequests counts the requests of four workers per minute: idle, with one job and
+// with ten jobs. Followers send none, so these are the requests of the leader.
 func BenchmarkAzureRequests(b *testing.B) {
 	const window = 30 * time.Second
 	for b.Loop() {
@@ -47,7 +46,7 @@ func BenchmarkAzureRequests(b *testing.B) {
 	}
 }
 
-// requestCounts counts what goes through a proxy before Azurite.
+// requestCounts counts the requests through a proxy of Azurite.
 type requestCounts struct {
 	flags []string // by which storage is found
 

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-func TestTracesTellWhatWasExecuted(t *testing.T) {
+func TestTracesRecordExecutions(t *testing.T) {
 	dir := t.TempDir()
 	job := jobs.MustNew(Traced(primes.Definition, dir))
 	params, err := job.Params(nil, "limit=1000", "width=100")
@@ -27,7 +27,7 @@ func TestTracesTellWhatWasExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(traced.Result) != string(plain.Result) {
-		t.Errorf("traced, the result is %s, want %s", traced.Result, plain.Result)
+		t.Errorf("with traces the result is %s, want %s", traced.Result, plain.Result)
 	}
 
 	name := filepath.Join(dir, "99999999") // another process, killed half-way through a line
@@ -45,7 +45,7 @@ func TestTracesTellWhatWasExecuted(t *testing.T) {
 	for _, e := range executions[1:] {
 		seen[e.partition] = true
 		if e.pid != os.Getpid() || e.at.Before(began) || e.at.After(time.Now()) {
-			t.Errorf("execution %+v is not one of this process just now", e)
+			t.Errorf("got execution %+v, want a recent one of this process", e)
 		}
 	}
 	if len(seen) != 10 {
