@@ -30,11 +30,11 @@ type Lease struct {
 	last observation
 }
 
-// observation is what was read or written last.
+// observation is the record that was read or written last.
 type observation struct {
 	record   election.Record // Held: not released
 	revision uint64          // 0: there was no record
-	since    time.Time       // when this revision was first known
+	since    time.Time       // when this process first saw the revision
 }
 
 var (
@@ -46,11 +46,11 @@ func newLease(b bucket, cfg Config) *Lease {
 	return &Lease{bucket: b, key: cfg.Key, duration: cfg.Duration, callTimeout: cfg.CallTimeout}
 }
 
-// errConflict: the record has another revision than expected.
-var errConflict = errors.New("somebody else wrote")
+// errConflict: the record does not have the expected revision.
+var errConflict = errors.New("another process wrote the record")
 
-// Read returns the record as it is. It is not held if it was released, or if
-// this process has seen it unrenewed for the lease's duration.
+// Read returns the current record. The lease is not held if it was released, or if
+// this process has seen the same revision for the lease's duration.
 func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -67,8 +67,8 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
-	// A conflict means that somebody got further, or that one's own write did and its
-	// answer was lost: the next look tells.
+	// A conflict means that another process has written, or that an earlier write of this
+	// process succeeded and its answer was lost. The next read shows which.
 	for {
 		seen, err := l.read(ctx)
 		if err != nil {
@@ -78,7 +78,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 		next := election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		switch {
 		case now.Held && now.LeaseID == claim.LeaseID:
-			next = now // an earlier attempt of the same claim did succeed
+			next = now // an earlier try of the same claim succeeded
 		case now.Held && now.LeaseID != claim.Replaces && !l.expired(seen):
 			return election.Record{}, fmt.Errorf("acquire lease: %w by %s in epoch %d", election.ErrHeld, now.Holder, now.Epoch)
 		}
@@ -92,7 +92,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	}
 }
 
-// Renew starts the duration anew, or fails with ErrLost.
+// Renew restarts the duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	held.Held = true
 	if err := l.swap(ctx, held, held); err != nil {
@@ -121,8 +121,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record of a holder. It spares the read where the revision is
-// known, and reads after a conflict.
+// swap replaces the record of a holder. It reads the record only if the revision is not
+// known, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -137,7 +137,7 @@ func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 		switch {
 		case isHeldAs(seen.record, held):
 		case next != held && seen.record == next:
-			return nil // an earlier write did succeed, and its answer was lost
+			return nil // an earlier write succeeded, and its answer was lost
 		default:
 			return election.ErrLost
 		}
@@ -150,13 +150,12 @@ func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	}
 }
 
-// isHeldAs reports whether a record still is that of the holder.
+// isHeldAs reports whether the lease is still held as the holder's record says.
 func isHeldAs(now, held election.Record) bool {
 	return now.Held && now.Epoch == held.Epoch && now.LeaseID == held.LeaseID
 }
 
-// expired reports whether the record has not been renewed for the duration, as
-// far as this process has seen.
+// expired reports whether this process has seen the same revision for the duration.
 func (l *Lease) expired(seen observation) bool {
 	return seen.revision != 0 && time.Since(seen.since) >= l.duration
 }
@@ -167,7 +166,7 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe notes a revision. One already known keeps its instant.
+// observe stores a revision. A revision that is known keeps its instant.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()
@@ -178,7 +177,7 @@ func (l *Lease) observe(record election.Record, revision uint64) observation {
 	return l.last
 }
 
-// read returns the record, which is the zero Record where there is none.
+// read returns the record, or the zero Record if the key does not exist.
 func (l *Lease) read(ctx context.Context) (observation, error) {
 	entry, err := l.bucket.Get(ctx, l.key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -194,7 +193,7 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return l.observe(record, entry.Revision()), nil
 }
 
-// write replaces the record if it has the revision, or fails with errConflict.
+// write replaces the record if it has the given revision, or fails with errConflict.
 func (l *Lease) write(ctx context.Context, record election.Record, revision uint64) error {
 	var err error
 	if revision == 0 {

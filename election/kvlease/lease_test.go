@@ -36,7 +36,7 @@ func startServer(t *testing.T) *server.Server {
 		srv.WaitForShutdown()
 	})
 	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
+		t.Fatal("the NATS server did not start")
 	}
 	return srv
 }
@@ -95,7 +95,7 @@ func TestOpenAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func TestOpenRefusesBucketThatForgets(t *testing.T) {
+func TestOpenRefusesBucketWithTTL(t *testing.T) {
 	js := connect(t, startServer(t))
 	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "lease", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
@@ -113,10 +113,10 @@ func TestUnknownFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := lease.Read(t.Context()); !errors.Is(err, errFormat) {
-			t.Errorf("reading %q: got error %v, want errFormat", value, err)
+			t.Errorf("read %q: got error %v, want errFormat", value, err)
 		}
 		if _, err := lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "a"}); !errors.Is(err, errFormat) {
-			t.Errorf("acquiring over %q: got error %v, want errFormat", value, err)
+			t.Errorf("acquire with record %q: got error %v, want errFormat", value, err)
 		}
 	}
 }
@@ -132,10 +132,10 @@ func TestUnavailable(t *testing.T) {
 	srv.WaitForShutdown()
 	begun := time.Now()
 	if err := lease.Renew(t.Context(), record); !errors.Is(err, election.ErrUnavailable) {
-		t.Errorf("renewing without a server: got error %v, want ErrUnavailable", err)
+		t.Errorf("renew without a server: got error %v, want ErrUnavailable", err)
 	}
 	if _, err := lease.Read(t.Context()); !errors.Is(err, election.ErrUnavailable) {
-		t.Errorf("reading without a server: got error %v, want ErrUnavailable", err)
+		t.Errorf("read without a server: got error %v, want ErrUnavailable", err)
 	}
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("two calls bounded by 200ms took %v", took)
@@ -153,10 +153,10 @@ func TestLostAnswers(t *testing.T) {
 		t.Helper()
 		b.loseNext = true
 		if err := do(); !errors.Is(err, election.ErrUnavailable) {
-			t.Fatalf("with the answer lost: got error %v, want ErrUnavailable", err)
+			t.Fatalf("answer lost: got error %v, want ErrUnavailable", err)
 		}
 		if err := do(); err != nil {
-			t.Fatalf("the same again: %v", err)
+			t.Fatalf("retry: %v", err)
 		}
 	}
 	var record election.Record
@@ -172,12 +172,12 @@ func TestLostAnswers(t *testing.T) {
 	record.LeaseID = "b"
 	loseOne(func() error { return lease.Release(t.Context(), record) })
 	if got, err := lease.Read(t.Context()); err != nil || got.Held || got.Epoch != 1 {
-		t.Fatalf("record at the end: %+v, %v", got, err)
+		t.Fatalf("final record: %+v, %v", got, err)
 	}
 }
 
-// TestLaggingReads shows that reads from a replica that lags do not make a former
-// holder believe that it has the lease.
+// TestLaggingReads checks that reads from a replica that lags do not make a former
+// holder believe that it holds the lease.
 func TestLaggingReads(t *testing.T) {
 	memory := newMemoryBucket()
 	b := &faultyBucket{bucket: memory}
@@ -216,7 +216,7 @@ func FuzzRecord(f *testing.F) {
 		[]byte(`{"version":1}`))
 }
 
-// faultyBucket loses the answer to a write, or reads what once was.
+// faultyBucket loses the answer to a write, or returns an old value to a read.
 type faultyBucket struct {
 	bucket
 	loseNext bool

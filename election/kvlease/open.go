@@ -1,6 +1,7 @@
 package kvlease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,42 +11,51 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Config says where the lease is and how long it lasts.
+// Config says which key holds the lease and how long the lease lasts.
 type Config struct {
 	// Bucket is the key-value bucket's name: letters, digits, dashes, underscores.
-	// It is created where it is missing.
+	// It is created if it is missing.
 	Bucket string
 	// Key is the record's key. Default "leader".
 	Key string
-	// Duration is how long the lease lasts without renewal; the same as the
-	// election's, for all workers. Default 15 s.
+	// Duration is how long the lease lasts without a renewal. It equals the election's
+	// Duration in all processes. Default 15 s.
 	Duration time.Duration
-	// CallTimeout bounds each call, if the caller's context does not do so sooner.
+	// CallTimeout bounds each call, unless the caller's context ends sooner.
 	// Default 1/5 of Duration.
 	CallTimeout time.Duration
-	// Replicas is how many servers keep the bucket, 1 to 5, if it is to be created.
+	// Replicas is the number of servers that keep the bucket, 1 to 5. It counts only when
+	// the bucket is created.
 	// Default 1.
 	Replicas int
 }
 
-// Open returns the lease, and creates its bucket where it is missing. Several
-// processes may do so at once. It fails with election.ErrUnavailable where it is
-// worth trying again.
+func (c Config) withDefaults() Config {
+	c.Key = cmp.Or(c.Key, "leader")
+	c.Duration = cmp.Or(c.Duration, 15*time.Second)
+	c.CallTimeout = cmp.Or(c.CallTimeout, c.Duration/5)
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Duration < 0:
+		return fmt.Errorf("Duration %v: want more than 0", c.Duration)
+	case c.CallTimeout < 0:
+		return fmt.Errorf("CallTimeout %v: want more than 0", c.CallTimeout)
+	}
+	return nil
+}
+
+// Open returns the lease and creates its bucket if it is missing. Several processes may
+// do that at once. Open fails with election.ErrUnavailable if a retry may succeed.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, error) {
-	if cfg.Key == "" {
-		cfg.Key = "leader"
-	}
-	if cfg.Duration == 0 {
-		cfg.Duration = 15 * time.Second
-	}
-	if cfg.CallTimeout == 0 {
-		cfg.CallTimeout = cfg.Duration / 5
-	}
-	if cfg.Duration < 0 || cfg.CallTimeout < 0 {
-		return nil, fmt.Errorf("open lease: Duration %v and CallTimeout %v: want more than 0", cfg.Duration, cfg.CallTimeout)
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure lease: %w", err)
 	}
 	bucket, err := openBucket(ctx, js, cfg)
-	if isPassing(err) {
+	if isTemporary(err) {
 		err = unavailable(err)
 	}
 	if err != nil {
@@ -59,11 +69,11 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:      cfg.Bucket,
-			Description: "Bellwether: who leads",
+			Description: "Bellwether: leases",
 			History:     1,
 			Replicas:    cfg.Replicas,
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // made by another process meanwhile, in its own way
+		if errors.Is(err, jetstream.ErrBucketExists) { // another process has just created it, with another configuration
 			bucket, err = js.KeyValue(ctx, cfg.Bucket)
 		}
 	}
@@ -75,14 +85,14 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 		return nil, err
 	}
 	if ttl := status.TTL(); ttl != 0 {
-		return nil, fmt.Errorf("it forgets values after %v, and with them the epoch: it must keep them for ever", ttl)
+		return nil, fmt.Errorf("the bucket deletes values after %v, and the epoch with them: it must have no time to live", ttl)
 	}
 	return bucket, nil
 }
 
-// isPassing reports whether an error may soon be over. Of several servers, not all
-// know at once of a bucket that was just created.
-func isPassing(err error) bool {
+// isTemporary reports whether a retry may succeed. In a cluster of servers, some learn
+// of a new bucket later than others.
+func isTemporary(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||
 		errors.As(err, &api) && api.Code >= http.StatusInternalServerError

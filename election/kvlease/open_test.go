@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func TestIsPassing(t *testing.T) {
+func TestIsTemporary(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool
@@ -20,7 +20,7 @@ func TestIsPassing(t *testing.T) {
 		{&jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeBadRequest}, false},
 		{errors.New("it forgets values"), false},
 	} {
-		if got := isPassing(c.err); got != c.want {
+		if got := isTemporary(c.err); got != c.want {
 			t.Errorf("%v: got %v", c.err, got)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 // formatVersion changes when an older program would misread a record.
 const formatVersion = 1
 
-// errFormat: the key holds something else than a record this program knows.
-var errFormat = errors.New("unknown format of the lease's record")
+// errFormat: the key's value is not a record that this program can read.
+var errFormat = errors.New("unknown format of the lease record")
 
-// stored is a record as it is stored: JSON, so that any tool can show it.
+// stored is a record in storage. It is JSON, so any tool can show it.
 type stored struct {
 	Version int    `json:"version"`
 	Epoch   uint64 `json:"epoch"`
@@ -37,7 +37,7 @@ func decode(data []byte) (election.Record, error) {
 		return election.Record{}, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if s.Version != formatVersion {
-		return election.Record{}, fmt.Errorf("%w: got version %d, know %d", errFormat, s.Version, formatVersion)
+		return election.Record{}, fmt.Errorf("%w: version %d: want %d", errFormat, s.Version, formatVersion)
 	}
 	if s.Epoch == 0 || s.LeaseID == "" {
 		return election.Record{}, fmt.Errorf("%w: epoch or lease ID is missing", errFormat)

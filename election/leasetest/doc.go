@@ -1,5 +1,5 @@
-// Package leasetest is what every driver of election.Lease is held to. The cases
-// know the lease's duration only as a parameter, so they fit drivers whose
-// storage expires leases by its own clock and drivers whose claimants do the
-// waiting. Cases that wait for expiry take up to three durations.
+// Package leasetest is the conformance suite for drivers of election.Lease. The
+// lease's duration is a parameter, so the cases fit drivers whose storage expires
+// leases by its own clock, and drivers whose claimants measure the time. A case that
+// waits for expiry takes up to three durations.
 package leasetest

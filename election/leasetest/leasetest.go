@@ -16,18 +16,19 @@ import (
 type Driver struct {
 	// Duration is how long its leases last.
 	Duration time.Duration
-	// New makes a lease that was never held. The function it returns opens the
-	// lease anew each time, as another process would.
+	// New makes a lease that was never held. Each call of the function that it returns
+	// opens the lease as another process would.
 	New func(t *testing.T) func() election.Lease
 }
 
-// Case is one thing that must hold. Cases whose driver cannot do it are skipped.
+// Case is one property that every driver must have. A case is skipped if the driver
+// lacks an optional method that it tests.
 type Case struct {
 	Name string
 	Run  func(t *testing.T, driver Driver)
 }
 
-// Run runs every case side by side. A test that cannot have subtests, as under
+// Run runs all cases in parallel. A test that cannot use that, for example under
 // testing/synctest, ranges over [Cases] instead.
 func Run(t *testing.T, driver Driver) {
 	for _, c := range Cases {
@@ -38,27 +39,27 @@ func Run(t *testing.T, driver Driver) {
 	}
 }
 
-// Cases is what must hold.
+// Cases are all cases.
 var Cases = []Case{
 	{"a lease never held is free", neverHeld},
 	{"a held lease is held", held},
-	{"a claim over the holder takes it", takeover},
+	{"a claim that replaces the holder succeeds", takeover},
 	{"a late claim fails", lateClaim},
 	{"the same claim again gets the same epoch", sameClaim},
-	{"a released lease is free and its epochs go on", released},
-	{"a former holder has lost it", lost},
+	{"a released lease is free and its epochs continue", released},
+	{"a former holder has lost the lease", lost},
 	{"an unrenewed lease expires", expires},
-	{"an expired lease that was taken is lost", expiredLost},
+	{"an expired lease that was acquired again is lost", expiredLost},
 	{"a renewed lease does not expire", renewed},
-	{"a transferred lease is for one alone", transferred},
+	{"only one claim can replace a transferred lease ID", transferred},
 	{"a transferred lease can be released", transferredReleased},
 	{"a transferred lease expires", transferredExpires},
 	{"one of many claims succeeds", race},
-	{"no epoch is given twice", churn},
-	{"a done context ends a call", cancelled},
+	{"no two holders get the same epoch", churn},
+	{"a call ends with its context", cancelled},
 }
 
-// party is one process that uses the lease.
+// party is a process that uses the lease.
 type party struct {
 	t     *testing.T
 	lease election.Lease
@@ -70,7 +71,7 @@ var leaseIDs struct {
 	n uint64
 }
 
-// newLeaseID returns a UUID that this process has not used.
+// newLeaseID returns a UUID that this process has not used before.
 func newLeaseID() string {
 	leaseIDs.Lock()
 	defer leaseIDs.Unlock()
@@ -87,7 +88,7 @@ func (p party) mustAcquire(over string) election.Record {
 	claim := p.claim(over)
 	record, err := p.lease.Acquire(p.t.Context(), claim)
 	if err != nil {
-		p.t.Fatalf("%s acquires over %q: %v", p.name, over, err)
+		p.t.Fatalf("%s acquires in place of %q: %v", p.name, over, err)
 	}
 	p.mustBe(record, election.Record{Epoch: record.Epoch, Holder: p.name, LeaseID: claim.LeaseID, Held: true})
 	return record
@@ -96,7 +97,7 @@ func (p party) mustAcquire(over string) election.Record {
 func (p party) mustNotAcquire(over string) {
 	p.t.Helper()
 	if record, err := p.lease.Acquire(p.t.Context(), p.claim(over)); !errors.Is(err, election.ErrHeld) {
-		p.t.Fatalf("%s acquires over %q: got %+v, %v; want ErrHeld", p.name, over, record, err)
+		p.t.Fatalf("%s acquires in place of %q: got %+v, %v; want ErrHeld", p.name, over, record, err)
 	}
 }
 
@@ -123,7 +124,7 @@ func (p party) must(err, want error) {
 	}
 }
 
-// parties opens a new lease for several processes.
+// parties opens a new lease for three processes.
 func parties(t *testing.T, driver Driver) (a, b, c party) {
 	open := driver.New(t)
 	return party{t, open(), "worker-a"}, party{t, open(), "worker-b"}, party{t, open(), "worker-c"}
@@ -182,7 +183,7 @@ func sameClaim(t *testing.T, driver Driver) {
 	}
 	b.mustAcquire(claim.LeaseID)
 	if _, err := a.lease.Acquire(t.Context(), claim); !errors.Is(err, election.ErrHeld) {
-		t.Fatalf("the claim of a former holder: got error %v, want ErrHeld", err)
+		t.Fatalf("claim of a former holder: got error %v, want ErrHeld", err)
 	}
 }
 
@@ -200,7 +201,7 @@ func released(t *testing.T, driver Driver) {
 		t.Fatalf("the second epoch is %d", second.Epoch)
 	}
 	b.must(b.lease.Release(t.Context(), second), nil)
-	// One that believes the first holder dead finds the lease free.
+	// A process that believes the first holder dead finds the lease free.
 	if third := c.mustAcquire(first.LeaseID); third.Epoch != 3 {
 		t.Fatalf("the third epoch is %d", third.Epoch)
 	}
@@ -210,7 +211,7 @@ func lost(t *testing.T, driver Driver) {
 	a, b, c := parties(t, driver)
 	first := a.mustAcquire("")
 	second := b.mustAcquire(first.LeaseID)
-	for range 2 { // it never comes back
+	for range 2 { // a lost lease stays lost
 		a.must(a.lease.Renew(t.Context(), first), election.ErrLost)
 		a.must(a.lease.Release(t.Context(), first), election.ErrLost)
 		if to, ok := a.lease.(election.Transferrer); ok {
@@ -223,8 +224,8 @@ func lost(t *testing.T, driver Driver) {
 	b.must(b.lease.Renew(t.Context(), second), election.ErrLost)
 }
 
-// waitFree claims without Over until that succeeds, and returns when it did. An
-// early success is an error.
+// waitFree claims the lease without Replaces until that succeeds. A success before the
+// lease's duration has passed since begun is an error.
 func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 	p.t.Helper()
 	for {
@@ -232,13 +233,13 @@ func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 		took := time.Since(begun)
 		switch {
 		case err == nil && took < driver.Duration:
-			p.t.Fatalf("the lease of %v was free after %v", driver.Duration, took)
+			p.t.Fatalf("the lease of %v was free after only %v", driver.Duration, took)
 		case err == nil:
 			return record
 		case !errors.Is(err, election.ErrHeld):
 			p.t.Fatal(err)
 		case took > 5*driver.Duration:
-			p.t.Fatalf("the lease of %v is held after %v", driver.Duration, took)
+			p.t.Fatalf("the lease of %v is still held after %v", driver.Duration, took)
 		}
 		time.Sleep(driver.Duration / 10)
 	}
@@ -272,7 +273,7 @@ func renewed(t *testing.T, driver Driver) {
 		time.Sleep(driver.Duration / 8)
 		_, err := b.lease.Acquire(t.Context(), b.claim(""))
 		if since := time.Since(sent); since >= driver.Duration {
-			t.Skipf("this machine took %v between two renewals of a lease of %v", since, driver.Duration)
+			t.Skipf("this machine took %v between two renewals of a lease that lasts %v", since, driver.Duration)
 		}
 		b.must(err, election.ErrHeld)
 		sent = time.Now()
@@ -348,7 +349,7 @@ func race(t *testing.T, driver Driver) {
 			case err == nil:
 				over = records[i].LeaseID
 			case !errors.Is(err, election.ErrHeld):
-				t.Fatalf("a claim that lost: got error %v, want ErrHeld", err)
+				t.Fatalf("refused claim: got error %v, want ErrHeld", err)
 			}
 		}
 		if over == "" {
@@ -389,7 +390,7 @@ func churn(t *testing.T, driver Driver) {
 	slices.Sort(epochs)
 	for i, epoch := range epochs {
 		if epoch != uint64(i+1) {
-			t.Fatalf("epochs are %v, want each from 1 on once", epochs)
+			t.Fatalf("epochs %v: want every number from 1 exactly once", epochs)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package memlease is a lease in memory, for tests of whatever takes part in
-// elections. It expires by the process's clock, so it works under
-// testing/synctest, and its calls can be made to fail: before they have an
-// effect, after it, or too late.
+// Package memlease implements election.Lease in memory, for tests. A lease expires by
+// the process's clock, so it works under testing/synctest, or by a clock that the
+// caller gives. Calls can be made to fail before they take effect, after that, or by
+// a late answer.
 package memlease

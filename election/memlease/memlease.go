@@ -20,7 +20,7 @@ type Storage struct {
 	calls   int
 }
 
-// New returns the storage of a lease that lasts for duration without renewal.
+// New returns the storage of a lease that lasts for duration without a renewal.
 func New(duration time.Duration) *Storage { return NewWithClock(duration, time.Now) }
 
 // NewWithClock is like New, for a lease that expires by the given clock.
@@ -28,14 +28,14 @@ func NewWithClock(duration time.Duration, now func() time.Time) *Storage {
 	return &Storage{duration: duration, now: now}
 }
 
-// Record returns the record as it is, without counting as a call.
+// Record returns the current record. It does not count as a call.
 func (s *Storage) Record() election.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current()
 }
 
-// Calls is how many calls were made, those that failed included.
+// Calls returns the number of calls that were made, including those that failed.
 func (s *Storage) Calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Storage) current() election.Record {
 // Call names a method of Lease.
 type Call string
 
-// The calls that Faults are asked about.
+// The calls for which Open's function returns a Fault.
 const (
 	Read     Call = "read"
 	Acquire  Call = "acquire"
@@ -60,11 +60,11 @@ const (
 	Transfer Call = "transfer"
 )
 
-// Fault is what goes wrong with a call. The zero Fault is nothing.
+// Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // until the call takes effect; a context done before that prevents it
+	Delay  time.Duration // until the call takes effect; it does not if its context is done before
 	Before error         // the call has no effect and fails with this
-	Late   time.Duration // from the effect to the answer; a context done before that loses it
+	Late   time.Duration // from the effect to the answer; the answer is lost if the context is done before
 	After  error         // the call has its effect and fails with this
 }
 
@@ -79,8 +79,8 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Open returns access to the storage. The faults function, unless nil, is asked
-// before each call, from the goroutine that makes it.
+// Open returns access to the storage for one process. Unless faults is nil, each call
+// gets the fault that it returns. It is called from the goroutine that makes the call.
 func (s *Storage) Open(faults func(Call) Fault) *Lease {
 	if faults == nil {
 		faults = func(Call) Fault { return Fault{} }
@@ -114,7 +114,7 @@ func (l *Lease) do(ctx context.Context, call Call, effect func(*Storage) error) 
 	return nil
 }
 
-// sleep waits for d, which may be 0, or until ctx is done.
+// sleep waits for d, or until ctx is done. d may be 0.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -129,7 +129,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Read returns the record as it is.
+// Read returns the current record.
 func (l *Lease) Read(ctx context.Context) (record election.Record, err error) {
 	err = l.do(ctx, Read, func(s *Storage) error {
 		record = s.current()
@@ -143,7 +143,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	err = l.do(ctx, Acquire, func(s *Storage) error {
 		now := s.current()
 		switch {
-		case now.Held && now.LeaseID == claim.LeaseID: // the same attempt again
+		case now.Held && now.LeaseID == claim.LeaseID: // the same claim again
 		case !now.Held || now.LeaseID == claim.Replaces:
 			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:
@@ -159,7 +159,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	return record, nil
 }
 
-// Renew starts the duration anew, or fails with ErrLost.
+// Renew restarts the duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	return l.do(ctx, Renew, func(s *Storage) error {
 		if !s.heldAs(held) {
@@ -193,7 +193,7 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 }
 
 // heldAs reports whether the lease is held as the record says. An expired lease
-// may be renewed as long as nobody else took it.
+// may be renewed until another process has acquired it.
 func (s *Storage) heldAs(held election.Record) bool {
 	return s.record.Held && s.record.Epoch == held.Epoch && s.record.LeaseID == held.LeaseID
 }
