@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// What error codes mean here.
+// The error codes of storage, by their meaning here.
 var (
 	heldByAnother = []bloberror.Code{
 		bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired,
@@ -34,7 +34,7 @@ var (
 
 func isCode(err error, codes []bloberror.Code) bool { return bloberror.HasCode(err, codes...) }
 
-// read returns the record as it is.
+// read returns the current record.
 func (l *Lease) read(ctx context.Context) (observation, error) {
 	properties, err := l.blob.GetProperties(ctx, nil)
 	if err != nil {
@@ -52,8 +52,8 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return seen, nil
 }
 
-// write replaces the record where the blob has that lease and that ETag. An empty
-// ETag is that of a record not known, which no blob has.
+// write replaces the record if the blob has the given lease and ETag. An empty ETag
+// means that the record is not known: it matches no blob, so the write fails.
 func (l *Lease) write(ctx context.Context, record election.Record, leaseID string, etag azcore.ETag) error {
 	if etag == "" {
 		etag = `"0"`
@@ -69,17 +69,17 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 	return nil
 }
 
-// create makes the blob, and its container, where err says that they are missing.
-// Several processes may do so at once. A blob that was there is not made again: its
-// epoch is gone.
+// create makes the blob, and its container if err says that the container is missing.
+// Several processes may do that at once. create refuses to replace a blob that existed
+// before, because the epoch was lost with it.
 func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
-		return fmt.Errorf("blob %s in container %s, which knows the last epoch, was deleted: stop all workers, "+
+		return fmt.Errorf("blob %s in container %s, which holds the last epoch, was deleted: stop all workers, "+
 			"then start them as a cluster of another name, or delete all of the container", l.cfg.Blob, l.cfg.Container)
 	}
 	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
 		if _, err := l.container.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
-			return fmt.Errorf("create container %s (or let somebody create it who may): %w", l.cfg.Container, l.account.Explain(err))
+			return fmt.Errorf("create container %s (or have an administrator create it): %w", l.cfg.Container, l.account.Explain(err))
 		}
 	}
 	err = l.upload(ctx)

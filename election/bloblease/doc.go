@@ -1,59 +1,63 @@
-// Package bloblease is the lease on one Azure blob, which serves nothing else: the
-// blob is empty, its lease is the lease, and its metadata is the record. Neither is
-// ever deleted, so epochs grow for ever. Bellwether creates the blob, and the
-// container, where they are missing.
+// Package bloblease implements election.Lease on one Azure blob that serves no other
+// purpose: the blob is empty, the blob's lease is the lease, and the blob's metadata is
+// the record. Blob and metadata are never deleted, so epochs never start again.
+// Bellwether creates the blob and its container if they are missing.
 //
 //	             Acquire                       Release
 //	available ─────────────▶ leased under A ─────────────▶ available
 //	                          │ ▲      │ ▲
-//	          Renew ──────────┘ │      │ └ Change A to B: Acquire over A, Transfer
+//	          Renew ──────────┘ │      │ └ Change A to B: Acquire replacing A, Transfer
 //	                            │      ▼
 //	                            └─── expired
 //	                         Acquire
 //
 // # Order
 //
-// To acquire takes two or three requests, and one more where the record is not
-// known: Change Lease from the ID claimed over to one's own (a compare-and-swap on
-// the holder), which does not start the duration anew; Acquire Lease under one's own
-// ID, which does, and decides: it succeeds for whoever has that ID and where nobody
-// has the lease; then epoch, holder and lease ID go into the metadata, under the
-// lease ID and If-Match. Only then is one the holder. Lease calls leave the ETag as
-// it is, so the record read last needs no reading again if Acquire Lease returns the
-// same ETag.
+// Acquire takes two or three requests, and one more if the record is not known:
 //
-// A claim that Change Lease refuses because the lease is another's by now ends
-// there: so those who come late cost one request each. A second claim over the same
-// ID goes on to Acquire Lease all the same, in case storage refuses for an expired
-// lease by the same code.
+//  1. Change Lease from the replaced ID to the claim's ID. This is a compare-and-swap on
+//     the holder. It does not restart the duration.
+//  2. Acquire Lease under the claim's ID. This restarts the duration and decides: it
+//     succeeds if the lease has that ID or is free.
+//  3. Write epoch, holder and lease ID into the metadata, under the lease ID and
+//     If-Match. Only then is the claimant the holder.
 //
-// Every step may be repeated: so an answer that was lost costs only time. The same
-// claim again finds its lease and its record. To transfer writes the record before
-// it changes the lease, because a lease that is still one's own can be released.
+// Lease calls do not change the ETag, so the record that was read last need not be read
+// again if Acquire Lease returns its ETag.
+//
+// A claim ends if Change Lease refuses it because another process has the lease, so a
+// late claim costs one request. A second claim that replaces the same ID continues with
+// Acquire Lease all the same, in case storage uses the same error code for an expired
+// lease.
+//
+// Every step may be repeated, so a lost answer costs only time. A repeated claim finds
+// its lease and its record. Transfer writes the record before it changes the lease,
+// because the holder can still release a lease that it has not changed yet.
 //
 // # What can fail
 //
-//   - Answers are lost, or storage is slow, busy or away: the call returns
-//     election.ErrUnavailable, within [Config.CallTimeout] or by its context's
-//     deadline. The SDK's retries happen within that.
-//   - Requests arrive late, when nobody waits for them any more. The lease may then
-//     be held under an ID that nobody uses, until it expires. The record cannot go
-//     back: each write of it is a compare-and-swap.
-//   - Access is denied: the error, which is also election.ErrUnavailable, says what
-//     to do. Signing in is the subject of package account.
-//   - Somebody deletes the blob. Holders lose the lease, and processes that knew it
-//     refuse to go on: epochs would begin again at 1, and the fences in storage would
-//     refuse the new leader's writes. Do not; exclude it from lifecycle rules, too.
-//   - Azurite renews an expired lease for anyone who asks. So the lease ID that comes
-//     back is compared. It has not been seen whether Azure itself does so.
+//   - An answer is lost, or storage is slow, busy or unreachable: the call returns
+//     election.ErrUnavailable within [Config.CallTimeout], or by its context's deadline
+//     if that is sooner. This includes the SDK's retries.
+//   - A request arrives after its caller has given up. The lease may then be held until
+//     it expires under an ID that no process uses. The record cannot go back, because
+//     each write of it is a compare-and-swap.
+//   - Access is denied: the error, which is also election.ErrUnavailable, says how to fix
+//     it. See package account.
+//   - An operator deletes the blob. Holders lose the lease, and processes that have seen
+//     the record refuse to continue: otherwise epochs would start again at 1, and the
+//     fences in storage would refuse the new leader's writes. Never delete the blob, and
+//     exclude it from lifecycle rules.
+//   - Azurite renews an expired lease for any caller, so the driver compares the lease ID
+//     in the answer. Whether Azure does the same is not known.
 //
-// # Seen on Azurite, not on Azure
+// # Tested on Azurite, not on Azure
 //
-// All of this was tried on Azurite 3.37 and on no Azure account. It rests on these
-// rules, which Azure's documentation of Lease Blob gives too: Acquire Lease under the
-// ID that the lease has starts the duration anew; Change Lease to the ID that the
-// lease has already succeeds; Change Lease fails where the lease has expired; no
-// lease call changes the ETag. Where Azure's codes should differ from Azurite's, a
-// claim is refused once more than needed, or waits for the lease to expire; the
-// epoch is safe in any case, by If-Match.
+// The driver was tested on Azurite 3.37 and on no Azure account. It relies on these
+// rules, which are also in Azure's documentation of Lease Blob: Acquire Lease with the
+// lease's current ID restarts the duration; Change Lease to the lease's current ID
+// succeeds; Change Lease fails if the lease has expired; no lease call changes the ETag.
+// If Azure's error codes differ from Azurite's, a claim may be refused once more than
+// necessary or wait until the lease expires. The epoch is safe in any case, because of
+// If-Match.
 package bloblease

@@ -21,40 +21,40 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-const flockSize = 16
+const clusterSize = 16
 
-// TestElection runs elections on Azurite, and cuts the leader off from everything
-// as the death of its process would. It counts what they cost storage.
+// TestElection runs elections on Azurite. It cuts the leader off from NATS and storage,
+// as the death of its process does, and counts the requests to storage.
 func TestElection(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t)
 	cfg := bloblease.Config{Container: newContainer()}
-	led := make(chan reign, 100)
-	flock := map[string]*worker{}
-	join := func(id string) { flock[id] = startWorker(t, url, id, cfg, led) }
+	led := make(chan termBegun, 100)
+	workers := map[string]*worker{}
+	join := func(id string) { workers[id] = startWorker(t, url, id, cfg, led) }
 	requests := func() (n int) {
-		for _, w := range flock {
+		for _, w := range workers {
 			n += w.transport.Requests()
 		}
 		return n
 	}
-	for i := range flockSize {
+	for i := range clusterSize {
 		join(fmt.Sprintf("worker-%d", i))
 	}
 	leader := nextReign(t, led)
-	t.Logf("the first election took %d requests of %d workers", requests(), flockSize)
+	t.Logf("the first election took %d requests of %d workers", requests(), clusterSize)
 
 	var took []time.Duration
 	var cost []int
 	for epoch := uint64(2); epoch <= 5; epoch++ {
-		flock[leader.worker].awaitPings(t, flockSize-1) // nobody claims any more
-		quiet := requests() - flock[leader.worker].transport.Requests()
-		flock[leader.worker].awaitPings(t, flockSize-1)
-		if n := requests() - flock[leader.worker].transport.Requests() - quiet; n != 0 {
+		workers[leader.worker].awaitPings(t, clusterSize-1) // all followers know the leader
+		quiet := requests() - workers[leader.worker].transport.Requests()
+		workers[leader.worker].awaitPings(t, clusterSize-1)
+		if n := requests() - workers[leader.worker].transport.Requests() - quiet; n != 0 {
 			t.Errorf("in epoch %d, followers made %d requests while a leader answered", leader.epoch, n)
 		}
-		dead := flock[leader.worker]
-		delete(flock, dead.id)
+		dead := workers[leader.worker]
+		delete(workers, dead.id)
 		before, died := requests(), time.Now()
 		dead.die()
 		next := nextReign(t, led)
@@ -69,46 +69,46 @@ func TestElection(t *testing.T) {
 	slices.Sort(cost)
 	t.Logf("takeovers took %v and %v requests", took, cost)
 	if median := took[len(took)/2]; median > 2*time.Second {
-		t.Errorf("the median of takeovers is %v", median)
+		t.Errorf("the median takeover took %v", median)
 	}
-	// On a machine that is busy with other things, more of them try in vain: once, and
-	// those that do not know the record read it.
-	if median := cost[len(cost)/2]; median > 2*flockSize {
-		t.Errorf("the median of takeovers took %d requests", median)
+	// On a busy machine more followers make a claim that is refused. Those that do not
+	// know the record read it first.
+	if median := cost[len(cost)/2]; median > 2*clusterSize {
+		t.Errorf("the median takeover made %d requests", median)
 	}
 }
 
-// TestOutageLongerThanTheLease takes storage away from all. The leader must end by
-// itself, and one of them lead in the next epoch when storage is back.
-func TestOutageLongerThanTheLease(t *testing.T) {
+// TestOutageLongerThanLease makes storage unreachable for all workers. The leader's term
+// must end, and after the outage a worker must lead the next epoch.
+func TestOutageLongerThanLease(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t)
 	cfg := bloblease.Config{Container: newContainer(), Duration: duration}
-	led := make(chan reign, 100)
-	var flock []*worker
+	led := make(chan termBegun, 100)
+	var workers []*worker
 	for i := range 3 {
-		flock = append(flock, startWorker(t, url, fmt.Sprintf("worker-%d", i), cfg, led))
+		workers = append(workers, startWorker(t, url, fmt.Sprintf("worker-%d", i), cfg, led))
 	}
 	leader := nextReign(t, led)
 	cut := time.Now()
-	for _, w := range flock {
+	for _, w := range workers {
 		w.transport.Set(faults.Always(faults.Fault{Status: 503, Code: "ServerBusy", RetryAfter: 30}))
 	}
-	for _, w := range flock {
+	for _, w := range workers {
 		if w.id == leader.worker {
 			ended := <-w.ended
 			if took := ended.Sub(cut); took > duration {
-				t.Errorf("without storage, it led for %v under a lease of %v", took, duration)
+				t.Errorf("without storage, the leader led for %v with a lease of %v", took, duration)
 			}
 		}
 	}
 	time.Sleep(time.Until(cut.Add(duration + time.Second))) // the outage
 	select {
 	case r := <-led:
-		t.Fatalf("without storage, somebody leads: %+v", r)
+		t.Fatalf("a worker leads without storage: %+v", r)
 	default:
 	}
-	for _, w := range flock {
+	for _, w := range workers {
 		w.transport.Set(nil)
 	}
 	if next := nextReign(t, led); next.epoch != leader.epoch+1 {
@@ -128,27 +128,27 @@ func startNATS(t *testing.T) (url string) {
 		srv.WaitForShutdown()
 	})
 	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server does not start")
+		t.Fatal("the NATS server did not start")
 	}
 	return srv.ClientURL()
 }
 
-// reign says that a term began.
-type reign struct {
+// termBegun is sent when a term begins.
+type termBegun struct {
 	worker string
 	epoch  uint64
 	cause  election.Cause
 	at     time.Time
 }
 
-func nextReign(t *testing.T, led <-chan reign) reign {
+func nextReign(t *testing.T, led <-chan termBegun) termBegun {
 	t.Helper()
 	select {
 	case r := <-led:
 		return r
 	case <-time.After(40 * time.Second):
-		t.Fatal("nobody leads")
-		return reign{}
+		t.Fatal("no worker leads")
+		return termBegun{}
 	}
 }
 
@@ -156,19 +156,19 @@ type worker struct {
 	id        string
 	nc        *nats.Conn
 	transport *faults.Transport
-	answered  chan string    // while leading, who pinged (its inbox), if somebody waits for it
-	ended     chan time.Time // when the leading function saw its context end
+	answered  chan string    // while leading, gets the inbox of each follower that pings, if a receiver waits
+	ended     chan time.Time // gets the time at which the leading function saw its context end
 	stop      func()
 }
 
-// die cuts the worker off and ends it.
+// die disconnects the worker and stops it.
 func (w *worker) die() {
 	w.transport.Set(faults.Always(faults.Fault{Reset: true}))
 	w.nc.Close()
 	w.stop()
 }
 
-// awaitPings waits until so many followers have pinged this leader.
+// awaitPings waits until that many followers have pinged this leader.
 func (w *worker) awaitPings(t *testing.T, followers int) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -184,7 +184,7 @@ func (w *worker) awaitPings(t *testing.T, followers int) {
 
 // startWorker starts a worker whose leading function sends beacons and answers
 // pings.
-func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- reign) *worker {
+func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- termBegun) *worker {
 	t.Helper()
 	w := &worker{id: id, answered: make(chan string), ended: make(chan time.Time, 10)}
 	var a *account.Account
@@ -221,7 +221,7 @@ func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- 
 	return w
 }
 
-func (w *worker) lead(subjects wire.Subjects, led chan<- reign) election.LeadFunc {
+func (w *worker) lead(subjects wire.Subjects, led chan<- termBegun) election.LeadFunc {
 	return func(ctx context.Context, term *election.Term) (string, error) {
 		pings := make(chan *nats.Msg, 100)
 		subscription, err := w.nc.ChanSubscribe(subjects.Ping(term.Epoch), pings)
@@ -230,14 +230,14 @@ func (w *worker) lead(subjects wire.Subjects, led chan<- reign) election.LeadFun
 		}
 		defer func() { _ = subscription.Unsubscribe() }()
 		beacon := wire.Encode(wire.Beacon{
-			Epoch: term.Epoch, Worker: w.id, LeaseID: term.Record.LeaseID, Workers: flockSize, Next: time.Second,
+			Epoch: term.Epoch, Worker: w.id, LeaseID: term.Record.LeaseID, Workers: clusterSize, Next: time.Second,
 		})
-		led <- reign{w.id, term.Epoch, term.Cause, time.Now()}
+		led <- termBegun{w.id, term.Epoch, term.Cause, time.Now()}
 		beat := time.NewTicker(100 * time.Millisecond)
 		defer beat.Stop()
 		for n := 0; ; {
 			if n%10 == 0 {
-				_ = w.nc.Publish(subjects.Beacon(), beacon) // fails once the connection is closed
+				_ = w.nc.Publish(subjects.Beacon(), beacon) // fails after the connection was closed
 			}
 			term.Beat()
 			select {

@@ -25,9 +25,8 @@ func newID() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint64()&(1<<48-1))
 }
 
-// insist does the very same again while storage is unavailable, as a caller would
-// that knows no better.
-func insist(t *testing.T, doing string, do func() error) error {
+// retry repeats a call while storage is unavailable.
+func retry(t *testing.T, doing string, do func() error) error {
 	t.Helper()
 	for range 20 {
 		begun := time.Now()
@@ -39,16 +38,16 @@ func insist(t *testing.T, doing string, do func() error) error {
 			return err
 		}
 		if text := err.Error(); strings.Contains(text, "\n") {
-			t.Fatalf("%s: the error is a page:\n%s", doing, text)
+			t.Fatalf("%s: the error is too long:\n%s", doing, text)
 		}
 	}
-	t.Fatalf("%s: storage stays unavailable", doing)
+	t.Fatalf("%s: storage is still unavailable", doing)
 	return nil
 }
 
-// life leads a lease through everything that can be done to it, and checks that
-// each claim gets the next epoch.
-func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
+// lifecycle makes every kind of call on a lease and checks that each claim gets the next
+// epoch.
+func lifecycle(t *testing.T, a *account.Account, cfg bloblease.Config) {
 	cfg.Container = newContainer()
 	lease := open(t, a, cfg)
 	epoch := uint64(0)
@@ -57,7 +56,7 @@ func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
 		epoch++
 		claim := election.Claim{Holder: holder, LeaseID: newID(), Replaces: over}
 		var record election.Record
-		err := insist(t, "acquire", func() (err error) {
+		err := retry(t, "acquire", func() (err error) {
 			record, err = lease.Acquire(t.Context(), claim)
 			return err
 		})
@@ -69,7 +68,7 @@ func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
 	}
 	must := func(doing string, do func() error) {
 		t.Helper()
-		if err := insist(t, doing, do); err != nil {
+		if err := retry(t, doing, do); err != nil {
 			t.Fatalf("%s: %v", doing, err)
 		}
 	}
@@ -81,8 +80,8 @@ func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
 	second := acquire("b", offered)
 	third := acquire("c", second.LeaseID)
 	for _, former := range []election.Record{first, second} {
-		if err := insist(t, "renew", func() error { return lease.Renew(t.Context(), former) }); !errors.Is(err, election.ErrLost) {
-			t.Fatalf("a former holder renews: %v, want ErrLost", err)
+		if err := retry(t, "renew", func() error { return lease.Renew(t.Context(), former) }); !errors.Is(err, election.ErrLost) {
+			t.Fatalf("renewal of a former holder: %v, want ErrLost", err)
 		}
 	}
 	must("release", func() error { return lease.Release(t.Context(), third) })
@@ -97,10 +96,10 @@ func life(t *testing.T, a *account.Account, cfg bloblease.Config) {
 	})
 }
 
-// tries is how often the SDK tries a request.
+// tries is the number of times that the SDK tries a request.
 const tries = 4
 
-func TestLifeWithFaults(t *testing.T) {
+func TestLifecycleWithFaults(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]faults.Fault{
 		"lost answer":        {LoseAnswer: true},
@@ -116,32 +115,32 @@ func TestLifeWithFaults(t *testing.T) {
 			t.Parallel()
 			a, transport := azuritetest.Faulty(t)
 			for _, kind := range leaseKinds {
-				if fault.RetryAfter > 0 { // it takes long
+				if fault.RetryAfter > 0 { // the SDK waits for that long
 					break
 				}
 				transport.Set(faults.Times(1, fault, kind))
-				life(t, a, bloblease.Config{})
-				transport.Set(faults.Times(tries, fault, kind)) // the whole call fails
-				life(t, a, bloblease.Config{})
+				lifecycle(t, a, bloblease.Config{})
+				transport.Set(faults.Times(tries, fault, kind)) // every try fails
+				lifecycle(t, a, bloblease.Config{})
 			}
 			once := map[account.Kind]faults.Decide{}
 			for _, kind := range leaseKinds {
 				once[kind] = faults.Times(2, fault)
 			}
 			transport.Set(func(kind account.Kind, r *http.Request) faults.Fault { return once[kind](kind, r) })
-			life(t, a, bloblease.Config{})
+			lifecycle(t, a, bloblease.Config{})
 		})
 	}
 }
 
-func TestFailedPreconditionOnceIsLookedInto(t *testing.T) {
+func TestOneFailedPreconditionIsExamined(t *testing.T) {
 	a, transport := azuritetest.Faulty(t)
 	transport.Set(faults.Times(1, faults.Fault{Status: 412, Code: "ConditionNotMet"}, account.SetMetadata))
-	life(t, a, bloblease.Config{})
+	lifecycle(t, a, bloblease.Config{})
 }
 
-// TestSlowStorage is a fifth of what it means: storage that takes 2 s for each
-// request, where a call may take 5 s and so no acquisition is done in one.
+// TestSlowStorage scales by 1/5 a storage that takes 2 s for each request while a call
+// may take 5 s, so that no acquisition finishes within one call.
 func TestSlowStorage(t *testing.T) {
 	t.Parallel()
 	const latency, callTimeout = 400 * time.Millisecond, time.Second
@@ -153,7 +152,7 @@ func TestSlowStorage(t *testing.T) {
 			t.Parallel()
 			a, transport := azuritetest.Faulty(t)
 			transport.Set(faults.Always(slow))
-			life(t, a, bloblease.Config{CallTimeout: callTimeout})
+			lifecycle(t, a, bloblease.Config{CallTimeout: callTimeout})
 		})
 	}
 }
@@ -210,7 +209,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRequests holds the number of requests that each call needs.
+// TestRequests checks the number of requests that each call makes.
 func TestRequests(t *testing.T) {
 	a, transport := azuritetest.Faulty(t)
 	cfg := bloblease.Config{Container: newContainer()}
@@ -251,18 +250,18 @@ func TestRequests(t *testing.T) {
 	want("taking up the transfer", 4, acquire(lease, record.LeaseID))
 	want("releasing", 1, func() error { return lease.Release(t.Context(), record) })
 
-	// The faults of the other tests go by these kinds.
+	// The other tests inject faults by these kinds.
 	for _, kind := range leaseKinds {
 		if transport.Requests(kind) == 0 {
-			t.Errorf("no request counts as one to %s", kind)
+			t.Errorf("no request has kind %s", kind)
 		}
 	}
 	if n := transport.Requests(account.Other); n != 0 {
-		t.Errorf("%d requests count as other ones", n)
+		t.Errorf("%d requests have another kind", n)
 	}
 }
 
-// leaseKinds are those of all requests that the lease makes.
+// leaseKinds are the kinds of all requests that a lease makes.
 var leaseKinds = []account.Kind{
 	account.GetProperties, account.PutBlob, account.CreateContainer, account.SetMetadata,
 	account.AcquireLease, account.ChangeLease, account.RenewLease, account.ReleaseLease,
@@ -270,9 +269,9 @@ var leaseKinds = []account.Kind{
 
 var chaosSeed = flag.Uint64("chaos.seed", 0, "run TestChaos with this seed")
 
-// TestChaos lets several processes take the lease from each other while all that
-// can happen to requests does, in random order. No epoch may be had twice.
-func TestChaos(t *testing.T) {
+// TestRandomFaults has several processes take the lease from each other under random
+// faults. No two holders may get the same epoch.
+func TestRandomFaults(t *testing.T) {
 	t.Parallel()
 	seed := *chaosSeed
 	if seed == 0 {
@@ -308,7 +307,7 @@ func TestChaos(t *testing.T) {
 				}
 				mu.Lock()
 				if before, twice := had[record.Epoch]; twice {
-					t.Errorf("epoch %d was had by %s and by %s", record.Epoch, before, name)
+					t.Errorf("both %[2]s and %[3]s got epoch %[1]d", record.Epoch, before, name)
 				}
 				had[record.Epoch] = name
 				mu.Unlock()
@@ -329,7 +328,7 @@ func TestChaos(t *testing.T) {
 	}
 	wait.Wait()
 	if len(had) < 5 {
-		t.Errorf("only %d epochs were had", len(had))
+		t.Errorf("only %d epochs were acquired", len(had))
 	}
 	a, _ := azuritetest.Faulty(t)
 	last, err := open(t, a, cfg).Read(t.Context())
@@ -338,12 +337,12 @@ func TestChaos(t *testing.T) {
 	}
 	for epoch := range had {
 		if epoch > last.Epoch {
-			t.Errorf("epoch %d was had and the record is at %d", epoch, last.Epoch)
+			t.Errorf("epoch %d was acquired but the record has %d", epoch, last.Epoch)
 		}
 	}
 }
 
-// claimOver repeats a claim while it does not know whether it has succeeded.
+// claimOver repeats a claim until its outcome is known.
 func claimOver(ctx context.Context, t *testing.T, lease *bloblease.Lease, claim election.Claim) (election.Record, bool) {
 	for ctx.Err() == nil {
 		record, err := lease.Acquire(ctx, claim)
@@ -360,7 +359,7 @@ func claimOver(ctx context.Context, t *testing.T, lease *bloblease.Lease, claim 
 	return election.Record{}, false
 }
 
-// roulette does something to every third request, about.
+// roulette injects a fault into about every third request.
 func roulette(seed uint64) faults.Decide {
 	var (
 		mu     sync.Mutex
@@ -389,7 +388,7 @@ func roulette(seed uint64) faults.Decide {
 	}
 }
 
-func TestDeletedBlobIsNotMadeAgain(t *testing.T) {
+func TestDeletedBlobIsNotRecreated(t *testing.T) {
 	a := azuritetest.Account(t, account.Config{})
 	name := newContainer()
 	lease := open(t, a, bloblease.Config{Container: name})
@@ -409,7 +408,7 @@ func TestDeletedBlobIsNotMadeAgain(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := lease.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "was deleted") {
-			t.Errorf("read: %v, want one that says it was deleted", err)
+			t.Errorf("read: %v, want an error that says that the blob was deleted", err)
 		}
 		if _, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID()}); !errors.Is(err, election.ErrUnavailable) {
 			t.Errorf("acquire: %v, want ErrUnavailable", err)
@@ -417,7 +416,7 @@ func TestDeletedBlobIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-func TestUnknownRecordIsLeftAlone(t *testing.T) {
+func TestUnknownRecordIsKept(t *testing.T) {
 	a := azuritetest.Account(t, account.Config{})
 	for _, metadata := range []map[string]string{
 		{"epoch": "0", "holder": "a", "leaseid": "x"},
@@ -444,15 +443,15 @@ func TestUnknownRecordIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if record, err := lease.Read(t.Context()); err == nil {
-			t.Errorf("%v was read as %+v", metadata, record)
+			t.Errorf("metadata %v was read as %+v", metadata, record)
 		}
 		if record, err := lease.Acquire(t.Context(), election.Claim{Holder: "a", LeaseID: newID()}); err == nil {
-			t.Errorf("%v was replaced by %+v", metadata, record)
+			t.Errorf("metadata %v was replaced by %+v", metadata, record)
 		}
 	}
 }
 
-// TestWrongKey shows that a permission problem says what to do.
+// TestWrongKey checks that the error for a wrong key says how to fix it.
 func TestWrongKey(t *testing.T) {
 	right := azuritetest.Server(t).ConnectionString()
 	wrong := strings.Replace(right, "AccountKey=Eby8", "AccountKey=AAAA", 1)
@@ -462,6 +461,6 @@ func TestWrongKey(t *testing.T) {
 		t.Errorf("read with a wrong key: %v", err)
 	}
 	if slices.Contains(strings.Split(err.Error(), ""), "\n") {
-		t.Errorf("the error is a page: %v", err)
+		t.Errorf("the error is too long: %v", err)
 	}
 }

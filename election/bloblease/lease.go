@@ -25,14 +25,14 @@ type Lease struct {
 
 	mu   sync.Mutex
 	last observation
-	mine string // the lease ID under which this process had the lease last
-	gone string // the lease ID over which a claim was refused last
+	mine string // the lease ID under which this process last had the lease
+	gone string // the lease ID in whose place a claim was last refused
 }
 
-// observation is the record as it was read or written last.
+// observation is the record that was read or written last.
 type observation struct {
-	record election.Record // Held: leased, as far as that is known
-	etag   azcore.ETag     // empty: never seen
+	record election.Record // Held: the blob was leased then
+	etag   azcore.ETag     // empty: the record was never read
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Read returns the record as it is.
+// Read returns the current record.
 func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
@@ -76,9 +76,9 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take gets the blob's lease under the claim's ID, and the ETag of the record. A
-// claim that got it before, in a call that came to nothing, needs no Change: so even
-// storage so slow that no call gets through all steps is got through in several.
+// take acquires the blob's lease under the claim's ID and returns the record's ETag. It
+// skips Change Lease if an earlier call for this claim already has the lease. So a claim
+// succeeds within several calls even if storage is too slow for all steps in one.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// It is free, or what the code says did not help before: see whether it is free.
+		// The lease is free, or a claim was refused with this code before: try to acquire.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -106,8 +106,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	return *answer.ETag, nil
 }
 
-// enter writes the claimant, who has the blob's lease, into the record, as the
-// holder of the next epoch. A record of that ETag may be known.
+// enter writes the claimant, which has the blob's lease, into the record as the holder
+// of the next epoch. It reads the record first unless the known one has the given ETag.
 func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETag) (election.Record, error) {
 	seen := l.known()
 	for {
@@ -118,24 +118,24 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 			}
 		}
 		record := election.Record{Epoch: seen.record.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
-		if seen.record.LeaseID == claim.LeaseID { // an earlier try wrote it
+		if seen.record.LeaseID == claim.LeaseID { // an earlier try has written it
 			record.Epoch = seen.record.Epoch
 			return record, nil
 		}
 		err := l.write(ctx, record, claim.LeaseID, seen.etag)
 		switch {
 		case isCode(err, notHolder):
-			return election.Record{}, fmt.Errorf("%w: taken over meanwhile (%s)", election.ErrHeld, account.Code(err))
+			return election.Record{}, fmt.Errorf("%w: another process took the lease over (%s)", election.ErrHeld, account.Code(err))
 		case !isCode(err, conflict):
 			return record, err
 		}
-		// The last holder wrote just before the lease changed hands, or an earlier try of
-		// this very write was done: look again.
+		// The previous holder wrote just before the lease changed hands, or an earlier try
+		// of this write succeeded: read again.
 		etag = ""
 	}
 }
 
-// Renew starts the duration anew, or fails with ErrLost.
+// Renew restarts the duration, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
@@ -150,7 +150,7 @@ func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	case err != nil:
 		return l.failed("renew lease", err)
 	case answer.LeaseID == nil || *answer.LeaseID != held.LeaseID:
-		return fmt.Errorf("renew lease: %w: it is another's", election.ErrLost)
+		return fmt.Errorf("renew lease: %w: storage renewed another lease ID", election.ErrLost)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (l *Lease) release(ctx context.Context, held election.Record) error {
 	case !isCode(err, notHolder):
 		return err
 	}
-	// An earlier try may have freed it. Then nobody has taken it since.
+	// An earlier try may have released the lease. Then the record has not changed since.
 	seen, err := l.read(ctx)
 	switch {
 	case err != nil:
@@ -208,7 +208,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 			return l.pass(ctx, held, leaseID)
 		case isCode(err, noBlob):
 			return election.ErrLost
-		case isCode(err, notHolder): // an earlier try may have gone further
+		case isCode(err, notHolder): // an earlier try may have changed the lease already
 			return l.pass(ctx, held, leaseID)
 		case !isCode(err, conflict):
 			return err
@@ -219,13 +219,13 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 		switch {
 		case seen.record.Epoch != held.Epoch:
 			return election.ErrLost
-		case seen.record.LeaseID == leaseID: // an earlier try wrote it
+		case seen.record.LeaseID == leaseID: // an earlier try has written it
 			return l.pass(ctx, held, leaseID)
 		}
 	}
 }
 
-// pass changes the lease's ID, which may be done already.
+// pass changes the lease's ID. It succeeds if an earlier try has done that.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -265,8 +265,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal reports whether the last claim that was refused was over another
-// lease ID, and notes that one was.
+// firstRefusal records that a claim in place of a lease ID was refused. It reports
+// whether the previous refusal was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,8 +281,8 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed translates the error of a call that came to nothing. What is not decided
-// by a code may have happened all the same.
+// failed translates the error of a call. Unless storage's error code decides the
+// outcome, the error is ErrUnavailable: the call may have taken effect.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {
 		if errors.Is(err, known) {

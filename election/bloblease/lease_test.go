@@ -18,12 +18,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
-// duration is the shortest that Azure has.
+// duration is the shortest duration that Azure allows.
 const duration = 15 * time.Second
 
 var containers atomic.Int64
 
-// newContainer names a container that no other test has.
+// newContainer returns the name of a container that no other test uses.
 func newContainer() string { return fmt.Sprintf("lease-%d", containers.Add(1)) }
 
 func open(t *testing.T, a *account.Account, cfg bloblease.Config) *bloblease.Lease {
@@ -58,7 +58,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{Container: "c", CallTimeout: -1},
 	} {
 		if _, err := bloblease.Open(a, cfg); err == nil {
-			t.Errorf("Open takes %+v", cfg)
+			t.Errorf("Open accepts %+v", cfg)
 		}
 	}
 }

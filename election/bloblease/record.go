@@ -9,23 +9,23 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// The metadata's names. Values are text.
+// The names in the metadata. Values are text.
 const (
 	epochName  = "epoch"
 	holderName = "holder"
 	leaseName  = "leaseid"
 )
 
-// errFormat: the metadata is something else than a record this program knows.
-var errFormat = errors.New("the metadata of the lease's blob is not a record of who leads")
+// errFormat: the metadata is not a record that this program can read.
+var errFormat = errors.New("the metadata of the lease's blob is not a lease record")
 
 func encode(r election.Record) map[string]*string {
 	epoch := strconv.FormatUint(r.Epoch, 10)
 	return map[string]*string{epochName: &epoch, holderName: &r.Holder, leaseName: &r.LeaseID}
 }
 
-// decode returns the record but for Held. No metadata is the zero Record. HTTP
-// does not keep the case of names.
+// decode returns the record without Held. Empty metadata is the zero Record. Names are
+// compared without case, because HTTP does not preserve it.
 func decode(metadata map[string]*string) (election.Record, error) {
 	var (
 		r     election.Record

@@ -9,8 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// FuzzRecord reads arbitrary metadata. Which cells of it are there, and whether
-// HTTP has changed the case of their names, is arbitrary too.
+// FuzzRecord decodes arbitrary metadata, with arbitrary names missing or changed in case.
 func FuzzRecord(f *testing.F) {
 	f.Add("1", "worker-a", "a", uint8(0))
 	f.Add("18446744073709551615", "worker-a", "a", uint8(8))
@@ -31,18 +30,18 @@ func FuzzRecord(f *testing.F) {
 		record, err := decode(metadata)
 		if err != nil {
 			if !errors.Is(err, errFormat) {
-				t.Fatalf("%v is of no kind", err)
+				t.Fatalf("error %v is not errFormat", err)
 			}
 			corpus.Refused()
 			return
 		}
 		corpus.Taken()
 		if record == (election.Record{}) {
-			return // there is none yet
+			return // there is no record yet
 		}
 		again, err := decode(encode(record))
 		if err != nil || again != record {
-			t.Fatalf("%+v came back as %+v, %v", record, again, err)
+			t.Fatalf("%+v was decoded as %+v, %v", record, again, err)
 		}
 	})
 }
