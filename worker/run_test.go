@@ -142,7 +142,7 @@ func TestBadConfig(t *testing.T) {
 		"DrainTimeout 1ms: want at":      func(cfg *worker.Config) { cfg.DrainTimeout = time.Millisecond },
 		"address already in use":         func(cfg *worker.Config) { cfg.HTTP = taken.Addr().String() },
 		"lower-case letters":             func(cfg *worker.Config) { cfg.Cluster.Name = "A" },
-		`storage "tape"`:                 func(cfg *worker.Config) { cfg.Cluster.Storage = "tape" },
+		`Storage "tape"`:                 func(cfg *worker.Config) { cfg.Cluster.Storage = "tape" },
 	} {
 		cfg := worker.Config{Cluster: c.cfg, Jobs: []jobs.Job{c.job}, Logger: slog.New(slog.DiscardHandler)}
 		spoil(&cfg)
