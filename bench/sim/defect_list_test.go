@@ -127,7 +127,7 @@ var defects = []defect{
 		file:   "coordinator/term/load.go",
 		old:    "if err != nil || !cond.Absent() {",
 		new:    "if cond == cond {",
-		within: "10000",
+		within: "20000",
 	},
 	{
 		name:   "a worker that drains leaves before its items are durable",
