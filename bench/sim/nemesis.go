@@ -234,7 +234,7 @@ func (s *Sim) dropConnection(p *process) {
 	}
 }
 
-// reconnect restores it.
+// reconnect restores a process's connection.
 func (s *Sim) reconnect(p *process) {
 	if p.connected || !s.network.up {
 		return

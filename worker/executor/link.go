@@ -24,7 +24,7 @@ type link struct {
 	status chan nats.Status
 	inbox  string // prefix of the subjects that answers come to
 
-	connected bool          // as the session was told
+	connected bool          // the last state that the session was told
 	due       time.Duration // when the session wants a tick
 	left      bool          // the session has ended
 	report    struct {      // that was sent last
