@@ -12,8 +12,8 @@ type nothing struct{}
 
 func (nothing) Map(context.Context, uint64) (uint64, error) { return 1, nil }
 
-// BenchmarkEmptyPartitions is what a partition costs a slot besides its Map: one
-// operation is one partition, with its share of merges.
+// BenchmarkEmptyPartitions measures the overhead of a slot per partition, including
+// merges.
 func BenchmarkEmptyPartitions(b *testing.B) {
 	job := jobs.MustNew(jobs.Definition[struct{}, uint64, uint64]{
 		Name: "nothing", Version: "1",

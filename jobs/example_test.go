@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// collatzParams declares what the job can be asked.
+// collatzParams declares the parameters of the job.
 type collatzParams struct {
 	Limit uint64 `json:"limit" min:"1" max:"1e12" help:"start from every number up to this one"`
 }

@@ -76,8 +76,8 @@ func openTrace(t rapid.TB, partitions uint64, m Mapper[trace]) (Job, *Task) {
 	return job, task
 }
 
-// However [0, N) is cut into spans, in whichever order they run on however many
-// stacks, wherever stacks are drained and partitions fail, the root is the same.
+// The root is the same for any division of [0, N) into spans, any order of them on any
+// number of stacks, any drains of the stacks and any failures of partitions.
 func TestStackAnyCutting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64Range(1, 200).Draw(t, "n")
@@ -263,8 +263,7 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 	}
 }
 
-// A merge that fails may leave its operands half changed: nothing of them may be
-// reported.
+// A merge that fails may leave its operands inconsistent, so they must not be reported.
 func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("cannot merge") },

@@ -71,7 +71,7 @@ func TestEverySmallLimit(t *testing.T) {
 	}
 }
 
-// A range gives the same wherever it lies and whatever the slot did before.
+// The tally of a range does not depend on what the slot did before.
 func TestBlockHasNoMemory(t *testing.T) {
 	const limit = 50_000_000
 	s := newSieve(limit)
@@ -165,7 +165,7 @@ func count(t rapid.TB, b *block, lo, hi uint64) tally {
 	return got
 }
 
-// byTrial tallies the primes in [lo, hi) in the plainest way.
+// byTrial tallies the primes in [lo, hi) by trial division.
 func byTrial(lo, hi uint64) (t tally) {
 	for n := max(lo, 2); n < hi; n++ {
 		prime := true

@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// TestDecodeAllocatesInProportion: a record makes its reader allocate no more than
-// 80 bytes for each of its own, whatever it says of itself.
+// TestDecodeAllocatesInProportion checks that decoding allocates at most 80 bytes for each
+// byte of a record, also of a damaged one.
 func TestDecodeAllocatesInProportion(t *testing.T) {
 	const n = 1 << 20
 	list := func(length int, element ...byte) []byte {
@@ -30,7 +30,7 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		for _, f := range formats {
 			var err error
 			used := fuzztest.Allocated(func() { _, err = f.decode(data) })
-			// Besides what is in proportion, the decoder needs a little for itself.
+			// The decoder allocates a small constant amount too.
 			if limit := uint64(80*len(data) + 64<<10); used > limit {
 				t.Errorf("%s read as %s: %d bytes made it allocate %d, limit %d", name, f.name, len(data), used, limit)
 			}

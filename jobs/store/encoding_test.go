@@ -131,8 +131,8 @@ func cutTimes(record any) any {
 	return record
 }
 
-// TestGolden reads records as the first version of this program wrote them. It
-// must never be made to pass by changing a file: what is stored stays.
+// TestGolden reads records that the first version of the program wrote. The files must not
+// be changed to make it pass, because stored records are not changed either.
 func TestGolden(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join("testdata", f.name+".v1")
@@ -182,7 +182,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// A record may be well formed and still be none that was ever written.
+// A record may be well formed and contain values that are never written.
 func TestImpossibleRecords(t *testing.T) {
 	for what, decode := range map[string]func() error{
 		"state":           func() error { _, err := decodeManifest(encodeManifest(Manifest{State: "asleep"})); return err },

@@ -38,7 +38,7 @@ func fuzz(f *testing.F, name string) {
 	f.Fatalf("no format %q", name)
 }
 
-// FuzzPartial: a stored partial gives back the bytes that were stored.
+// FuzzPartial checks that decoding a stored partial returns the stored bytes.
 func FuzzPartial(f *testing.F) {
 	f.Add(encodePartial(jobs.Node{Level: 3, Index: 1 << 40}, []byte("partial")))
 	f.Add(encodePartial(jobs.Leaf(0), nil))

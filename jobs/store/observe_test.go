@@ -9,8 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// TestObserver: what is told of calls, and that names and outcomes are among those
-// that are listed.
+// TestObserver checks the observed calls, and that their names and outcomes are listed.
 func TestObserver(t *testing.T) {
 	var calls []store.Call
 	s := store.New(store.Config{Blobs: memory.NewBlobs(), Queue: memory.NewQueue(hideFor), Observe: func(c store.Call) { calls = append(calls, c) }})

@@ -371,7 +371,7 @@ func TestActiveJobs(t *testing.T) {
 	}
 }
 
-// fill keeps something of every kind for a job.
+// fill writes a record of every kind for a job.
 func fill(t *testing.T, f fixture, spec store.Spec) {
 	t.Helper()
 	must(t, f.Submit(t.Context(), spec))

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-// kind is one of the messages, with its type out of sight.
+// kind is a type of message, without its type parameter.
 type kind struct {
 	name   string
 	sample []byte                              // every field set
@@ -117,7 +117,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeRefusesTricks: what CBOR allows and no program here writes.
+// TestDecodeRefusesTricks decodes CBOR that is valid and that Bellwether never writes.
 func TestDecodeRefusesTricks(t *testing.T) {
 	nested := func(levels int) []byte { return append(bytes.Repeat([]byte{0x81}, levels), 0) }
 	pairs := []byte{0xb8, 65}
@@ -199,7 +199,7 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		// Besides what is in proportion, the decoder needs a little for itself.
+		// The decoder allocates a small constant amount too.
 		if limit := min(192*uint64(len(c.data)), 64<<20) + 64<<10; got > limit {
 			t.Errorf("%s: %d bytes made it allocate %d, limit %d", c.name, len(c.data), got, limit)
 		} else {

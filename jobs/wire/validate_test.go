@@ -75,7 +75,7 @@ func TestReportValidateRefuses(t *testing.T) {
 	}
 }
 
-// TestValidateAcceptsTheMost: what the bounds allow is taken, and fits a message.
+// TestValidateAcceptsTheMost checks that a report at the bounds is valid and fits a message.
 func TestValidateAcceptsTheMost(t *testing.T) {
 	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxHost), Knows: make([]JobKind, MaxKinds)}
 	for name, r := range map[string]Report{
@@ -103,7 +103,7 @@ func manySpans(n int) []HeldSpan {
 	return spans
 }
 
-// manyJobs are n jobs with so many items each.
+// manyJobs returns n jobs with a number of items each.
 func manyJobs(n, items int) []JobReport {
 	list := make([]JobReport, n)
 	for i := range list {

@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// faulty opens a cluster of its own through a transport that injects faults.
+// faulty opens a separate cluster through a transport that injects faults.
 func faulty(t *testing.T, cfg azure.Config) (*azure.Driver, *faults.Transport) {
 	t.Helper()
 	a, transport := azuritetest.Faulty(t)
@@ -239,7 +239,7 @@ func TestCutAnswerIsNotAValue(t *testing.T) {
 	}
 }
 
-// TestReceiveOutlastsAnOutage has storage away while a receiver waits.
+// TestReceiveOutlastsAnOutage makes storage unavailable while a receiver waits.
 func TestReceiveOutlastsAnOutage(t *testing.T) {
 	var log logtest.Log
 	d, transport := faulty(t, azure.Config{PollEvery: 200 * time.Millisecond, Logger: log.Logger()})
@@ -268,7 +268,7 @@ func TestReceiveOutlastsAnOutage(t *testing.T) {
 }
 
 // TestReceiverThatGivesUpHidesNothing cancels a receiver while the answer that
-// brings it a message is under way.
+// has a message for it is in flight.
 func TestReceiverThatGivesUpHidesNothing(t *testing.T) {
 	d, transport := faulty(t, azure.Config{HideFor: time.Hour})
 	if err := d.Send(t.Context(), []byte("text")); err != nil {
@@ -307,7 +307,7 @@ func TestIdleReceiverIsCheap(t *testing.T) {
 	}
 }
 
-// TestForeignMessage sends what is not of Bellwether's making.
+// TestForeignMessage sends messages that Bellwether did not make.
 func TestForeignMessage(t *testing.T) {
 	cluster := newCluster()
 	a := azuritetest.Account(t, account.Config{})
@@ -348,8 +348,8 @@ func TestForeignMessage(t *testing.T) {
 	}
 }
 
-// TestRequests holds the number of requests that each call needs, and that each is
-// known by its kind: the faults of the other tests go by that.
+// TestRequests checks the number of requests that each call needs and their kinds, by which
+// the other tests inject faults.
 func TestRequests(t *testing.T) {
 	d, transport := faulty(t, azure.Config{})
 	want := func(doing string, kind account.Kind, do func() error) {

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hideFor is short for the tests' sake.
+// hideFor is short to keep the tests fast.
 const hideFor = 2 * time.Second
 
 // connect starts a server and connects to it.
@@ -53,7 +53,7 @@ func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Driver {
 	return d
 }
 
-// opener opens clusters of their own on one server.
+// opener returns a function that opens separate clusters on one server.
 func opener(t *testing.T) func(t *testing.T) *jetstream.Driver {
 	server := natstest.Start(t, natsserver.Config{})
 	var clusters atomic.Int64
@@ -141,7 +141,7 @@ func TestClustersAreApart(t *testing.T) {
 	}
 }
 
-// chunkCount is how many chunks of large values are stored.
+// chunkCount returns the number of stored chunks.
 func chunkCount(t *testing.T, nc *nats.Conn) uint64 {
 	t.Helper()
 	js, err := natsjs.New(nc)
@@ -267,7 +267,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	wantCorrupt("large") // gone for good
 }
 
-// A bucket's own delete leaves a mark, which counts as nothing.
+// The delete of a bucket leaves a marker, which counts as a missing value.
 func TestDeleteMarkCountsAsAbsent(t *testing.T) {
 	nc := connect(t)
 	d := open(t, nc, jetstream.Config{})
@@ -384,8 +384,8 @@ func (c brokenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestReceiveOutlivesTheServer restarts the server under a waiting Receive. What
-// was written before is there after.
+// TestReceiveOutlivesTheServer restarts the server during a Receive. Values that were
+// written before the restart exist after it.
 func TestReceiveOutlivesTheServer(t *testing.T) {
 	dir := t.TempDir()
 	server := natstest.Start(t, natsserver.Config{Dir: dir})
@@ -420,8 +420,8 @@ func TestReceiveOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestReceiveMakesTheQueueAnew deletes the stream under a waiting Receive.
-func TestReceiveMakesTheQueueAnew(t *testing.T) {
+// TestReceiveCreatesAMissingQueue deletes the stream during a Receive.
+func TestReceiveCreatesAMissingQueue(t *testing.T) {
 	nc := connect(t)
 	var log logtest.Log
 	d := open(t, nc, jetstream.Config{Logger: log.Logger()})
@@ -507,7 +507,7 @@ func receiveLater(t *testing.T, d *jetstream.Driver) <-chan store.Message {
 	return received
 }
 
-// eventually calls do until it succeeds, for a while.
+// eventually calls do until it succeeds, for up to 20 s.
 func eventually(t *testing.T, do func() error) error {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -207,7 +207,7 @@ func (b bearer) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Ac
 	return azcore.AccessToken{Token: token, ExpiresOn: now.Add(time.Hour)}, err
 }
 
-// noIdentity is what a machine has that nobody has signed in on.
+// noIdentity is the credential of a machine on which no user has signed in.
 type noIdentity struct{}
 
 func (noIdentity) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -275,7 +275,7 @@ func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	return certFile, keyFile, pool
 }
 
-// refusal answers every request with an error, by a clock of its own.
+// refusal answers every request with an error, and with a clock that may be skewed.
 type refusal struct {
 	status int
 	code   string
@@ -291,7 +291,7 @@ func (a refusal) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: header, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 }
 
-// TestAdvice has the answers of Azure that Azurite never gives.
+// TestAdvice uses answers that Azure gives and Azurite does not.
 func TestAdvice(t *testing.T) {
 	const name = "https://acct.blob.core.windows.net"
 	byKey := account.Config{ConnectionString: "AccountName=acct;AccountKey=" + secret}

@@ -8,8 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// FuzzConnectionString: whatever else is in a connection string, an error does not
-// tell its key.
+// FuzzConnectionString checks that no error contains the key of the connection string.
 func FuzzConnectionString(f *testing.F) {
 	f.Add("AccountName=acct", "EndpointSuffix=core.windows.net")
 	f.Add("AccountName=acct", "BlobEndpoint=http://127.0.0.1:1/acct;QueueEndpoint=http://127.0.0.1:2/acct")
@@ -24,7 +23,7 @@ func FuzzConnectionString(f *testing.F) {
 	})
 }
 
-// FuzzURL: nor is a SAS told that follows a URL.
+// FuzzURL checks that no error contains the SAS of the URL.
 func FuzzURL(f *testing.F) {
 	f.Add("https://acct.blob.core.windows.net", "ss=bq&srt=co&sp=rwdlacup")
 	f.Add("https://acct.blob.core.windows.net", "ss=b&srt=co&sp=rwdlacup")
