@@ -1,52 +1,52 @@
 /* A model of the takeover, for spin: `make model` checks it.
  *
- * Workers race for the lease; who gets it writes the next epoch, fences the
- * manifest, reads it, and goes on from there with checkpoints.
+ * Workers compete for the lease. The winner writes the next epoch, fences the
+ * manifest, reads it, and continues from there with checkpoints.
  *
- * Nothing here knows the time. A lease may expire at any moment, a worker may claim
- * the lease of a leader that is well, and a leader that has lost the lease goes on
- * until storage refuses something. Every worker may stand still anywhere, for any
- * time, and go on believing what it believed.
+ * The model has no time. A lease may expire at any moment, a worker may claim the
+ * lease of a leader that works, and a leader that has lost the lease continues until
+ * storage refuses a write. A worker may be suspended anywhere, for any time, and keeps
+ * its beliefs.
  *
- * A Worker of the model makes one claim. Nothing that matters is remembered from one
- * claim to the next, so a process that claims again, or crashes and is started
- * again, is the next Worker; and a crash is to stand still for ever.
+ * A Worker of the model makes one claim. A process remembers nothing that matters from
+ * one claim to the next, so a process that claims again, or is restarted after a crash,
+ * is the next Worker. A crash is a suspension without an end.
  *
- * What must hold:
+ * Properties:
  *
  *   (a) Epochs never go back, neither in the record nor in the manifest, and each is
- *       led at most once. So no write of a lower epoch lands after a higher one's
- *       fence.
- *   (b) What a leader has acknowledged as durable is in the manifest that every later
- *       leader resumes from, whether that one read it before the acknowledgement or
- *       after.
+ *       led at most once. So no write of a lower epoch takes effect after the fence of
+ *       a higher one.
+ *   (b) If a leader has acknowledged an item as durable, the item is in the manifest
+ *       from which every later leader resumes, whether that leader read the manifest
+ *       before the acknowledgement or after.
  *
- * Covered: claims over a lease ID, of a free and of an expired lease; renewal,
- * release, transfer; crash, stall and restart anywhere; answers lost after the
- * effect, and the tries that follow; manifest writes that take effect long after
- * their sender has given them up, or never.
+ * Covered: claims that replace a lease ID, claims of a free and of an expired lease;
+ * renewal, release, transfer; crash, suspension and restart anywhere; answers that are
+ * lost after the effect, and the retries that follow; manifest writes that take effect
+ * long after their sender has given up, or never.
  *
- * Left out: time, and so all that notices a leader's death, and trust in the lease
- * (they decide who tries and when; here anyone may at any time). Whether anything
- * gets done at all. Messages between leader and workers: an acknowledgement is taken
- * to arrive, which is the worst case. Several jobs, each of which has a manifest of
- * its own. What a manifest says besides the finished nodes; plans, partials in blobs
- * and their removal, results, a job's end. Reads that lag, and anyone who deletes the
- * record or the manifest. Numbers beyond the bounds below.
+ * Omitted: time, and so the detection of a leader's death and trust in the lease: they
+ * decide which worker tries and when, and here any worker may try at any time. Liveness.
+ * Messages between leader and workers: every acknowledgement arrives, which is the worst
+ * case. More than one job, since each has its own manifest. The contents of a manifest
+ * besides the finished nodes; plans, partials in blobs and their removal, results, a
+ * job's end. Reads that lag, and the deletion of the record or the manifest. Numbers
+ * beyond the bounds below.
  *
  * The lease has two drivers. With KV it is kvlease: one key, changed by
- * compare-and-swap. Without, it is bloblease: the blob's lease and the record in its
- * metadata are two things, changed one after the other.
+ * compare-and-swap. Without KV it is bloblease: the blob's lease and the record in its
+ * metadata, changed one after the other.
  *
- * A defect is switched on by its name, and spin must then find an error:
+ * Each of these macros adds a defect, and spin must then find an error:
  *
  *   NO_FENCE        a new leader only reads
- *   STALE_FENCE     a fence that was refused is tried again with what was read before
+ *   STALE_FENCE     a refused fence is retried with the manifest that was read before
  *   BLIND_MANIFEST  manifests are written without a condition
  *   OLD_EPOCH       a manifest of a higher epoch does not depose
- *   BLIND_TRUST     a refused checkpoint is taken for one's own whose answer was lost
- *   REUSED_NUMBER   a checkpoint whose outcome is unknown is given up, and the next
- *                   one has the same sequence number
+ *   BLIND_TRUST     the leader mistakes a refused checkpoint for its own lost write
+ *   REUSED_NUMBER   the leader gives up a checkpoint with an unknown outcome, and gives
+ *                   the next one the same sequence number
  *   EARLY_ACK       acknowledged before storage has
  *   SAME_EPOCH      a new leader takes the epoch that it finds
  *   FORGOTTEN       release deletes the record
@@ -59,7 +59,7 @@
 #define WORKERS   2     /* claims */
 #endif
 #ifndef ITEMS
-#define ITEMS     2     /* finished nodes that a job comes to have, 1 to 3 */
+#define ITEMS     2     /* number of nodes that a job finishes, 1 to 3 */
 #endif
 #ifndef LOSSES
 #define LOSSES    1     /* answers lost after the effect */
@@ -101,7 +101,7 @@ typedef Manifest {
 };
 Manifest manifest;
 
-/* A manifest write on its way that nobody waits for. */
+/* A manifest write in flight whose sender has given up. */
 bool underWay;
 Manifest stray;         /* its version is the one that it replaces */
 
@@ -110,7 +110,7 @@ Manifest stray;         /* its version is the one that it replaces */
 byte losses, strays, renewals, transfers;
 byte begun;             /* workers claim in order, as they are all alike */
 
-/* ---- What the properties need to know, and no worker does. ---- */
+/* ---- State that only the properties use. ---- */
 
 byte highest;           /* epoch in the record, ever */
 byte led;               /* epochs that were led, as bits */
@@ -159,7 +159,7 @@ inline acknowledge(what) {
   }
 }
 
-/* An answer that was lost leaves its asker with UNKNOWN, though there was an effect. */
+/* A lost answer is UNKNOWN to the caller although the call took effect. */
 inline answerOf(effect) {
   if
   :: answer = effect
@@ -175,7 +175,7 @@ inline answerOf(effect) {
 #define STRAY_MATCHES (stray.version == manifest.version)
 #endif
 
-/* put writes next in place of known, and keeps it as known where that succeeded. */
+/* put replaces known by next in storage, and in known if that succeeded. */
 inline put() {
   atomic {
     if
@@ -241,7 +241,7 @@ proctype Worker(byte self) {
   byte i;
   mtype answer;
 
-  /* ---- Follow. Whoever believes that nobody leads, rightly or not, claims. ---- */
+  /* ---- Follow. A worker that believes, rightly or wrongly, that there is no leader claims. ---- */
 end_following:
   atomic {
     begun == self - 1;
@@ -317,7 +317,7 @@ answered:
     if
     :: answer == OK -> skip
     :: answer != OK -> epoch = 0; goto claim    /* the same claim again */
-    :: answer == UNKNOWN -> goto gone           /* or nothing speaks for it any more */
+    :: answer == UNKNOWN -> goto gone           /* or the worker gives up the claim */
     fi;
     answer = 0; over = NONE; mine = false;
     seen.epoch = 0; seen.id = NONE; seen.held = false; seen.revision = 0;
@@ -427,7 +427,7 @@ renew:
     fi
   };
 
-  /* ---- Pass on: the leading function has returned. ---- */
+  /* ---- Hand over: the leading function has returned. ---- */
 stop:
   atomic {
     if
@@ -444,7 +444,7 @@ stop:
     fi
   };
 #endif
-release: /* which a handover comes to if nobody took it up */
+release: /* also after a handover that failed */
   atomic {
     if
     :: HELD ->

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// drivers are the two that takeover.pml models, by the macro that chooses them.
+// drivers are the lease drivers in takeover.pml, with the macros that select them.
 var drivers = []struct{ name, macro string }{
 	{"bloblease", "BLOB"},
 	{"kvlease", "KV"},
 }
 
-// everything is the bounds within which each statement of the model is reached.
+// everything are bounds within which each statement of the model is reached.
 var everything = []string{"WORKERS=2", "ITEMS=2", "LOSSES=2", "LATE=1", "TRANSFERS=1", "RENEWALS=1"}
 
-// TestTakeoverModel has spin try all that can happen in takeover.pml within some
-// bounds. More workers leave room for fewer mishaps.
+// TestTakeoverModel has spin search all executions of takeover.pml within some bounds.
+// With more workers, the bounds allow fewer faults.
 func TestTakeoverModel(t *testing.T) {
 	needSpin(t)
 	bounds := map[string][]string{
@@ -51,8 +51,8 @@ func TestTakeoverModel(t *testing.T) {
 	}
 }
 
-// TestTakeoverModelFindsDefects switches on each defect, which must violate one of
-// the model's properties: (a) about epochs, (b) about what is durable.
+// TestTakeoverModelFindsDefects adds each defect, which must violate one of the model's
+// properties: (a) about epochs, (b) about durable items.
 func TestTakeoverModelFindsDefects(t *testing.T) {
 	needSpin(t)
 	defects := []struct {
@@ -88,8 +88,8 @@ func TestTakeoverModelFindsDefects(t *testing.T) {
 	}
 }
 
-// needSpin skips a test unless it was asked for: it is built with a C compiler and
-// keeps all cores busy for a while.
+// needSpin skips a test unless MODEL is set: the tests need a C compiler, and use all
+// cores for several minutes.
 func needSpin(t *testing.T) {
 	t.Helper()
 	if os.Getenv("MODEL") == "" {
@@ -102,7 +102,7 @@ func needSpin(t *testing.T) {
 	}
 }
 
-// searched is what spin's search found.
+// searched is the outcome of spin's search.
 type searched struct {
 	output   string
 	states   string
@@ -115,7 +115,7 @@ func (s searched) String() string {
 	return fmt.Sprintf("%s states, %s errors, %q, in %v", s.states, s.errors, s.violated, s.took.Round(time.Millisecond))
 }
 
-// property is that of the assertion that was violated.
+// property returns the property whose assertion was violated.
 func (s searched) property() string {
 	switch {
 	case s.violated == "":
@@ -136,7 +136,7 @@ var (
 	lineForm     = regexp.MustCompile(`"(.*)"\n`)
 )
 
-// search has spin go through all states of the model, with those macros defined.
+// search has spin search all states of the model with these macros defined.
 func search(t *testing.T, optimize string, macros ...string) searched {
 	t.Helper()
 	model, err := filepath.Abs("takeover.pml")
@@ -170,18 +170,18 @@ func search(t *testing.T, optimize string, macros ...string) searched {
 		}
 	}
 	if found.states == "" || found.errors == "" {
-		t.Fatalf("spin's search says neither how many states nor how many errors:\n%s", output)
+		t.Fatalf("spin printed no number of states or of errors:\n%s", output)
 	}
 	return found
 }
 
-// reachesAll checks that all that a worker can do was done in some state. What
-// cannot happen is asserted to be so.
+// reachesAll checks that every statement of a worker was reached in some state, except
+// assertions that must not be reached.
 func (s searched) reachesAll(t *testing.T) {
 	t.Helper()
 	block := blockForm.FindStringSubmatch(s.output)
 	if block == nil {
-		t.Fatalf("spin's search does not say what it did not reach:\n%s", s.output)
+		t.Fatalf("spin did not list the statements that it did not reach:\n%s", s.output)
 	}
 	for _, line := range lineForm.FindAllStringSubmatch(block[1], -1) {
 		if line[1] != "assert(0)" {
