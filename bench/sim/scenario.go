@@ -133,10 +133,6 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	if c.chance(0.2) {
 		b.removeIn = c.logBetween(time.Millisecond, 5*time.Second)
 	}
-	if c.chance(0.1) { // cancelled and removed while a leader begins it
-		b.cancelAt = b.submitAt + c.logBetween(10*time.Millisecond, time.Second)
-		b.removeIn = c.logBetween(time.Millisecond, 100*time.Millisecond)
-	}
 	return b
 }
 
