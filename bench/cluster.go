@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// patience bounds each wait for something that a cluster does within a moment.
+	// patience bounds each wait for something that a working cluster does within seconds.
 	patience = time.Minute
-	// glance is the interval between two looks at what changes within milliseconds, and
-	// look the interval between two looks at the rest.
+	// glance is the polling interval for state that changes within milliseconds, and look
+	// is the polling interval for other state.
 	glance = 5 * time.Millisecond
 	look   = 50 * time.Millisecond
 )
 
-// until calls holds at that interval until it reports true. If it never does, the error
-// contains the text of the last error of holds.
+// until calls holds at an interval until holds reports true. After the timeout, the
+// returned error contains the text of the last error of holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -94,8 +94,8 @@ func slots(workers []client.Worker) int {
 	return n
 }
 
-// finish waits for a job to complete, and tells how far it is. An outage of storage
-// shorter than the client's Timeout is waited for as well.
+// finish waits for a job to complete, and reports its progress. It tolerates outages
+// of storage that are shorter than the client's Timeout.
 func finish(ctx context.Context, c *client.Client, id string, tell func(done, all uint64)) (last client.Status, err error) {
 	for s, err := range c.Watch(ctx, id) {
 		if err != nil {
@@ -107,7 +107,8 @@ func finish(ctx context.Context, c *client.Client, id string, tell func(done, al
 	return last, last.Err()
 }
 
-// cancel cancels a job whose result is not needed. If that fails, the job goes on.
+// cancel cancels a job whose result is not needed. If the cancellation fails, the job
+// continues.
 func cancel(ctx context.Context, c *client.Client, id string) error {
 	return until(ctx, "job "+id+" is cancelled", look, func(ctx context.Context) (bool, error) {
 		err := c.Cancel(ctx, id)

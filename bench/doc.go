@@ -18,12 +18,12 @@
 //
 // Failover runs definitions that record executions ([Traced]): each process writes which
 // partition it executed, and when, to a file. Throughput is therefore exact to the millisecond
-// and independent of the leader, and repeated executions are known with their processes. The
-// duration of each step comes from the cluster's history. A running cluster has no traces:
-// repeated executions are unknown, and throughput is what the leader knows. It is left out if
-// the leader receives reports less often than once per window. The slowest window after a
-// failover is shown beside the slowest of equally many undisturbed windows: if both are low,
-// the machine was busy, or the reports are too coarse.
+// and independent of the leader, and each repeated execution is known together with its
+// process. The duration of each step comes from the cluster's history. A running cluster has
+// no traces: repeated executions are unknown, and throughput is computed from the figures of
+// the leader. It is left out if the leader receives reports less often than once per window.
+// The slowest window after a failover is shown beside the slowest of equally many undisturbed
+// windows: if both are low, the machine was busy, or the reports are too coarse.
 //
 // Overhead and Throughput measure the time from the submission to the moment in the manifest
 // at which the result was durable.
@@ -35,7 +35,7 @@
 //
 // # What can fail
 //
-// If a cluster does not do something that it should within a minute, that is an error, and so
-// is a wrong result. The resource usage of processes is read from /proc: without it, Overhead
-// and Scale fail with [ErrNoProc].
+// A benchmark fails if the cluster does not react within a minute, or if a result is wrong.
+// The resource usage of processes is read from /proc: without it, Overhead and Scale fail with
+// [ErrNoProc].
 package bench

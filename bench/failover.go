@@ -35,10 +35,10 @@ type FailoverConfig struct {
 	// Workers is the number of workers before each failover.
 	Workers int
 
-	// Flock has the processes of the workers, which it does not restart, and Traces is the
-	// folder in which their definitions record executions (see [Traced]). Both are empty for a
-	// running cluster: How is StepDown then, and throughput is what the leader knows, which
-	// is as coarse as the reports that it receives.
+	// Flock has the processes of the workers, which it does not restart, and Traces is the folder
+	// in which their definitions record executions (see [Traced]). Both are empty for a running
+	// cluster: How is then StepDown, and throughput is computed from the leader's figures, which
+	// are as coarse as the reports that it receives.
 	Flock  *procs.Supervisor
 	Traces string
 
@@ -90,9 +90,9 @@ func (c FailoverConfig) validate() error {
 // settling is the time in which a complete cluster reaches its usual rate.
 const settling = 250 * time.Millisecond
 
-// calm is the undisturbed time before each failover, and steady the time after Watch whose
-// rate throughput is compared with. Both are whole windows, together at least as many as
-// Watch has.
+// calm returns the undisturbed time before each failover, and steady the time after Watch.
+// Throughput is compared with the rate during steady. Both are whole windows, together at
+// least as many as Watch has.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -132,7 +132,7 @@ type failover struct {
 	samples   samples
 }
 
-// takeover is what is known of one failover.
+// takeover has the measurements of one failover.
 type takeover struct {
 	at     time.Time   // of the loss of the leader
 	victim int         // process that was killed or frozen; 0: none
@@ -148,7 +148,8 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	f.slots = slots(workers)
 	report, err := f.measure(ctx)
 	if f.Flock == nil && f.id != "" && (err != nil || !f.Verify) {
-		// The workers of a flock end with it, those of a running cluster do not.
+		// On a running cluster the job would continue: there the workers do not end with the
+		// benchmark.
 		err = errors.Join(err, f.giveUp(context.WithoutCancel(ctx)))
 	}
 	return report, err
@@ -222,7 +223,7 @@ func (f *failover) stillRuns(ctx context.Context) error {
 
 // size chooses a job of primes that takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, where work is short, does not count
+	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, where work runs out, must not be measured
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/plot"
 )
 
-// Figure draws the throughput around the failovers, the same close to the loss of the leader, and the
-// steps of each failover.
+// Figure draws the throughput around the failovers, a close-up of the time after the loss of the
+// leader, and the steps of each failover.
 func (r FailoverReport) Figure() plot.Figure {
 	f := plot.Figure{Title: r.title()}
 	if len(r.Throughput) > 0 {
@@ -51,7 +51,7 @@ func (r FailoverReport) closeUp() plot.Panel {
 		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
 		end = max(end, at)
 	}
-	// A quarter more has room for the last label. There is no data after the windows.
+	// An extra quarter leaves room for the last label. There is no data after the windows.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
 	return p

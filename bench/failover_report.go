@@ -30,7 +30,7 @@ type FailoverReport struct {
 	// the first from the loss of the leader on.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// Of the whole job; left out unless it ran to its end.
+	// These values describe the whole job; they are left out unless the job ran to its end.
 	Partitions uint64 `json:"partitions,omitempty"`
 	Executed   uint64 `json:"executed,omitempty"` // executions that were reported
 	SHA256     string `json:"sha256,omitempty"`

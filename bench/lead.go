@@ -35,8 +35,8 @@ type usage struct {
 }
 
 // Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows
-// the jobs of [Scale]. The process has no executor and takes part in no election, so that
-// it uses only what leading costs.
+// the jobs of [Scale]. The process has no executor and takes part in no election, so its
+// resource usage is the cost of leading.
 func Lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err := lead(ctx, url, cluster, log); err != nil {
 		return fmt.Errorf("lead cluster %s: %w", cluster, err)
@@ -110,7 +110,7 @@ type blobCalls struct {
 }
 
 func (b *blobCalls) observe(c store.Call) {
-	if c.Kind == "" { // the queue's
+	if c.Kind == "" { // a call to the queue
 		return
 	}
 	b.n.Add(1)

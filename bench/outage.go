@@ -23,8 +23,8 @@ type Outage struct {
 	At    time.Time `json:"at"`
 
 	// The steps, in order and in milliseconds, as in the history. A step that did not happen
-	// before the next failover, or that is not known, is left out: nobody believes a leader
-	// dead that hands over, and workers that hold enough work ask for none.
+	// before the next failover, or that is not known, is left out: a leader that hands over is
+	// never detected as dead, and workers that hold enough work request no more.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
@@ -51,10 +51,11 @@ type Shares struct {
 	Samples []float64 `json:"samples"` // of 50 ms each, the first a second before the loss
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover: it shows how much of Lowest is noise of the machine. Some of these windows
-	// are before the failover and some in the steady time after it. The lost process works in
-	// the first only, so each window is given as a share of the mean of its own time, from 0
-	// to 1. Slow drift is not part of it: noise can make Lowest even lower.
+	// failover: it shows how much of Lowest is noise of the machine. Some of these windows are
+	// before the failover and some in the steady time after it. The lost process works only in
+	// the windows before the failover, so each window is given as a share, 0 to 1, of the mean
+	// of the windows on its side of the failover. Slow drift is therefore excluded, and noise
+	// can make Lowest even lower.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
@@ -123,8 +124,8 @@ func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares returns the rate in each piece of a time as a share of another rate. All shares are
-// 0 if that rate is.
+// shares returns the rate in each piece of a time as a share of another rate. If that rate is
+// 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {
@@ -143,10 +144,11 @@ func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
-// countRepeats counts the partitions that were executed more than once. An execution that
-// the lost process had a part in counts for its failover, however late it was repeated. Other
-// repetitions count for the last failover before them if that was not over yet: near the end
-// of a job, idle workers run a second copy of slow partitions.
+// countRepeats counts the partitions that were executed more than once. If the lost process
+// executed the partition first or again, the repetition counts for the failover of that
+// process, however late it happens. Any other repetition counts for the last failover before
+// it, if that failover was not over yet. Later repetitions do not count: near the end of a
+// job, idle workers run a second copy of slow partitions.
 func countRepeats(takeovers []takeover, executions []execution, over time.Duration, slots int) []*Repeats {
 	counts := make([]*Repeats, len(takeovers))
 	for i := range counts {

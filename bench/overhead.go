@@ -69,9 +69,9 @@ type OverheadPoint struct {
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
-// CPU is the processor time of each part in seconds. The leader's process also computes:
-// that is part of Leader. NATS is this process, which contains the NATS server, with storage
-// if that is JetStream.
+// CPU is the processor time of each part in seconds. The leader's process also computes, and
+// Leader includes that time. NATS is this process, which contains the NATS server, with
+// storage if that is JetStream.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`

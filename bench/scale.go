@@ -36,9 +36,9 @@ type ScaleConfig struct {
 
 	Slots int // of each worker
 
-	// Lasts is about how long each job takes, at least 1 s. Its middle half is measured.
-	// That half should be a multiple of the workers' report interval, which is 4 s for
-	// 2,000 workers, because they report in waves.
+	// Lasts is the approximate duration of each job, at least 1 s. The middle half of the
+	// job is measured. That half should be a multiple of the workers' report interval,
+	// which is 4 s for 2,000 workers, because workers report in waves.
 	Lasts time.Duration
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
@@ -102,7 +102,7 @@ type ScalePoint struct {
 
 // Scale measures the cost of leading, by the number of workers and by the number of
 // partitions. The workers are simulated in this process: their sessions and messages are
-// real, and only the work is not.
+// real, and only the work is simulated.
 func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}

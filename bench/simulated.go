@@ -24,7 +24,7 @@ type simulatedWorker struct {
 	speed    float64 // partitions per second and slot
 	nc       *nats.Conn
 	subjects wire.Subjects
-	inbox    string // prefix of the subjects that answers come to
+	inbox    string // prefix of the subjects on which answers arrive
 	msgs     chan *nats.Msg
 	started  time.Time
 
@@ -41,7 +41,7 @@ type busySlot struct {
 	span *session.HeldSpan
 	tree jobs.Tree
 	done jobs.Span     // finished and not delivered
-	at   time.Duration // up to when its work is done
+	at   time.Duration // the time up to which its work is done
 }
 
 // perConnection is how many simulated workers share a connection.
@@ -173,7 +173,8 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	return nil
 }
 
-// toLeader is the last token of the subject that answers to [wire.AskLeader] come to.
+// toLeader is the last token of the subject on which answers to [wire.AskLeader]
+// arrive.
 const toLeader = "leader"
 
 // send sends the last report.
@@ -186,7 +187,7 @@ func (w *simulatedWorker) takes(partitions uint64) time.Duration {
 	return time.Duration(math.Ceil(float64(partitions) / w.speed * float64(time.Second)))
 }
 
-// work does what the slots have done by now.
+// work advances all slots to the present time.
 func (w *simulatedWorker) work() error {
 	now := w.now()
 	var still []*busySlot
@@ -211,7 +212,8 @@ func (w *simulatedWorker) fill() {
 	}
 }
 
-// advance does what one slot has done by now, and reports whether it is free.
+// advance advances one slot to the present time, and reports whether the slot is
+// free.
 func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, err error) {
 	want := uint64((now-s.at).Seconds()*w.speed + 1e-6)
 	if want > 0 {
@@ -231,7 +233,7 @@ func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, e
 	return true, err
 }
 
-// deliver hands over what all slots have done.
+// deliver hands over the finished partitions of all slots.
 func (w *simulatedWorker) deliver() error {
 	for _, s := range w.busy {
 		if err := s.deliver(w.session, w.session.HandOver(s.span, s.done.Hi)); err != nil {

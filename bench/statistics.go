@@ -32,8 +32,8 @@ func spreadOfShares(values []float64) Spread {
 	return Spread{Median: 0 - s.Median, P95: 0 - s.P95, Worst: 0 - s.Worst}
 }
 
-// Quantile returns the smallest value that a share of all values do not exceed; NaN if
-// there are no values.
+// Quantile returns the smallest value that at least the given share of all values do not
+// exceed; NaN if there are no values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -33,19 +33,20 @@
 //     before it assigns what no worker holds.
 //  4. Dispatch, merge, checkpoint. What workers reported is called durable only
 //     after storage has acknowledged a manifest that contains it.
-//  5. End a job: result, then the manifest that names its digest, then the index
-//     and the submission. What is left undone there, the next leader does.
+//  5. End a job: result, then the manifest that names its digest, then the index and the
+//     submission. The next leader completes the steps that were not done.
 //
 // # Why two leaders do no harm
 //
-// A leader that was replaced and has not noticed may still be at any step. All that it
-// can write is safe to be written late:
+// A leader that was replaced and has not noticed may still be at any step. Everything
+// that it can write is safe even if it is written late:
 //
 //   - Manifests replace one another by compare-and-swap. Up to the fence only the
 //     old leader writes one, from the fence on only the new one. Within a leader,
 //     one task at a time writes the manifest of a job, so a manifest with its epoch and
 //     the next sequence number is its own write, whose answer was lost.
-//   - A plan and a result are written once. Another leader's is the same, or is used.
+//   - A plan and a result are written once. If another leader wrote it first, the two are
+//     equal or the first one is used.
 //   - It removes partials, the index entry and the submission only after a final
 //     manifest, which is never replaced. It removes single partials only after a
 //     durable manifest that does not name them.

@@ -27,14 +27,15 @@ type transport struct {
 	mu         sync.Mutex
 	refused    map[string]time.Time // when a refused message was logged last, by subject
 	reconnects uint64               // of the connection, when it was last checked
-	stableFrom time.Time            // before this instant no probe proves anything
+	stableFrom time.Time            // probes before this instant prove nothing
 }
 
 // probeTimeout is how long a worker may take to answer a probe. Silence after that
 // proves nothing, so a short timeout does no harm.
 const probeTimeout = time.Second
 
-// stableFor is how long after a reconnect of this process no probe proves anything.
+// stableFor is the time after a reconnect of this process during which probes prove
+// nothing.
 const stableFor = 2 * time.Second
 
 // refusalEvery is the least time between two log lines about refused messages of one
@@ -105,8 +106,8 @@ func (t *transport) logRefused(subject string, err error) {
 	t.log.Warn("Message refused", "subject", subject, "error", err)
 }
 
-// publish ignores errors. They mean that there is no connection, and a message that is
-// lost costs time only.
+// publish sends a message and ignores errors. An error means that there is no
+// connection; a lost message costs time only.
 func (t *transport) publish(subject string, data []byte) { _ = t.conn.Publish(subject, data) }
 
 func (t *transport) Beacon(b wire.Beacon) { t.publish(t.subjects.Beacon(), wire.Encode(b)) }

@@ -41,8 +41,8 @@ func (m *Machine) prepare(c candidacy) {
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. It does not ping a
-// silent leader again: that would take long and say the same.
+// confirm pings the leader once more before the campaign. It does not ping a silent
+// leader again: another timeout would take long and add no evidence.
 func (m *Machine) confirm() {
 	if m.candidacy.cause == Silent || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)
@@ -59,7 +59,7 @@ func (m *Machine) onConfirmed(err error) {
 	m.onPong(err)
 }
 
-// stillWanted reports whether nothing was heard that speaks against the candidacy.
+// stillWanted reports whether the candidacy is still justified by all that was heard.
 func (m *Machine) stillWanted() bool {
 	c := &m.candidacy
 	return (m.connection.up || m.cfg.Exclusive) && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Cause is why a term began.
+// Cause is the reason why a term began.
 type Cause string
 
 // The causes of a term.
@@ -29,7 +29,7 @@ var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
 // ended although the leading function had not returned.
 var ErrDeposed = errors.New("no longer the leader")
 
-// The reasons why a leadership ended, besides a higher epoch.
+// The reasons why a leadership ended, other than a higher epoch.
 var (
 	errLost    = fmt.Errorf("%w: another process holds the lease", ErrDeposed)
 	errExpired = fmt.Errorf("%w: the lease could not be renewed in time", ErrDeposed)

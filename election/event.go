@@ -9,7 +9,7 @@ type Event interface {
 	event()
 }
 
-// BeaconHeard is the announcement of a leader that it leads.
+// BeaconHeard says that a leader announced its leadership.
 type BeaconHeard struct{ wire.Beacon }
 
 // SuspicionHeard says that a leader seems dead, if a follower sent it, or that it

@@ -33,7 +33,7 @@ func (m *Machine) watches() bool {
 
 // nextRead returns when to read the record if no beacon comes before.
 func (m *Machine) nextRead() time.Duration {
-	if m.known { // it watches
+	if m.known { // the process watches the record
 		return m.now + m.cfg.WatchEvery/2 + m.random(m.cfg.WatchEvery)
 	}
 	wait := listenFor + m.random(listenFor)

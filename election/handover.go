@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handOver transfers the lease to the successor, or releases it and announces
-// that. If a step fails, the other processes notice it a little later.
+// handOver transfers the lease to the successor, or releases the lease and announces
+// the release. If a step fails, the other processes notice it a little later.
 func (m *Machine) handOver() {
 	t := &m.term
 	successor := t.returned.Successor

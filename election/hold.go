@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Announcer is a Peers that can speak for a leader whose leading function does not
-// do that itself.
+// Announcer is a Peers that can send beacons and answer pings for a leader whose
+// leading function does not.
 type Announcer interface {
 	// Announce sends beacons for the term and answers pings until ctx is done. It
 	// returns early with an error if it cannot listen for pings.
@@ -61,7 +61,7 @@ type holder struct {
 	work      func(context.Context, *Term) error
 	stop      context.CancelFunc // ends Run
 	finished  bool               // work is not to be run again
-	err       error              // of work
+	err       error              // the error that work returned
 }
 
 func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, err error) {

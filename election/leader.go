@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader is what a process knows about the leader, or about the last one.
+// leader has what a process knows about the present leader, or about the last one.
 type leader struct {
 	epoch   uint64
 	worker  string
@@ -14,11 +14,11 @@ type leader struct {
 	workers int // in the cluster; 0: unknown
 
 	since     time.Duration // when the process first heard of it
-	lastSign  time.Duration // when it gave the last sign of life; since, if it gave none
+	lastSign  time.Duration // when it gave the last sign of life; equal to since if it gave none
 	answered  bool          // it gave a sign of life
 	resigned  bool          // it said itself that it has stopped
 	suspected bool          // a process has sent a suspicion about it
-	seemsDead bool          // this process gave it up, and waits until the lease is free
+	seemsDead bool          // this process considers it dead, and waits until the lease is free
 	pinged    time.Duration // when the last ping was sent
 	nextPing  time.Duration // when the next ping is due
 	silence   time.Duration // time spent waiting for answers to pings since lastSign

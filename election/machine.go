@@ -19,7 +19,7 @@ type Machine struct {
 	now      time.Duration
 	state    state
 	wake     time.Duration // when to continue if no input comes before
-	question question      // the one whose answer counts
+	question question      // the question whose answer counts
 	stopping bool
 	actions  []Action // of the current step
 
@@ -42,16 +42,16 @@ type question struct {
 	open   bool // its answer counts and has not come
 }
 
-// connection is what the machine knows about its connection to the peers.
+// connection describes the machine's connection to the peers.
 type connection struct {
 	up         bool
 	stableFrom time.Duration // a message that was missing before this instant is no evidence
 }
 
-// search is how a process that knows no leader reads the record.
+// search is the state of a process that knows no leader, for reading the record.
 type search struct {
 	othersRead bool // another process is about to read the record
-	deferred   bool // the process has put off its own reading for that
+	deferred   bool // the process has deferred its own read for that reason
 }
 
 // streaks counts consecutive failures, which lengthen pauses.
@@ -63,8 +63,8 @@ type streaks struct {
 	logged    bool   // storage is unavailable and that was logged
 }
 
-// state is what a machine does. In each state it waits for an instant or for an
-// answer.
+// state is the state of a machine. In each state the machine waits for an instant or
+// for an answer.
 type state int
 
 const (

@@ -49,7 +49,7 @@ func (s *shell) perform(action Action) {
 		s.leaseCtx.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
-		case <-s.beats: // a beat before this request says nothing about now
+		case <-s.beats: // a beat before this request does not prove that the loop turns now
 		default:
 		}
 		s.awaited = s.beats

@@ -9,11 +9,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Run takes part in elections until ctx is done: it follows the leader, takes over
-// when there is none, and leads, again and again. If ctx is done while this process
-// leads, Run asks the leading function to stop (see [Term.Stopping]). The function
-// leads until it returns; then the lease is handed over or released. Run returns an
-// error only if cfg is invalid.
+// Run takes part in elections until ctx is done: it follows the leader, takes over if
+// there is no leader, and leads. It does so repeatedly. If ctx is done while this
+// process leads, Run asks the leading function to stop (see [Term.Stopping]). The
+// function leads until it returns; then the lease is handed over or released. Run
+// returns an error only if cfg is invalid.
 //
 // If peers is nil, the processes use the lease alone: followers watch it in storage
 // and take over when it is released or has expired. See [Config.Exclusive].
@@ -115,7 +115,8 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed tells the machine that the leadership has ended, which it may know.
+// deposed tells the machine that the leadership has ended, in case the machine does
+// not know that yet.
 func (s *shell) deposed() {
 	s.ended = nil
 	s.step(Deposed{context.Cause(s.leaseCtx)})

@@ -48,9 +48,9 @@ type listed struct {
 	SHA256 string
 }
 
-// checkList finds jobs that are lost, that no client submitted, or that changed after they
-// ended. Jobs whose submission was not acknowledged count as others do; those that have not
-// ended are cancelled.
+// checkList reports jobs that are lost, that no client submitted, or that changed after they
+// ended. It also checks jobs whose submission was not acknowledged, and cancels those of them
+// that have not ended.
 func (c *cluster) checkList() error {
 	var list []listed
 	if err := c.ask(&list, "list"); err != nil {
@@ -199,8 +199,9 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 	return err == nil && n == 0
 }
 
-// partialsAllowed returns the number of partials of a job that may be left: see the known
-// exceptions. Workers learn of the end of a job a little later than its leader.
+// partialsAllowed returns the number of partials of a job that may be left: see "Known
+// exceptions" in the package documentation. Workers learn of the end of a job a little later
+// than its leader.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const later = 5 * time.Second
 	if !o.large {

@@ -36,7 +36,7 @@
 //
 // A NATS server that was killed may restore deleted messages: its files record deletions later
 // than writes (seen with 2.15.2). A job restored to the index is removed again, and a
-// submission that is delivered again finds its job ended, but partials stay. Those of jobs
+// submission that is delivered again finds its job ended, but partials stay. Partials of jobs
 // that began before the last kill are allowed.
 //
 // A submission without an answer may have succeeded: its job then runs like any other, or is
@@ -46,5 +46,6 @@
 //
 //	make chaos MINUTES=10 SEED=7 STORAGE=azure
 //
-// Without a seed it draws one and prints it. A short run on each storage is part of the tests.
+// Without SEED the run draws a seed and prints it. A short run on each storage is part of the
+// tests.
 package chaos

@@ -17,9 +17,9 @@ type history struct {
 	mu          sync.Mutex
 	planned     map[string]int // faults by name
 	injected    map[string]int
-	leaders     map[string]int // of the injected faults, those on the leader
-	pids        []int          // of all processes that were started
-	deaths      []time.Time    // of processes that were killed or that a job made exit
+	leaders     map[string]int // faults injected on the leader, by name
+	pids        []int          // IDs of all processes that were started
+	deaths      []time.Time    // times at which processes were killed or exited because of a job
 	exits       int            // number of processes that a job made exit
 	crash       time.Time      // time of the last kill of the NATS server
 	jobs        map[string]op  // acknowledged submissions by ID

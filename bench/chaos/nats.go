@@ -123,7 +123,7 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end ends the process by a signal and waits for that.
+// end sends the process a signal that ends it, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

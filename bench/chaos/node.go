@@ -44,7 +44,8 @@ type instance struct {
 }
 
 const (
-	// endsWithin is the time that a worker has to end after SIGTERM: the default of Kubernetes.
+	// endsWithin is the time within which a worker must end after SIGTERM: the default of
+	// Kubernetes.
 	endsWithin = 30 * time.Second
 	// exitStatus is the exit status of a process that a job made exit.
 	exitStatus = 3
@@ -207,8 +208,8 @@ func (m *node) runningLocked() *instance {
 	}
 }
 
-// terminate sends a signal that ends the running process, and returns the process; nil if
-// there is none, or if it was already told to end by SIGTERM.
+// terminate sends a signal that ends the running process, and returns the process. It returns
+// nil if no process runs, or if SIGTERM was sent before.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,7 +219,7 @@ func (m *node) terminate(s syscall.Signal) *instance {
 	}
 	l.signalled = s
 	l.Signal(s)
-	l.Signal(syscall.SIGCONT) // a frozen process handles no signal before that
+	l.Signal(syscall.SIGCONT) // a frozen process handles SIGTERM only after SIGCONT
 	return l
 }
 
@@ -238,7 +239,8 @@ func (m *node) awaitEnd(l *instance) {
 	<-l.Done()
 }
 
-// shutdown ends the process by a signal, waits for that, and starts no other.
+// shutdown ends the process by a signal, waits until it has ended, and prevents further
+// starts.
 func (m *node) shutdown(s syscall.Signal) {
 	m.mu.Lock()
 	m.closed = true

@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// minPlanned is the number of planned injections of a fault from which on it is a violation
-// that the fault was never injected.
+// minPlanned is the minimum number of times that a fault must be planned before it is a
+// violation that the fault was never injected.
 const minPlanned = 3
 
 // report prints the coverage of faults and the outcomes of jobs.

@@ -43,8 +43,8 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	c.history.note("all clients are done")
 }
 
-// inject injects a fault and ends it when its time is over. It is skipped if its target has an
-// active fault.
+// inject injects a fault and ends it when its time is over. A fault whose target already has an
+// active fault is skipped.
 func (c *cluster) inject(e event, f fault) {
 	c.history.plan(e)
 	m, leads := c.pickNode(e, f)

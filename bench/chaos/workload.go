@@ -101,7 +101,8 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// generator generates the operations of a client: one of each kind in random order, and again.
+// generator generates the operations of a client: one of each kind in random order, then again
+// one of each kind in another order.
 type generator struct {
 	rng  *rand.Rand
 	rest []int

@@ -10,11 +10,11 @@ type canvas interface {
 	line(points []Point, c Color, width float64)
 	dot(at Point, c Color, radius float64)
 	rect(lo, hi Point, c Color)
-	// text writes beside at, a point on the base line.
+	// text writes s beside the point at, which is on the base line of the text.
 	text(at Point, side side, c Color, size float64, s string)
 }
 
-// side is the part of a text that is at its point.
+// side says which part of a text is placed at its point.
 type side int
 
 const (

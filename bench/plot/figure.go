@@ -15,8 +15,8 @@ type Figure struct {
 
 // Panel is a field between two axes. Shapes that are listed first are drawn below the others.
 // Values beyond the bounds of an axis are indicated: lines leave the field, and the largest value
-// above Y is written there; bars that are cut have a black end with their length beside it (only
-// the longest if bars are low). Marks beyond X are left out.
+// above the bound of Y is written at the top. Bars that are cut have a black end with their
+// length beside it (only the longest bar if bars are low). Marks beyond X are left out.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
@@ -93,7 +93,7 @@ type scale struct {
 	from, to float64
 }
 
-// newScale chooses the bounds of the axis by the values if the axis has none.
+// newScale derives the bounds from the values if the axis sets no bounds.
 func newScale(axis Axis, values []float64, from, to float64) scale {
 	if axis.Min == axis.Max {
 		axis.Min, axis.Max = math.Inf(1), math.Inf(-1)
@@ -145,7 +145,7 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns the values that are written beside the axis, about most of them at most.
+// ticks returns the values that are written beside the axis: roughly most values, or fewer.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {

@@ -18,7 +18,7 @@ var _ store.Blobs = (*blobs)(nil)
 // origin tells who wrote a blob.
 type origin struct {
 	writer *process
-	epoch  uint64 // that the writer led when it wrote, or 0
+	epoch  uint64 // epoch that the writer led when it wrote the blob, or 0
 	late   bool   // the writer had given up or was dead
 }
 
@@ -74,7 +74,7 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 	return keys, nil
 }
 
-// keys lists the blobs with a prefix, sorted.
+// keys returns the keys of the blobs with a prefix, sorted.
 func (st *storage) keys(prefix string) []string {
 	var list []string
 	for key := range maps.Keys(st.origins) {

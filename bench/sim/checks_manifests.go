@@ -23,7 +23,7 @@ func (c *checks) written(by, key string) {
 	}
 	old := c.manifests[id]
 	if c.sim.jobs[id].removing {
-		return // it must be gone at the end
+		return // the check at the end demands that the manifest is removed
 	}
 	c.manifests[id] = m
 	switch {

@@ -7,7 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// mayBeBlamed reports whether a partition does harm, or seemed to.
+// mayBeBlamed reports whether a partition may be given up: it is defined to fail or
+// to kill its process, or enough workers died while it was assigned to them.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
 	return partition == j.broken || partition == j.permanent || partition == j.killer ||
 		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)

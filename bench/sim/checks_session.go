@@ -10,9 +10,9 @@ import (
 // observedConversation is the history of a worker's conversation with its leader.
 // Instants are of the process's clock.
 type observedConversation struct {
-	reportedAt time.Duration // a new report was sent last; -1: none was
+	reportedAt time.Duration // when the last new report was sent; -1: never
 	refusedAt  time.Duration
-	refusals   int // in a row, of one leader
+	refusals   int // consecutive refusals by one leader
 	epoch      uint64
 	drains     bool
 	drainedAt  time.Duration

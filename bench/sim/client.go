@@ -26,7 +26,7 @@ func (s *Sim) submit(client *process, j *job) {
 
 // remove removes a job that has ended, and retries until it is gone.
 func (s *Sim) remove(client *process, j *job) {
-	if !j.submitted { // its leader found the job, and its client has no confirmation yet
+	if !j.submitted { // a leader found the job, but the client has no confirmation yet
 		s.after(time.Second, func() { s.remove(client, j) })
 		return
 	}

@@ -20,8 +20,8 @@ type coroutine struct {
 // errCrashed unwinds a coroutine whose process has crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// spawn runs do in a coroutine until it waits for the first time. Then is called
-// once it has returned, unless the process crashes before that.
+// spawn runs do in a coroutine until it waits for the first time. The function then
+// is called once do has returned, unless the process crashes first.
 func (p *process) spawn(do, then func()) {
 	c := &coroutine{process: p, then: then}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -53,8 +53,8 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await blocks the running coroutine until the function that begin gets is called.
-// That may happen more than once and at any time.
+// await calls begin and blocks the running coroutine until begin's argument, done, is
+// called. done may be called more than once and at any time.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

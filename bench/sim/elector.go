@@ -17,7 +17,7 @@ import (
 type elector struct {
 	process *process
 	machine *election.Machine
-	wakeAt  time.Duration // of the timer that is set
+	wakeAt  time.Duration // when the timer that is set fires
 	term    *leadership   // while it leads
 }
 
@@ -113,7 +113,7 @@ func (e *elector) perform(a election.Action) {
 	case election.AwaitBeat:
 		e.term.beatWanted = true
 	case election.StopLeading:
-		if e.term != nil { // otherwise it has returned
+		if e.term != nil { // otherwise the leading function has returned
 			e.term.stop()
 		}
 	case election.Done:
@@ -121,7 +121,7 @@ func (e *elector) perform(a election.Action) {
 	}
 }
 
-// call has an effect on the lease, and answers the machine.
+// call performs an effect on the lease, and passes the answer to the machine.
 func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
@@ -178,7 +178,7 @@ func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	return answer
 }
 
-// heard takes a beacon.
+// heard handles a beacon.
 func (e *elector) heard(b wire.Beacon) {
 	e.step(election.BeaconHeard{Beacon: b})
 	if e.process.alive {

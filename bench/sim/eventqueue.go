@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// eventQueue is simulated time: what will happen, and when. Events of the same
-// instant run in the order in which they were added.
+// eventQueue is simulated time: the current instant and all future events. Events of
+// the same instant run in the order in which they were added.
 type eventQueue struct {
 	now    time.Duration // since the simulation began
 	added  uint64
@@ -25,8 +25,7 @@ func (q *eventQueue) after(d time.Duration, do func()) {
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})
 }
 
-// runNext runs the next event, and reports false if it is later than until or there
-// is none.
+// runNext runs the next event. It returns false if no event is due by until.
 func (q *eventQueue) runNext(until time.Duration) bool {
 	if len(q.events) == 0 || q.events[0].at > until {
 		return false

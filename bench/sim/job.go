@@ -28,7 +28,7 @@ type job struct {
 	hung  bool           // its hanging partition has hung
 
 	openFailures int                  // times
-	nodes        map[jobs.Node][]byte // of the reference result, as far as they are computed
+	nodes        map[jobs.Node][]byte // nodes of the reference result that were computed so far
 
 	submitted   bool // its client knows that the submission is stored
 	cancelled   bool // its cancellation was confirmed
@@ -48,9 +48,9 @@ type jobBehaviour struct {
 	broken     uint64 // partition that always fails; noPartition: none
 	permanent  uint64 // partition that fails permanently
 	killer     uint64 // partition that kills its process
-	killsMost  int    // how many times it does
+	killsMost  int    // maximum number of processes that it kills
 	hangs      uint64 // partition that takes 15 s more the first time
-	planFails  int    // times that Plan fails
+	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
 	removeIn   time.Duration // after its end; negative: never
 	submitAt   time.Duration

@@ -6,7 +6,7 @@ import (
 )
 
 // leaseContext is the context of a leadership. It is done at an instant of its
-// process's clock, which renewals of the lease move.
+// process's clock. Renewals of the lease postpone that instant.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

@@ -12,10 +12,10 @@ type network struct {
 	sim    *Sim
 	up     bool
 	faults map[[2]*process]linkFault
-	last   map[[2]*process]time.Duration // when the last message from one to another arrives
+	last   map[[2]*process]time.Duration // when the last message arrives, by sender and receiver
 }
 
-// linkFault is what is wrong between two processes, in one direction.
+// linkFault is a fault of the link from one process to another.
 type linkFault uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	noRoute                       // NATS servers have lost each other: nobody seems to subscribe
 )
 
-// setFault sets what is wrong from one process to another; 0 clears it.
+// setFault sets the fault of the link from one process to another; 0 clears it.
 func (n *network) setFault(from, to *process, f linkFault) {
 	if f == 0 {
 		delete(n.faults, [2]*process{from, to})
@@ -89,9 +89,9 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes that subscribe. Each gets it with a
-// function that carries a reply back. If NATS knows no subscriber, noResponders is
-// called.
+// request carries a request to the processes that subscribe. Each subscriber gets the
+// request and a function that sends a reply. If NATS knows no subscriber,
+// noResponders is called.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {
 		return
@@ -124,8 +124,8 @@ func (n *network) registered(p *process) bool {
 	return n.connected(p) && (p.alive || n.sim.now < p.ghostUntil)
 }
 
-// throughWire returns a message as it arrives: encoded and decoded, in simulations
-// that do so.
+// throughWire returns a message as the receiver gets it. In simulations that include
+// the wire format, the message is encoded and decoded.
 func throughWire[T wire.Report | wire.Receipt](s *Sim, message T) T {
 	if !s.scenario.encodes {
 		return message

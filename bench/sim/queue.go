@@ -33,7 +33,7 @@ func (q *queue) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// Receive polls for a message, as drivers do whose queues cannot push.
+// Receive polls for a message, like the drivers of queues that cannot push.
 func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	p := q.process
 	for {
@@ -54,7 +54,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take returns the first visible message, and hides it.
+// take returns the first visible message, and hides that message.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {

@@ -11,7 +11,7 @@ import (
 
 // Report is the outcome of the simulations of many seeds.
 type Report struct {
-	Seeds    uint64 // that were run
+	Seeds    uint64 // number of seeds that were run
 	Took     time.Duration
 	Coverage Coverage
 	Failures []Failure // sorted by seed

@@ -11,7 +11,7 @@ import (
 type scenario struct {
 	calm         bool // processes die, stop and join, and nothing else goes wrong
 	processes    int
-	maxProcesses int // that ever join
+	maxProcesses int // maximum number of processes that ever join
 	maxSlots     int
 	jobs         []jobBehaviour
 
@@ -19,7 +19,7 @@ type scenario struct {
 	storageLatency time.Duration // of each way, at most
 	lease          time.Duration
 	hideFor        time.Duration // how long a submission that was received is hidden
-	skew           float64       // by which clocks run fast or slow, at most
+	skew           float64       // maximum relative error of the speed of a clock
 	faultsUntil    time.Duration // when faults stop
 	faultEvery     time.Duration // mean time between faults
 	drainTimeout   time.Duration // of workers

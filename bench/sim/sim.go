@@ -25,7 +25,7 @@ type Sim struct {
 
 	versions []jobs.Job      // of the definition, the older first
 	jobs     map[string]*job // by ID
-	list     []*job          // the same, in order
+	list     []*job          // the same jobs, in the order of submission
 
 	processes []*process
 	lives     uint64

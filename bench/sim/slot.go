@@ -17,11 +17,11 @@ type slot struct {
 	stack  jobs.Stack
 	stop   bool // the session collects from slots
 
-	began     time.Duration // with this span
+	began     time.Duration // when the slot began this span
 	next      uint64        // the first partition that was not run
 	clean     bool          // no partition was run since the last delivery
-	claims    uint64        // numbers them
-	running   bool          // partitions of the last claim
+	claims    uint64        // number of claims made, so that a late timer recognizes its claim
+	running   bool          // partitions of the last claim are running
 	cancelled bool          // the worker has stopped waiting for it
 }
 
@@ -68,7 +68,7 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran runs partitions whose time has passed.
+// ran computes partitions once their simulated time has passed.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool))
@@ -87,7 +87,7 @@ func (s *slot) ran(claim jobs.Span) {
 func (s *slot) cancel() {
 	s.cancelled = true
 	if !s.running {
-		return // it delivers, or is idle
+		return // the slot delivers, or is idle
 	}
 	number := s.claims
 	p := s.worker.process
@@ -131,7 +131,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	s.enter(hi, failed, items, then)
 }
 
-// enter gives items to the session.
+// enter passes items to the session.
 func (s *slot) enter(hi uint64, failed error, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process

@@ -30,8 +30,8 @@ func newStorage(s *Sim) *storage {
 // callTimeout bounds every call, as in the drivers.
 const callTimeout = 3 * time.Second
 
-// call has an effect on storage in the name of a process, and then calls answer, with
-// an error if no answer comes in time. The call may be lost before its effect or after
+// call performs an effect on storage for a process and then calls answer, with an error
+// if storage does not answer in time. The call may be lost before its effect or after
 // it, or be so slow that its caller has given up or is dead by then.
 func (st *storage) call(p *process, effect func(), answer func(error)) {
 	s := st.sim
@@ -82,7 +82,8 @@ func (st *storage) delay() time.Duration {
 	return d
 }
 
-// call blocks the running coroutine until storage has answered a call with an effect.
+// call performs an effect on storage and blocks the running coroutine until storage has
+// answered.
 func (p *process) call(ctx context.Context, effect func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

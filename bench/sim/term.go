@@ -22,7 +22,7 @@ type leadership struct {
 	finish     context.CancelFunc // ends the tasks that the term has started
 	term       *term.Term
 	beatWanted bool
-	tasks      int // that have not returned
+	tasks      int // number of tasks that have not returned
 	waits      []*wait
 	over       bool
 	outcome    election.Returned
@@ -93,7 +93,7 @@ func (t *leadership) check() {
 	}
 }
 
-// end ends the term. The election machine learns of it once none of its tasks runs.
+// end ends the term. The election machine is told once no task of the term runs.
 func (t *leadership) end(outcome election.Returned) {
 	t.over, t.outcome = true, outcome
 	t.finish()
@@ -105,7 +105,7 @@ func (t *leadership) end(outcome election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// In an event of its own, since the machine or a task may be running now.
+		// This is a separate event, since the machine or a task may be running now.
 		t.process.timer(0, func() {
 			if t.over && t.tasks == 0 && t.elector.term == t {
 				t.elector.term = nil

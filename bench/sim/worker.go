@@ -19,9 +19,9 @@ type worker struct {
 	slots   []*slot
 	tasks   map[string]*task
 
-	report   wire.Report   // sent last
-	receipt  wire.Receipt  // heard last
-	wakeAt   time.Duration // of the timer that is set; never: none is
+	report   wire.Report   // the last report sent
+	receipt  wire.Receipt  // the last receipt received
+	wakeAt   time.Duration // when the timer that is set fires; never: no timer is set
 	stepping bool
 	left     bool // the session has ended
 }
@@ -195,8 +195,8 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes partials of a job that has ended, which its leader may not
-// have seen when it removed all others.
+// dropPartials removes partials of a job that has ended. The leader may not have
+// known of them when it removed the job's other partials.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {
@@ -205,7 +205,7 @@ func (w *worker) dropPartials(job string, blobs []string) {
 				continue
 			}
 			if o, ok := p.sim.storage.origins["partial/"+job+"/"+blob]; ok {
-				o.late = true // it stays
+				o.late = true // the blob stays
 				p.sim.storage.origins["partial/"+job+"/"+blob] = o
 			}
 		}
@@ -249,7 +249,7 @@ func (w *worker) open(o wire.Opening) {
 	}, func() { w.announce(t, o.Job, err) })
 }
 
-// announce tells the session how opening a job went.
+// announce tells the session whether the job was opened.
 func (w *worker) announce(t *task, id string, err error) {
 	if w.tasks[id] != t {
 		return

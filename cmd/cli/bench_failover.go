@@ -108,8 +108,9 @@ func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
 	return f.benchmark.check()
 }
 
-// interruptedAttached says what became of the job on the running cluster, where all else
-// stays what it was.
+// interruptedAttached returns the error of an interrupted benchmark of a running
+// cluster. It says whether the benchmark's job is still there; nothing else on the
+// cluster has changed.
 func interruptedAttached(failed error) error {
 	if errors.Is(failed, bench.ErrJobGoesOn) {
 		return fmt.Errorf("interrupted: %w", failed)

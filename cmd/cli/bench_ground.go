@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// benchGround is what a benchmark measures on, on this machine: a NATS server,
-// storage, and processes of this program.
+// benchGround is the environment of a benchmark on this machine: a NATS server, storage,
+// and processes of this program.
 type benchGround struct {
 	*localServers
 	dir     string

@@ -96,14 +96,14 @@ func (l *Ledger) release(a *assignment) {
 	a.job.checkpoint.dirty = true
 }
 
-// reclaim releases an assignment of a worker that is gone. Died says that the worker's
-// process died and may have died of this assignment.
+// reclaim releases an assignment of a worker that is gone. died says that the worker's
+// process died, so this assignment may be the cause.
 func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
 	}
-	if duplicate != nil { // it goes on
+	if duplicate != nil { // the duplicate continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))
 	}
 	l.release(a)

@@ -94,8 +94,8 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		addSuspect(x.span, x.deaths, 0)
 	}
 	for a := range j.assignments.all() {
-		// Other workers outlive the leader. An assignment of its own worker may be what
-		// kills it: then the next leader counts one more death.
+		// Other workers outlive the leader. An assignment of the leader's own worker may kill
+		// the leader: then the next leader counts one more death.
 		if a.worker.id == l.cfg.Self && !l.stopping {
 			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {

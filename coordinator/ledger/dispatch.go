@@ -9,7 +9,7 @@ import (
 
 const (
 	// minPerSlot is how many assignments each slot is given at least, if the queue has
-	// enough: one to run, and one to go on with.
+	// enough: one to run, and one to start after that.
 	minPerSlot = 2
 	// maxPerSlot bounds the assignments per slot if they turn out short, and maxPerWorker
 	// those of one worker. maxPerWorker is minPerSlot for a worker with the most slots
@@ -47,9 +47,10 @@ func (l *Ledger) dispatch(w *worker) {
 	l.steal(w)
 }
 
-// assignNext gives a worker one more assignment, if it should have one and a queue has
-// one. It chooses a job of the highest priority, and among those the job with the fewest
-// assignments. A worker that has enough of one priority gets work of lower ones.
+// assignNext gives a worker one more assignment, if the worker wants more work and a
+// queue has work for it. It chooses a job of the highest priority, and among those the
+// job with the fewest assignments. A worker that has enough of one priority gets work of
+// lower ones.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -71,10 +72,10 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should have more work of a priority. It should
-// until each of its slots has work, of this priority or a higher one, for the horizon or
-// for its fair share of the queues if that is shorter. With more than its fair share the
-// worker would still be busy when others have nothing left.
+// wantsMore reports whether a worker should have more work of a priority. It wants more
+// until each of its slots has enough work of this priority or a higher one: for the
+// horizon, or for its fair share of the queues if that is shorter. With more than its
+// fair share the worker would still be busy when other workers have nothing left.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments) >= maxPerWorker {
 		return false

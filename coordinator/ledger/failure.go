@@ -47,7 +47,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 }
 
 // onPartitionFailed counts a failed attempt. It does not queue the partition: reconcile
-// does, once the worker's spans are past it.
+// does that once the worker's spans are past the partition.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
 		return // another worker finished it, or the job does not have it

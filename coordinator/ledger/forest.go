@@ -42,8 +42,8 @@ func (f *forest) path(n jobs.Node) []*treeNode {
 	}
 }
 
-// insert adds a finished node and returns the refs to drop: its own if a finished node
-// covers it already, or those of the finished nodes that it covers.
+// insert adds a finished node and returns the refs to drop: the node's own ref if a
+// finished node already covers it, or the refs of the finished nodes that it covers.
 func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	n = f.tree.Lift(n)
 	path := f.path(n)
@@ -102,7 +102,7 @@ func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bo
 	return f.tree.Lift(n.Parent()), l.ref, r.ref, true
 }
 
-// replace makes a node finished whose children are finished, without a merge.
+// replace marks a node whose children are finished as finished, without a merge.
 func (f *forest) replace(n jobs.Node, ref Ref) {
 	path := f.path(n)
 	at := path[len(path)-1]

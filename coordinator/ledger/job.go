@@ -176,7 +176,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 			l.do(Merge{j.spec.ID, parent, left, right})
 			return
 		}
-		j.forest.replace(parent, max(left, right)) // the one that is not NoRef, if any
+		j.forest.replace(parent, max(left, right)) // the ref that is not NoRef, if any
 		n = parent
 	}
 	switch root := j.forest.root; {

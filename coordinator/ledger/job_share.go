@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// jobShare is a worker's share of a job: what the worker knows of the job, and how it
-// does with it.
+// jobShare is a worker's share of a job: what the worker knows of the job, how fast it
+// runs the job's partitions, and whether it can open the job.
 type jobShare struct {
 	job *job
 
@@ -20,8 +20,9 @@ type jobShare struct {
 	benchedUntil time.Duration
 }
 
-// perSecond estimates how many partitions per second one of the worker's slots finishes,
-// or is 0 if there is no measurement. A worker without one gets the job's.
+// perSecond estimates how many partitions per second one of the worker's slots finishes.
+// Without a measurement of the worker it returns the job's rate, or 0 if that is unknown
+// too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
 // share returns a worker's share of a job, which it adds if there is none.

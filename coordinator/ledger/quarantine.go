@@ -9,8 +9,8 @@ import (
 )
 
 // deathsAfterOne returns the number of deaths that count against an assignment if its
-// worker dies. Beyond quarantineAfter only a partition that ran alone is charged: nothing
-// else can have killed its worker.
+// worker dies. Above quarantineAfter, deaths count only against a partition that ran
+// alone, because nothing else can have killed its worker.
 func (a *assignment) deathsAfterOne() int {
 	if a.quarantined {
 		return a.deaths + 1

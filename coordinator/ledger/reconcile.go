@@ -109,8 +109,8 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 }
 
 // adopt turns a span that this ledger did not assign into an assignment, as far as it is
-// still queued. An earlier leader assigned it, or this one did before it took the worker
-// for dead.
+// still queued. An earlier leader assigned it, or this leader did before it considered
+// the worker dead.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.jobsByID[s.Job]
 	if j == nil {
@@ -128,7 +128,8 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		claim.Hi = claim.Lo // no leader assigned that ID to this worker
 	}
 	if claim.Hi < s.Span.Hi {
-		// The worker finishes the partition that runs, so that one may come twice.
+		// The worker finishes the partition that is running, so that partition may be reported
+		// twice.
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: claim.Hi})
 	}
 	if claim.Empty() {

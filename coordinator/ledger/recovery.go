@@ -33,8 +33,8 @@ func (l *Ledger) checkRecovery() {
 	l.queueGrew = true
 }
 
-// await adds a worker to those that recovery waits for. It reports whether the worker
-// is new there.
+// await adds a worker to the list of workers that recovery waits for. It reports
+// whether the worker was not in the list before.
 func (r *recovery) await(id string) (added bool) {
 	i, found := slices.BinarySearch(r.awaited, id)
 	if !r.active || found {

@@ -8,7 +8,7 @@ import (
 
 // unknownJobs has what is known of jobs that reports name and the ledger does not have.
 // A worker that is told that a job ended drops its items and spans, so the ledger says
-// so only of jobs that did.
+// that only of jobs that have really ended.
 type unknownJobs struct {
 	parked     map[string]bool
 	lookups    map[string]bool // jobs whose [LookUpJob] is in flight
@@ -17,8 +17,8 @@ type unknownJobs struct {
 }
 
 const (
-	maxLookups = 100  // a job beyond is looked up when a later report names it
-	maxEnded   = 4096 // a job beyond is looked up again
+	maxLookups = 100  // further jobs are looked up when a later report names them
+	maxEnded   = 4096 // further jobs are looked up again
 )
 
 func newUnknownJobs() unknownJobs {

@@ -14,7 +14,7 @@ const (
 	// wrong. Keeping them longer would fill the manifests of jobs that outlive many workers.
 	keepDeparted = 10 * time.Minute
 	// maxDeparted bounds the departed workers whose item numbers are kept, the most recent
-	// ones. It is about as many as there may be workers.
+	// ones. It is about the maximum number of workers.
 	maxDeparted = 10_000
 )
 
@@ -114,8 +114,8 @@ func (l *Ledger) expireDeparted() {
 	}
 }
 
-// removeWorker removes a worker and queues its assignments. Died says that its process
-// died, so that the assignments it knew of become crash suspects.
+// removeWorker removes a worker and queues its assignments. died says that the worker's
+// process died; the assignments that the worker knew of then become crash suspects.
 func (l *Ledger) removeWorker(w *worker, died bool) {
 	for len(w.assignments) > 0 {
 		a := w.assignments[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Anyone who may submit may cancel, jobs that exist and others. A request above these
+// Each client that may submit may also cancel, even jobs that do not exist. A request above these
 // bounds is not answered; its sender repeats it.
 const (
 	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
@@ -23,7 +23,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 		return
 	}
 	if t.ledger == nil {
-		t.backlog.addCancel(queuedCancel{job, answer}) // the job may be one that is being resumed
+		t.backlog.addCancel(queuedCancel{job, answer}) // the job may be being resumed
 		return
 	}
 	if j := t.jobs.active[job]; j != nil {

@@ -40,12 +40,12 @@ type Config struct {
 	MaxMerging int
 
 	// ExtendEvery is the interval at which the submissions of active jobs are extended,
-	// so that they stay hidden in the queue. It must be well below the time for which
-	// the queue hides a submission. Default 10 s.
+	// to keep them hidden in the queue. It must be well below the time for which the
+	// queue hides a submission. Default 10 s.
 	ExtendEvery time.Duration
 
-	// StopWithin bounds the time that a leader which was told to stop takes for its
-	// last checkpoints. Default 5 s.
+	// StopWithin bounds the time for the last checkpoints of a leader that was told to
+	// stop. Default 5 s.
 	StopWithin time.Duration
 
 	// Observe is called on the loop with each observation, for metrics; it must not

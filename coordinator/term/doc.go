@@ -25,7 +25,7 @@
 // function that the loop calls with the outcome. There is one exception: a task that
 // writes partials checks whether its job is ending, so that it writes no more of them.
 //
-// So a task that is lost, whatever it has done, is to the loop a task that has not
+// So a task that is lost, whatever it has done, looks to the loop like a task that has not
 // returned. The outcome of a task whose term is over is dropped.
 //
 // # The states of a job
@@ -58,7 +58,7 @@
 //   - parked: left for the next leader. If a worker knows the kinds of a parked job and
 //     of all active jobs, this leader steps down for it: see handover.go.
 //
-// The way of a submission through these states, up to active, is in load.go.
+// The code that moves a submission through these states, up to active, is in load.go.
 //
 // # What can fail, step by step
 //

@@ -45,16 +45,16 @@ type activeJob struct {
 	throttle logThrottle
 }
 
-// manifestState is what storage has of a job, and what is being written.
+// manifestState describes a job's manifest in storage, and the write in flight.
 type manifestState struct {
-	last    store.Manifest // that was written
+	last    store.Manifest // the manifest that was written last
 	version store.Version
 	writes  limiter // one at a time
 
 	checkpointSince time.Time // when the checkpoint in flight was requested; zero without one
 }
 
-// blobState is what is known of the blobs of a job's partials.
+// blobState describes the blobs of a job's partials.
 type blobState struct {
 	exist   bool // a blob exists or is being written
 	writers int  // tasks that write blobs
@@ -65,7 +65,7 @@ type blobState struct {
 // mergeState has the merges that the ledger requested and that are not done.
 type mergeState struct {
 	pairs []pair
-	tasks int // that merge pairs, or wait for the limiter of user code
+	tasks int // tasks that merge pairs, or wait for the limiter of user code
 }
 
 func newActiveJob(spec store.Spec, job jobs.Job) *activeJob {

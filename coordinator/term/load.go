@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// This file is the way of a submission through the leader, in the order of its steps:
-// receive, received, admit, load, admitted, take.
+// This file has the steps by which the leader takes up a submission, in order: receive,
+// received, admit, load, admitted, take.
 
 // receive receives a submission from the queue. The caller has acquired a place among
 // the active jobs for it.
@@ -183,7 +183,8 @@ func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manife
 }
 
 // leaveQueued parks a job whose kind this leader does not know. If the job has no
-// manifest, it writes one: so its submission does not count as one that leaders die of.
+// manifest, it writes one: then its submission does not count as one that killed
+// leaders.
 func (t *Term) leaveQueued(spec store.Spec, cond store.Condition) (loadedJob, error) {
 	if cond.Absent() {
 		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued}
@@ -221,8 +222,8 @@ func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (v
 	return version, nil
 }
 
-// fence writes this leader's epoch into the job's manifest. It so learns the job's last
-// state, since the manifest may have been replaced after it was read.
+// fence writes this leader's epoch into the job's manifest. It also reads the job's
+// last state, since the manifest may have been replaced after it was read.
 func (t *Term) fence(j *activeJob) error {
 	m := &j.manifest
 	for {

@@ -16,7 +16,7 @@ type pair struct {
 // One task merges several pairs. With one pair each, merges that take no time would
 // wait for their turns on the loop, one after the other.
 const (
-	maxMergeTime  = time.Millisecond // after which the remaining pairs wait for another task
+	maxMergeTime  = time.Millisecond // after that time the remaining pairs wait for another task
 	maxMergePairs = 256
 )
 
@@ -50,7 +50,8 @@ func (t *Term) startMerges(j *activeJob) {
 	})
 }
 
-// take removes the share of one of so many tasks from the queued pairs.
+// take removes the share of one task, out of the given number of tasks, from the queued
+// pairs.
 func (m *mergeState) take(tasks int) []pair {
 	n := min((len(m.pairs)+tasks-1)/tasks, maxMergePairs)
 	pairs := m.pairs[:n:n]

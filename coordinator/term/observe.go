@@ -19,8 +19,9 @@ type CheckpointDone struct{ Took time.Duration }
 
 // Progress says that a job's manifest is durable. Done is how many more partitions are
 // done in it than in the previous one; Repeated is how many executions it adds beyond
-// one for each of them. What a dead leader had not made durable counts when the next
-// leader's manifest has it, so Done adds up to each partition once over all terms.
+// one for each of them. Progress that a dead leader had not made durable counts once
+// the next leader's manifest contains it, so over all terms Done counts each partition
+// once.
 type Progress struct{ Done, Repeated uint64 }
 
 // PhaseDone says that the term has completed a phase of its beginning.
@@ -36,7 +37,7 @@ var Phases = []string{"detect", "elect", "fence", "resume", "first_assignment", 
 // beacon, once the active jobs are loaded.
 type Figures struct {
 	Workers int // known workers
-	Desired int // workers that there is work for: see ledger.Ledger.Demand
+	Desired int // number of workers that the work needs: see ledger.Ledger.Demand
 
 	Planning int // jobs that are being planned or resumed
 	Running  int // active jobs

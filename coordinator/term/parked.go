@@ -10,7 +10,7 @@ import (
 
 // parkedJob is a job that this leader cannot work on. The next leader tries again.
 type parkedJob struct {
-	kind   wire.JobKind // that this leader does not know; zero if the job is damaged
+	kind   wire.JobKind // a kind that this leader does not know; zero if the job is damaged
 	reason string
 }
 

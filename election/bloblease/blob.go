@@ -71,7 +71,7 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 
 // create makes the blob, and its container if err says that the container is missing.
 // Several processes may do that at once. create refuses to replace a blob that existed
-// before, because the epoch was lost with it.
+// before, because its epoch was lost with the old blob.
 func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
 		return fmt.Errorf("blob %s in container %s, which holds the last epoch, was deleted: stop all workers, "+

@@ -22,7 +22,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Result is how a command ended.
+// Result says how a command ended.
 type Result struct {
 	Status  int  // as in a shell: the exit status, or 128 + the signal's number
 	Stopped bool // the command was told to stop

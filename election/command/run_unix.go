@@ -158,8 +158,9 @@ func (w *watchdog) extend(ctx context.Context) {
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order. If that fails, the watchdog has ended, which events say, or
-// does not read, and then the last deadline counts.
+// send writes an order and ignores errors. After an error the watchdog either has
+// ended, which its events say, or does not read, and then it applies the last
+// deadline that it read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

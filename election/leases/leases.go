@@ -1,5 +1,5 @@
-// Package leases opens leases on the kind of storage that a cluster uses: the lease
-// for which the cluster's workers compete, and leases with names of their own.
+// Package leases opens leases on the kind of storage that a cluster uses: the lease for
+// which the cluster's workers compete, and named leases for other purposes.
 //
 //	         leases
 //	        /      \
@@ -58,7 +58,7 @@ func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string
 }
 
 // openKV opens a lease in the bucket for the cluster's leases. Cluster names have no
-// underscore, so no other cluster's bucket has its name.
+// underscore, so the bucket's name differs from that of every other cluster's bucket.
 func openKV(ctx context.Context, c cluster.Config, nc *nats.Conn, cfg kvlease.Config) (election.Lease, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {

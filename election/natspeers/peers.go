@@ -129,13 +129,13 @@ func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 	return nil
 }
 
-// SendSuspicion tells the other processes that the leader of an epoch seems dead.
-// The message is lost if the connection is.
+// SendSuspicion tells the other processes that the leader of an epoch seems dead. If
+// the connection is lost, so is the message.
 func (p *Peers) SendSuspicion(epoch uint64) {
 	p.publish(p.subjects.Suspicion(), wire.Encode(wire.Suspicion{Epoch: epoch, Worker: p.worker}))
 }
 
-// Offer hands the lease to a worker, and waits until it has the offer.
+// Offer offers the lease to a worker, and waits until the worker has the offer.
 func (p *Peers) Offer(ctx context.Context, worker string, offer wire.Offer) error {
 	if !wire.ValidWorker(worker) {
 		return fmt.Errorf("offer lease: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)

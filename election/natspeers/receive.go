@@ -40,7 +40,8 @@ func (p *Peers) noteConnection(connected bool) {
 	}
 }
 
-// onMessage reports a message, and answers it if its sender expects that.
+// onMessage reports a message as an event, and answers the message if its sender
+// expects an answer.
 func (p *Peers) onMessage(msg *nats.Msg) {
 	event, answer, err := p.decode(msg)
 	if err != nil {
@@ -103,7 +104,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 	}
 }
 
-// report delivers an event. It returns false if the Peers are closed.
+// report delivers an event. It returns false if Peers is closed.
 func (p *Peers) report(event election.Event) bool {
 	select {
 	case p.events <- event:

@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// bellwether runs three workers and a job whose partitions only sleep: there is work to assign, and
-// the machine is idle as for the other systems. The leader acts when it assigns work. Workers hold
-// work for some seconds ahead and then ask for more; each has so many slots that one of them needs
-// more at any moment.
+// bellwether runs three workers and a job whose partitions only sleep, so there is work to assign
+// and the machine stays idle, as it does for the other systems. The leader acts when it assigns
+// work. Workers hold some seconds of work in advance and then request more. Each worker has enough
+// slots that at any moment one of them needs work.
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
@@ -43,16 +43,16 @@ func bellwether(storage string) System {
 
 func bellwetherOn(storage string) string { return "Bellwether, " + storage }
 
-// The job: partitions for the time before the first kill and for each kill, of which
-// all slots together do 1,920 per second. A leader that does not know yet how long
-// partitions take makes the first spans of a job as long as the job is, in proportion.
+// The job has enough partitions for the time before the first kill and for each kill. All slots
+// together execute 1,920 partitions per second. A leader that does not know yet how long
+// partitions take makes the first spans longer if the job has more partitions.
 const (
 	slots       = 32
 	sleep       = 50 * time.Millisecond
 	forStart    = 20_000
 	forEachKill = 10_000
-	// startOver is by when the first spans have been given out. An assignment after that
-	// says that some have run down.
+	// startOver is the time by which the first spans have been assigned. A later assignment shows
+	// that a worker has run out of work.
 	startOver = 2 * time.Second
 )
 

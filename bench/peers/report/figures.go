@@ -10,7 +10,8 @@ type Figures []float64
 // Median returns the median, as package bench computes it.
 func (f Figures) Median() float64 { return bench.Median(f) }
 
-// Quantile returns the smallest measurement that a share of all do not exceed.
+// Quantile returns the smallest measurement that at least the given share of all
+// measurements do not exceed.
 func (f Figures) Quantile(share float64) float64 { return bench.Quantile(f, share) }
 
 // Least returns the smallest measurement.

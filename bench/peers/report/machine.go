@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Machine describes this machine to people who compare figures, as far as it tells.
+// Machine describes the processor, the memory and the system of this machine, as far
+// as they can be read.
 func Machine() string {
 	parts := []string{
 		fmt.Sprintf("%d cores", runtime.NumCPU()),
 		cmp.Or(procField("/proc/cpuinfo", "model name"), runtime.GOARCH),
 	}
-	var kB float64 // as /proc has it: of 1024 bytes
+	var kB float64 // the unit in /proc is 1024 bytes
 	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kB); err == nil {
 		parts = append(parts, fmt.Sprintf("%.0f GB of memory", kB*1024/1e9))
 	}
@@ -26,7 +27,7 @@ func Machine() string {
 	return strings.Join(append(parts, system), ", ")
 }
 
-// procField is the value of the first line of that name, or empty.
+// procField returns the value of the first line with that name, or "".
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -25,7 +25,8 @@ type Postgres struct {
 }
 
 // StartPostgres makes a database in a folder and serves it. With synchronous commit a transaction
-// is on disk before its client is answered; without, it can be lost for about a second after that.
+// is on disk before its client is answered; without synchronous commit, a crash can lose the
+// transactions of about the last second.
 // https://www.postgresql.org/docs/current/wal-async-commit.html
 func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Postgres, error) {
 	bin, err := postgresBin()
@@ -76,7 +77,7 @@ func postgresTuning() []string {
 	return []string{"shared_buffers=512MB", "max_wal_size=4GB", "checkpoint_timeout=15min", "wal_buffers=16MB"}
 }
 
-// PostgresTuning describes these settings.
+// PostgresTuning describes the settings of postgresTuning.
 func PostgresTuning() string { return strings.Join(postgresTuning(), ", ") }
 
 func onOff(on bool) string {

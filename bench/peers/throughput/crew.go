@@ -43,7 +43,7 @@ func (c *crew) total() (sum work.Sum) {
 // awaitReady waits until all processes are ready.
 func (c *crew) awaitReady(ctx context.Context, processes int) error {
 	return c.Await(ctx, "worker processes are ready", func() bool {
-		return len(c.told) >= processes // the first message says so
+		return len(c.told) >= processes // the first message of a process says that it is ready
 	})
 }
 

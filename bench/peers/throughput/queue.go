@@ -32,8 +32,8 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume executes tasks of a queue until ctx is done. It calls ready once it receives tasks that
-// are inserted from then on.
+// consume executes tasks of a queue until ctx is done. It calls ready once it is subscribed: tasks
+// that are inserted after that call reach it.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
 // queue returns the system of a queue. The kind selects the role of worker processes.

@@ -143,7 +143,7 @@ func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 	}
 }
 
-// partTried is the maximum part of the tasks of a load with which a setting is tried.
+// partTried is the maximum share of a load's tasks that one trial of a setting executes.
 const partTried = 4
 
 // choose returns the setting and the number of tasks for a system.

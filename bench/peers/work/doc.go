@@ -4,9 +4,9 @@
 //	empty      a partition of probe: a hash of its number, some nanoseconds
 //	simulate   a partition of montecarlo: a number of simulated share price paths
 //
-// Tasks are independent of one another. The sieve of primes is not: its slots carry state from
-// one partition of a span to the next, which consumers of a queue cannot, so the comparison
-// would be one of locality and not of dispatch.
+// Tasks are independent of one another. The partitions of primes do not qualify: its slots carry
+// state from one partition of a span to the next. Consumers of a queue cannot do that, so the
+// comparison would measure locality and not dispatch.
 //
 // A [Sum] shows that each task was done exactly once: by the number of tasks, and by a sum of
 // hashes modulo 2^64 or, for simulated paths, by the sum of their payoffs. The latter are floats,

@@ -38,8 +38,8 @@ type Config struct {
 	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 is any free port. Azurite
 	// always serves tables, which Bellwether does not use.
 	BlobPort, QueuePort, TablePort int
-	// CertFile and KeyFile, if given, make it serve HTTPS and accept bearer tokens. It
-	// checks the claims of a token but not the signature.
+	// CertFile and KeyFile, if given, make Azurite serve HTTPS and accept bearer tokens.
+	// Azurite checks the claims of a token but not the signature.
 	CertFile, KeyFile string
 	// Logger reports that Azurite is being installed. Nil discards the log.
 	Logger *slog.Logger

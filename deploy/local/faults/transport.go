@@ -27,7 +27,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Fault is what happens to one request. The zero Fault does nothing.
+// Fault describes a fault in one request. The zero Fault does nothing.
 type Fault struct {
 	Delay time.Duration // before the request is forwarded
 	Late  time.Duration // before the answer is delivered
@@ -61,8 +61,8 @@ type Transport struct {
 // is delivered. It may be called from several goroutines.
 type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
-// New returns a transport that injects no faults yet. It tells requests to the account's
-// queues from those to its blobs by queueURL.
+// New returns a transport that injects no faults yet. It recognizes requests to the
+// account's queues by queueURL.
 func New(queueURL string) (*Transport, error) {
 	u, err := url.Parse(queueURL)
 	if err != nil {

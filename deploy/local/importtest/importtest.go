@@ -1,7 +1,8 @@
 // Package importtest checks in a test what the source files of a package import,
 // which names of an import they use, and that they start no goroutine. The state
-// machines of Bellwether (ledger, term, session, election) are tested this way:
-// what they cannot import they cannot do.
+// machines of Bellwether (ledger, term, session, election) are tested this way: code
+// that cannot import a package cannot use what that package does, such as clocks and
+// sockets.
 //
 // The package is for Bellwether's own tests. It lies under deploy/local, beside
 // the other helpers that tests of every package share, because an internal folder
@@ -31,15 +32,15 @@ type Rules struct {
 	// that may be used of it; nil allows all of them. Imports may not be renamed.
 	Allowed map[string][]string
 
-	// Exempt lists files that the rules do not cover, such as the shell around a
-	// state machine. The other files may not use what these declare.
+	// Exempt lists files that the rules do not cover, such as the shell around a state
+	// machine. The other files may not use names that exempt files declare.
 	Exempt []string
 
 	// NoMaps refuses map types, whose order is random.
 	NoMaps bool
 
-	// Files is the smallest number of files that have to be checked, so that a
-	// package that moved does not pass unseen.
+	// Files is the minimum number of files to check. If the package's files were moved
+	// elsewhere, the check then fails instead of passing without files.
 	Files int
 }
 

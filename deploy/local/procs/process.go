@@ -64,8 +64,8 @@ func (p *Process) hasEnded() bool {
 	}
 }
 
-// Wait is nil once the process has ended with status 0, and otherwise says how it
-// ended. It waits for that.
+// Wait waits until the process has ended. It returns nil if the exit status is 0, and
+// otherwise an error that says how the process ended.
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.err

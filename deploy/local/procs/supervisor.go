@@ -106,7 +106,7 @@ func (s *Supervisor) watch(p *Process) {
 	}
 }
 
-// restart tries to start a process until that succeeds. It returns nil if the
+// restart tries to start a process until an attempt succeeds. It returns nil if the
 // supervisor stops first.
 func (s *Supervisor) restart(name string) *Process {
 	for {

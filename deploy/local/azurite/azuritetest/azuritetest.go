@@ -1,6 +1,6 @@
 // Package azuritetest gives the tests of a package one Azurite to share. Without
-// Node.js they say what to install and are skipped, except where the variable CI
-// is set: there they fail.
+// Node.js the tests are skipped with a message that says what to install. If the
+// environment variable CI is set, they fail instead.
 package azuritetest
 
 import (
@@ -109,12 +109,12 @@ func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 	return Account(t, account.Config{Transport: transport}), transport
 }
 
-// atOnce is how many parallel tests of a storage driver run at once: they wait,
-// for leases and messages to expire, more than they compute.
+// atOnce is how many parallel tests of a storage driver run at once: they spend most
+// of their time waiting for leases and messages to expire.
 const atOnce = 16
 
-// AtOnce lets so many parallel tests run at once, where the command line does not
-// say how many. It parses the flags.
+// AtOnce sets how many parallel tests run at once, unless the command line sets it.
+// It parses the flags.
 func AtOnce(n int) error {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {

@@ -32,8 +32,8 @@ func Start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
 }
 
 // StartOptions starts a plain NATS server on 127.0.0.1 and stops it when the test
-// ends. Port 0 is any free port. If JetStream is on and there is no StoreDir, it
-// is a temporary directory.
+// ends. Port 0 is any free port. If JetStream is on and StoreDir is empty, StoreDir
+// becomes a temporary directory.
 func StartOptions(t testing.TB, options server.Options) *server.Server {
 	t.Helper()
 	options.Host, options.NoLog, options.NoSigs = "127.0.0.1", true, true
