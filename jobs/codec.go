@@ -15,7 +15,7 @@ import (
 // Codec encodes and decodes a job's partials. The bytes must depend on the value
 // alone, and for Merge, Decode(Encode(v)) must be equivalent to v, because runs differ
 // in which partials are encoded. Neither method may retain its argument or return
-// memory of it. Both are called from several goroutines at once.
+// memory that the argument shares. Both are called from several goroutines at once.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	Decode(data []byte) (T, error)

@@ -47,23 +47,23 @@
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// When the stack is drained, its nodes are reported as they are. They are merged with
-// their siblings elsewhere.
+// When the stack is drained, its nodes are reported unmerged. The leader merges them with their
+// siblings.
 //
 // # Bit identity
 //
 // A job's result is the same bytes in every run, for any number of workers and any
 // crashes, under these conditions:
 //
-//   - Map depends on its partition, the parameters and the plan alone. It reads no
-//     clock, uses no randomness that is not derived from them, and does not depend on
-//     the order of calls.
+//   - Map depends on its partition, the parameters and the plan alone. It reads no clock, does not
+//     depend on the order of calls, and uses only random numbers that are derived from these
+//     inputs.
 //   - Merge and Finish depend on their operands alone, and not on the iteration order
 //     of a map.
 //   - Merge is associative in meaning. It need not be commutative, and its rounding
 //     errors may differ for another shape of the tree.
-//   - Encoding and decoding a partial loses nothing. [New] refuses types that the
-//     default codec would lose part of.
+//   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
+//     codec would encode incompletely.
 //   - If the processors of the fleet are of different architectures, Map, Merge and
 //     Finish round each product that is added, as in float64(x*y) + z, because Go's
 //     compilers fuse the two operations on some architectures. They also avoid

@@ -86,7 +86,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 				span := tree.Span(Node{level, i})
 				data, err := l.runSubtree(ctx, s, span, &stop)
 				if err == errStopped {
-					return nil // another slot returns the reason
+					return nil // the slot that failed returns the reason
 				}
 				if err != nil {
 					stop.Store(true)
@@ -112,11 +112,11 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 // subtrees returns the number of nodes of a level, under any name.
 func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
-// errStopped ends a slot because another has failed, or the context is done.
+// errStopped ends a slot because another slot has failed, or the context is done.
 var errStopped = errors.New("stopped")
 
-// runSubtree runs the span of a subtree and returns its partial. It retries a
-// partition that fails without a pause.
+// runSubtree runs the span of a subtree and returns its partial. It retries a failed
+// partition without a pause.
 func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]byte, error) {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)

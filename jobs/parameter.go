@@ -85,7 +85,7 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		}
 	}
 	if p.min == "" && reflect.Zero(f.Type).CanUint() {
-		p.min = "0" // so that Takes states the bound
+		p.min = "0" // so that Takes contains the bound
 	}
 	p.Takes = p.takes()
 	return p, nil

@@ -107,7 +107,8 @@ func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T,
 	return m.Map
 }
 
-// push adds a node and merges it with its sibling as long as that is on the stack.
+// push adds a node. While the sibling of the topmost node is on the stack, push merges
+// the two.
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
@@ -120,7 +121,7 @@ func (s *stack[T]) push(n Node, value T) error {
 		top--
 	}
 	if top+1 < len(s.values) {
-		clear(s.values[top+1:]) // let merged partials be collected; the one at top is replaced
+		clear(s.values[top+1:]) // frees merged partials for the garbage collector; the value at top is replaced
 	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil

@@ -70,8 +70,8 @@ type Config struct {
 
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment
 	// sets GOMAXPROCS. It suits a program that does nothing else: the slots keep their
-	// cores busy, messages do not wait behind them, and the garbage collector leaves the
-	// other cores to other processes.
+	// cores busy, messages do not wait behind partitions, and the garbage collector leaves
+	// the other cores to other processes.
 	LimitCPU bool
 
 	// Logger receives the log, whose lines name the worker under the key "self". The
@@ -139,7 +139,7 @@ func NewID() string {
 	return cmp.Or(name, "worker") + "-" + hex.EncodeToString(suffix[:])
 }
 
-// hostname returns the host's name, or "" if the system does not tell it.
+// hostname returns the host's name, or "" if it is unknown.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

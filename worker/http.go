@@ -69,6 +69,6 @@ func (h *health) answer(w http.ResponseWriter, ok bool, reasons []string) {
 	if !ok {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	// Fails only if the client has disconnected.
+	// Encoding fails only if the client has disconnected.
 	_ = json.NewEncoder(w).Encode(healthAnswer{OK: ok, Reasons: reasons, Leads: h.epoch.Load() > 0, Worker: h.status()})
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// leaseCalls are the names under which the calls of a lease are counted, beside those
-// of storage.
+// leaseCalls are the names under which the calls of a lease are counted, in the same
+// metric as the calls of storage.
 var leaseCalls = []string{"lease_read", "lease_acquire", "lease_renew", "lease_release", "lease_transfer"}
 
 // countLease passes each call on to the lease and then calls done with its name and

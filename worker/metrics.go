@@ -16,8 +16,9 @@ import (
 )
 
 // metrics are the figures of /metrics. Labels have few values, all known in advance:
-// no IDs of jobs or workers. A process shows its counters from the start, so that
-// rates miss nothing; only the leader shows the gauges that only a leader knows.
+// no IDs of jobs or workers. A process shows its counters from its start on, so that
+// rates include the first increment. Only the leader shows the gauges that only a
+// leader knows.
 type metrics struct {
 	registry *prometheus.Registry
 

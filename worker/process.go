@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
-// process is a worker process with everything open that it needs.
+// process is a worker process with its open connections and servers.
 type process struct {
 	cfg      Config
 	since    time.Time

@@ -121,7 +121,8 @@ func limitCPU(slots int) {
 }
 
 // reconnectWait, and up to as much again at random, is the pause between two attempts
-// to reach NATS: short against a lease, long enough for a server with many clients.
+// to reach NATS: much shorter than a lease, and long enough for a server with many
+// clients.
 const reconnectWait = 250 * time.Millisecond
 
 // connectNATS returns a connection that connects in the background, and reconnects
@@ -163,8 +164,8 @@ const (
 	openPauseMax = 2 * time.Second
 )
 
-// retryOpen calls open until it succeeds. It returns nil and no error if ctx ends
-// first, and an error if retrying does not help.
+// retryOpen calls open until it succeeds. If ctx ends first, it returns neither a
+// value nor an error. It returns an error that retrying cannot fix.
 func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
 	last := ""
 	for pause := openPause; ; pause = min(2*pause, openPauseMax) {

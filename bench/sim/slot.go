@@ -20,7 +20,7 @@ type slot struct {
 	began     time.Duration // when the slot began this span
 	next      uint64        // the first partition that was not run
 	clean     bool          // no partition was run since the last delivery
-	claims    uint64        // number of claims made, so that a late timer recognizes its claim
+	claims    uint64        // number of claims so far; it identifies the last claim
 	running   bool          // partitions of the last claim are running
 	cancelled bool          // the worker has stopped waiting for it
 }

@@ -130,5 +130,5 @@ func (g *benchGround) close() {
 		g.client.Close()
 	}
 	g.localServers.close(g.log)
-	_ = os.RemoveAll(g.dir) // if that fails, the rest is in the temporary folder
+	_ = os.RemoveAll(g.dir) // files that cannot be removed stay in the temporary folder
 }

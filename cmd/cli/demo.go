@@ -205,7 +205,8 @@ func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, worker
 	p.clear()
 	n.say("half-way: SIGKILL to process %d, the leader", leader.PID)
 
-	// The history has every step of the change of leader once work was assigned again.
+	// After work has been assigned again, the history contains every step of the
+	// change of leader.
 	takenOver := func(s client.Status) bool {
 		if s.Epoch <= leader.Epoch {
 			return false

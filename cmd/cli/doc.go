@@ -83,6 +83,6 @@
 //
 // # Errors
 //
-// An error is one line on standard error that says how to fix it. Results go to
+// An error is one line on standard error that says how to fix the problem. Results go to
 // standard output; progress and notes go to standard error.
 package cli

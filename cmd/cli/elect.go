@@ -249,7 +249,7 @@ func (e *elector) run(ctx context.Context, term *election.Term) error {
 	e.status = result.Status
 	e.log.Info("Command ended", "epoch", term.Epoch, "status", result.Status, "stopped", result.Stopped)
 	if result.Stopped {
-		return errLeaseAtRisk // or this process was told to stop
+		return errLeaseAtRisk // the lease is at risk, or this process was told to stop
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ const (
 	statusOK     = 0
 	statusFailed = 1 // the job failed or was cancelled, or an unexpected error
 	statusUsage  = 2 // bad usage
-	statusAbsent = 3 // no cluster, no answer in time, or the job has not ended
+	statusAbsent = 3 // no cluster was found, no answer came in time, or the job has not ended
 )
 
 // statusError is an error with the exit status of the process. The exit status of any

@@ -12,7 +12,7 @@ import (
 )
 
 // change is the JSON that history prints for one change of leader. Detect is 0 if it
-// is unknown, Resume is 0 until it has happened, and the last two are null until then.
+// is unknown. Resume is 0, and the last two are null, until the step is over.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`

@@ -39,7 +39,7 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 }
 
 // logger returns a logger to standard error. It replaces the format auto by the actual
-// one, so that child processes get that from args.
+// format, so that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

@@ -34,7 +34,7 @@ func (f *outputFormat) Set(s string) error {
 
 func (f *outputFormat) Type() string { return "FORMAT" }
 
-// show prints v as one line of JSON, or what table writes.
+// show prints v as one line of JSON, or as the table that table writes.
 func (a *app) show(v any, table func(w io.Writer)) error {
 	if a.output == outputJSON {
 		enc := json.NewEncoder(a.Out)

@@ -21,7 +21,7 @@ type snapshot struct {
 	Done    uint64
 	All     uint64  // 0: not planned
 	Rate    float64 // partitions per second; 0: unknown
-	Workers int     // number of workers that hold work of it; 0: unknown
+	Workers int     // number of workers that hold work of the job; 0: unknown
 	Epoch   uint64  // epoch of the leader; 0: no leader
 	Cluster bool    // the job runs on a cluster: show Workers and Epoch
 	Trouble string  // what keeps it from advancing
@@ -156,7 +156,7 @@ type speedometer struct {
 	rate float64
 }
 
-// memory is about the time until a change of speed shows.
+// memory is roughly the time until a change of speed shows.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

@@ -21,8 +21,9 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. It
-// holds up to two signals; more are dropped. stop ends it.
+// stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. The
+// channel holds up to two signals; further signals are dropped. The function stop ends
+// the delivery.
 func stopSignals() (received <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -46,7 +47,7 @@ func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Sig
 					last = now
 					select {
 					case received <- s:
-					default: // two are waiting
+					default: // the channel is full
 					}
 				}
 			case <-ctx.Done():

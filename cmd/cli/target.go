@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// targetFlags say which cluster is meant and how to reach it. Flags count before
-// the environment. The connection flags are those of the nats tool.
+// targetFlags say which cluster is meant and how to reach it. Flags override the
+// environment. The connection flags are those of the nats tool.
 type targetFlags struct {
 	cluster  string
 	storage  string
@@ -65,7 +65,7 @@ func (f targetFlags) config() (cluster.Config, error) {
 // takes seconds.
 const pollInterval = 100 * time.Millisecond
 
-// connect connects to the cluster that the flags and the environment say.
+// connect connects to the cluster that the flags and the environment name.
 func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	cfg, err := a.target.config()
 	if err != nil {

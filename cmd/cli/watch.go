@@ -41,7 +41,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 }
 
 // watchUntil shows progress until the job has ended or enough reports true, and
-// returns the status then. A nil enough never does.
+// returns the status then. A nil enough counts as always false.
 func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, enough func(client.Status) bool) (client.Status, error) {
 	var last client.Status
 	for s, err := range c.Watch(ctx, id) {

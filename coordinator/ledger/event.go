@@ -54,7 +54,7 @@ type JobParked struct{ Job string }
 
 // Reported says that a worker's report arrived. The shell has checked it: the report is
 // valid, its nodes are in the job's tree, and its partials are whole. Refs has one Ref
-// for each partial in the report, in order. [DropPartial] returns those that are not
+// for each partial in the report, in order. [DropPartial] returns the refs that are not
 // needed.
 type Reported struct {
 	Report wire.Report

@@ -18,9 +18,10 @@
 //   - The elector cannot renew the lease: the deadline stays, and the watchdog stops the
 //     command before the lease expires.
 //   - The elector is suspended (SIGSTOP): the same. The watchdog and the command have
-//     process groups of their own, so a terminal's signals do not reach them.
+//     separate process groups, so a terminal's signals do not reach them.
 //   - The elector dies: the watchdog reads the end of its standard input and stops the
-//     command, with SIGTERM, and with SIGKILL after the grace period or at the deadline.
+//     command, first with SIGTERM, then with SIGKILL after the grace period or at the
+//     deadline.
 //   - The lease is lost at once, because an operator broke it: the elector has the
 //     watchdog send SIGKILL immediately.
 //   - The watchdog dies: on Linux the kernel kills the command. The elector kills the

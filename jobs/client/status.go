@@ -58,8 +58,8 @@ type Live struct {
 	Trouble string  // what keeps the job from advancing, or the last failure
 }
 
-// DoneKnown reports whether Done means something: the checkpoint of a job that failed
-// or was cancelled does not say which partitions were done.
+// DoneKnown reports whether Done is known: the checkpoint of a job that failed or was
+// cancelled does not say which partitions were done.
 func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
 
 // Err returns nil if the job completed, and otherwise a *[JobError] that is
@@ -78,7 +78,7 @@ func (s Status) Err() error {
 }
 
 // Remaining returns the time that the rest of the job takes at its rate, and whether
-// that is known.
+// that time is known.
 func (s Status) Remaining() (time.Duration, bool) {
 	if s.Live == nil {
 		return 0, false
@@ -93,7 +93,7 @@ func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 		return 0, false
 	}
 	seconds := float64(partitions-min(done, partitions)) / rate
-	const most = 1000 * time.Hour // an estimate above that says nothing
+	const most = 1000 * time.Hour // a higher estimate would be meaningless
 	if seconds > most.Seconds() {
 		return 0, false
 	}
@@ -156,7 +156,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	live, err := c.live(ctx, id) // first: a job that ends between the two reads has ended
+	live, err := c.live(ctx, id) // the leader is asked first, so that a job that ends in between is not reported as running
 	if err != nil {
 		return Status{}, err
 	}
@@ -183,8 +183,8 @@ func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 // Progress is the answer of a leader about an active job.
 type Progress = wire.JobProgress
 
-// Progress asks the leader once how far a job is. It fails with [ErrNoLeader] if
-// nobody answers now, and with [ErrNotFound] if the leader does not lead the job.
+// Progress asks the leader once for the progress of a job. It fails with [ErrNoLeader]
+// if nobody answers now, and with [ErrNotFound] if the leader does not lead the job.
 func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), askTimeout)
 	switch {

@@ -69,9 +69,9 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	return job.Params(base, o.Pairs...)
 }
 
-// Submit submits a job and returns its ID. The job is then durable: workers that have
-// its definition run it as soon as there are any. After an error the job may have
-// been submitted all the same, unless the error is [ErrInvalid].
+// Submit submits a job and returns its ID. The job is then durable: it runs as soon as
+// there are workers with its definition. After an error the job may have been submitted
+// all the same, unless the error is [ErrInvalid].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

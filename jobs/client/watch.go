@@ -11,10 +11,10 @@ import (
 )
 
 // Watch returns the states of a job, the latest one each time, until it has ended; the
-// last state is final. Short intervals come first, so that a short job is seen to end
-// at once, and a long one costs little. That there is no leader is not an error: it
-// shows in the status's Epoch. The sequence ends with an error if ctx is done or if
-// storage does not answer for longer than Config.Timeout.
+// last state is final. The intervals grow with the age of the job, so the end of a
+// short job is noticed at once and a long job costs little. A missing leader is not an
+// error: Epoch in the status is then 0. The sequence ends with an error if ctx is done
+// or if storage does not answer for longer than Config.Timeout.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -40,18 +40,19 @@ func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] 
 }
 
 const (
-	watchInterval = 20 * time.Millisecond // between two looks at a job just watched
-	waitInterval  = 5 * time.Millisecond  // between two questions about a job just waited for
+	watchInterval = 20 * time.Millisecond // between two reads, right after Watch began
+	waitInterval  = 5 * time.Millisecond  // between two questions to the leader, right after Wait began
 	maxInterval   = 250 * time.Millisecond
 )
 
-// pause returns the time until the next look at a job that has been watched since
-// began: a tenth of the time so far, so that its end is seen at most a tenth too late.
+// pause returns the time until the next read of a job that has been watched since
+// began: a tenth of the time so far, so that the end of the job is noticed with a
+// delay of at most a tenth of its duration.
 func pause(began time.Time, least time.Duration) time.Duration {
 	return min(max(time.Since(began)/10, least), maxInterval)
 }
 
-// isPassing reports whether an error may be over at the next try.
+// isPassing reports whether an error is temporary, so that a retry may succeed.
 func (c *Client) isPassing(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || !c.nc.IsConnected()
 }
@@ -76,7 +77,7 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 			continue
 		}
 		// A leader that has not listed the job may not have it yet; or the job began and
-		// ended between two questions, which storage is asked for now and then.
+		// ended between two questions, so storage is asked from time to time as well.
 		if !listed && time.Since(looked) < maxInterval {
 			continue
 		}

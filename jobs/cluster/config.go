@@ -22,11 +22,11 @@ const DefaultName = "default"
 // maxReplicas is JetStream's own limit.
 const maxReplicas = 5
 
-// ErrConfig marks an error about a field of [Config] or an environment variable.
-// The error names it.
+// ErrConfig marks an error about a field of [Config] or an environment variable. The
+// error names the field or variable.
 var ErrConfig = errors.New("invalid configuration")
 
-// configError wraps ErrConfig but omits its text, since the rest says more.
+// configError wraps ErrConfig but omits the text of ErrConfig, which would add nothing.
 type configError struct{ err error }
 
 func (e *configError) Error() string   { return e.err.Error() }
@@ -59,7 +59,7 @@ type Config struct {
 	Storage StorageKind
 
 	// Replicas is the number of NATS servers that keep each value in JetStream, 1 (the
-	// default) to 5. It counts only when the storage is created.
+	// default) to 5. It has an effect only when the storage is created.
 	Replicas int
 
 	// Azure is the storage account, if Storage is Azure.

@@ -12,9 +12,9 @@
 // same in any partition and on any machine. Partials are merged by the pairwise formula
 // for mean and variance, which has small rounding errors.
 //
-// Each product is rounded before it is added, and the package has its exp and log, because
-// those of package math differ in the last bit between processors. So a fleet of mixed
-// architectures computes the same bytes.
+// Workers of different architectures compute the same bytes: each product is rounded before
+// it is added, and the package has its own implementation of exp and log, because those of
+// package math differ in the last bit between processors.
 //
 // Asian and barrier options use the prices at the end of each of the parameter steps equal
 // periods, and not the price at the beginning. A barrier that is observed at discrete times

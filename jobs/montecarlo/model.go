@@ -98,7 +98,7 @@ func (m *model) watched(path uint64) (last float64, hit bool) {
 			hit = hit || beyond()
 		}
 		if hit && !m.knocksIn {
-			break // it pays nothing, wherever it goes
+			break // the payoff is 0, whatever the rest of the path
 		}
 	}
 	return at, hit

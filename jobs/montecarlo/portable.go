@@ -38,7 +38,7 @@ func exp(x float64) float64 {
 	c := r - float64(t*p)
 	y := 1 - ((low - float64(r*c)/(2-c)) - high)
 	if k > -1000 && k < 1000 {
-		return float64(y * math.Float64frombits(uint64(int64(k)+1023)<<52)) // what Ldexp would give, sooner
+		return float64(y * math.Float64frombits(uint64(int64(k)+1023)<<52)) // the same as Ldexp, but faster
 	}
 	return math.Ldexp(y, int(k))
 }

@@ -13,10 +13,10 @@
 //	block   |      0          |        1           |        2
 //	partition  0  |  1  |  2  |  3  |  4  |  5  |  6  |
 //
-// The position of blocks does not depend on the width of partitions. A slot keeps its
-// last block, and the position at which each base prime continues in the next block. So a
-// partition that is much smaller than a block usually reads part of a block that is sieved
-// already, and a slot that walks its span in order divides only once per base prime.
+// The position of blocks does not depend on the width of partitions. A slot keeps its last
+// block, and the position at which each base prime continues in the next block. So a
+// partition that is much smaller than a block usually finds its block already sieved, and
+// a slot that runs its span in order divides only once per base prime.
 //
 // The job fails only if the context is done, which is checked between blocks.
 package primes

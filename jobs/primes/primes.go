@@ -21,8 +21,8 @@ func (p Params) width() uint64 {
 	return p.Width
 }
 
-// Result is the result of the job. Largest is 0 if there is no prime, and the gap is 0 if
-// there are fewer than two.
+// Result is the result of the job. Largest is 0 if there is no prime, and LargestGap is 0
+// if there are fewer than two primes.
 type Result struct {
 	Count      uint64 `json:"count"`       // of primes below the limit
 	Sum        uint64 `json:"sum"`         // of these primes, modulo 2^64

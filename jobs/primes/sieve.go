@@ -135,7 +135,7 @@ func (b *block) start() {
 		at += uint64(copy(b.bits[at:], b.pattern[from:]))
 	}
 	if first == 0 {
-		b.bits[0] = 0xfe // 1 is no prime; the others are, also those of the pattern
+		b.bits[0] = 0xfe // 1 is not prime, but the other seven numbers are, even those whose multiples the pattern crosses out
 	}
 	for i := len(b.next); i < len(b.base); i++ {
 		p := b.base[i].value()

@@ -6,11 +6,11 @@ type tally struct {
 
 	Count     uint64
 	Sum       uint64 // modulo 2^64
-	First     uint64 // 0 where Count is
+	First     uint64 // 0 if Count is 0
 	Last      uint64
 	TwinPairs uint64
-	Gap       uint64 // the largest inside the range; 0 below two primes
-	GapAfter  uint64 // where it begins for the first time
+	Gap       uint64 // the largest inside the range; 0 if the range has fewer than two primes
+	GapAfter  uint64 // the prime after which the largest gap comes first
 }
 
 // merge merges the tallies of two adjacent ranges.
@@ -31,7 +31,7 @@ func merge(left, right tally) (tally, error) {
 	if between == 2 {
 		t.TwinPairs++
 	}
-	// Of equal gaps the first counts, so only a larger one takes its place.
+	// Of equal gaps the first counts, so only a larger gap replaces it.
 	if between > t.Gap {
 		t.Gap, t.GapAfter = between, left.Last
 	}

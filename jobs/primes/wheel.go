@@ -7,7 +7,7 @@ var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 // A step leads from one multiple of a prime to the next multiple whose cofactor is on the
 // wheel. For a prime p = 30a + r its length is a*gap + carry bytes.
 type step struct {
-	keep  uint8 // all bits but the multiple's
+	keep  uint8 // a mask with all bits but the bit of the multiple
 	gap   uint8 // to the next cofactor
 	carry uint8
 }
@@ -64,7 +64,7 @@ var bitsBelow = func() (below [numbersPerWord]uint8) {
 	return below
 }()
 
-// wheelIndex returns the index of r on the wheel, or 8 if it is not there.
+// wheelIndex returns the index of r on the wheel, or 8 if r is not on the wheel.
 func wheelIndex(r uint64) uint64 {
 	for i, w := range wheel {
 		if w == r {

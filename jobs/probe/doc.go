@@ -15,12 +15,12 @@
 //	panic              a panic
 //	exit               the end of the process, with status 3
 //
-// A fault happens at each attempt. If once-dir names a directory, it happens at the first
-// attempts only, as many as the parameter times says. Each of them creates a file there
-// exclusively, because the next attempt may be in another process. Workers on several
-// machines have to share the directory. If it is missing, the job fails at once. If a
-// partition has several faults, they happen in the order of the list above, from last to
-// first.
+// A fault happens at each attempt. If once-dir names a directory, the fault happens only at
+// the first attempts; the parameter times says at how many. Each of these attempts creates a
+// file in the directory exclusively, because the next attempt may be in another process.
+// Workers on several machines have to share the directory. If it is missing, the job fails
+// at once. If a partition has several faults, they happen in the order of the list above,
+// from last to first.
 //
 // If the job runs in the submitter's process, exit ends that process.
 package probe

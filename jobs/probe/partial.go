@@ -11,7 +11,7 @@ import (
 type partial struct {
 	Count uint64  `cbor:"1,keyasint"`
 	Sum   uint64  `cbor:"2,keyasint"`           // of the hashes of their numbers
-	Xor   uint64  `cbor:"3,keyasint"`           // of the same
+	Xor   uint64  `cbor:"3,keyasint"`           // exclusive or of the same hashes
 	Block *[]byte `cbor:"4,keyasint,omitempty"` // the exclusive or of their blocks, if they have any
 }
 

@@ -45,8 +45,8 @@ func (p Params) Validate() error {
 // Result accounts for the partitions. Numbers of 64 bits are in hexadecimal, because some
 // readers of JSON round them.
 type Result struct {
-	Partitions uint64 `json:"partitions"`       // that were asked for
-	Counted    uint64 `json:"counted"`          // that the result has; fewer where some were skipped
+	Partitions uint64 `json:"partitions"`       // number of partitions of the job
+	Counted    uint64 `json:"counted"`          // number of partitions in the result; fewer if some were skipped
 	Sum        string `json:"sum"`              // of the hashes of their numbers, modulo 2^64
 	Xor        string `json:"xor"`              // of the same hashes
 	Size       int    `json:"size"`             // bytes of the block

@@ -11,11 +11,11 @@ import (
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another writer was
-	// first. If the answer to an earlier Put was lost, that writer may be the caller.
+	// ErrConflict: the condition of a Put does not hold, because another writer was first.
+	// If the answer to an earlier Put was lost, that other writer may be the caller.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
-	// succeed. A write that failed this way may have been done, or may still be.
+	// succeed. A write that failed this way may have been done, or may still be done later.
 	ErrUnavailable = errors.New("storage unavailable")
 	// ErrCorrupt: the stored value is damaged or of a format that this program does not
 	// know.
@@ -91,8 +91,8 @@ type PrefixDeleter interface {
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error
-	// Receive waits for a message and hides it. It returns an error only if ctx is done
-	// or if no message can come any more.
+	// Receive waits for a message and hides it. It returns an error only if ctx is done or
+	// if no message can arrive any more.
 	Receive(ctx context.Context) (Message, error)
 }
 

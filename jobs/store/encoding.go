@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// These are the records as they are stored. A field hides the one of the same
-// number in the embedded struct: that turns times into integers.
+// These are the records as they are stored. A field hides the field with the same number
+// in the embedded struct, in order to store times as integers.
 type (
 	specRecord struct {
 		Spec

@@ -18,8 +18,8 @@ type entry[T any] struct {
 const readers = 8
 
 // readAll reads the records whose keys begin with prefix, sorted by key. It leaves
-// out records that are deleted before they are read. A record that cannot be
-// decoded is logged and left out, so that it does not hide the others.
+// out records that are deleted before they are read. A record that cannot be decoded
+// is logged and left out, so that the other records can still be read.
 func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]byte) (T, error)) ([]entry[T], error) {
 	keys, err := s.blobs.List(ctx, prefix)
 	if err != nil {

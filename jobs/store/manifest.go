@@ -31,7 +31,7 @@ type Spec struct {
 	Params      jobs.Params `cbor:"4,keyasint"`
 	Priority    int         `cbor:"5,keyasint"` // higher goes first
 	MaxAttempts int         `cbor:"6,keyasint"` // per partition, at least 1
-	MaxSkipped  uint64      `cbor:"7,keyasint"` // partitions that may be missing from the result, at most MaxSkipped
+	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 }
 

@@ -79,8 +79,8 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter is a type apart from observedBlobs, so that only drivers with
-// DeletePrefix seem to have it.
+// observedPrefixDeleter is a separate type, so that only drivers that implement
+// DeletePrefix still do so when they are observed.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

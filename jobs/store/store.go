@@ -37,7 +37,7 @@ type Store struct {
 	log   *slog.Logger
 }
 
-// Config says what a store is made of.
+// Config configures a store.
 type Config struct {
 	Blobs Blobs // keeps values
 	Queue Queue // carries submissions; may be nil for a store that only reads and writes values

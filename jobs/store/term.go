@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// TermRecord is one change of leader. The durations are those of its steps, which
-// follow one another from the predecessor's last sign of life on. Detect is 0 if it
-// is not known, Resume until it has happened; the last two are nil until they have
-// happened, since they may take no time.
+// TermRecord is one change of leader. The durations are the lengths of its steps; the
+// first step begins with the predecessor's last sign of life, and each further step
+// begins when the previous one ends. Detect is 0 if it is not known. Resume is 0
+// until that step is over. The last two are nil until their step is over, since a
+// step may take no time.
 type TermRecord struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`

@@ -29,8 +29,8 @@ type Workers struct {
 	More    int          `cbor:"3,keyasint,omitempty"` // number of those that are not listed
 }
 
-// MaxListed is the largest number of workers, or of waiting jobs, in an answer. That many
-// fit in a message.
+// MaxListed is the largest number of workers, or of waiting jobs, in an answer. This
+// number fits in a message.
 const MaxListed = 2000
 
 // JobQuery asks AskJobs for one active job, or for all if Job is empty.
@@ -64,7 +64,8 @@ type Jobs struct {
 	More    int           `cbor:"4,keyasint,omitempty"` // number of those that are not listed
 }
 
-// Cancel asks AskCancel to cancel a job. The leader answers when that is durable.
+// Cancel asks AskCancel to cancel a job. The leader answers when the cancellation is
+// durable.
 type Cancel struct {
 	Job string `cbor:"1,keyasint"`
 }

@@ -116,8 +116,8 @@ type Assignment struct {
 }
 
 // Cut shortens a span that the worker holds: the span then ends at Hi, or at the first
-// partition that has not begun if that is later. The worker's next report says where. A
-// Hi of 0 removes all partitions that have not begun.
+// partition that has not begun if that is later. The worker's next report says where the
+// span ended. A Hi of 0 removes all partitions that have not begun.
 type Cut struct {
 	ID SpanID `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
@@ -172,12 +172,12 @@ type Probe struct {
 
 // ProbeAnswer answers a Probe.
 type ProbeAnswer struct {
-	Epoch  uint64 `cbor:"1,keyasint"` // that the worker follows
+	Epoch  uint64 `cbor:"1,keyasint"` // epoch that the worker follows
 	Worker string `cbor:"2,keyasint"`
 }
 
-// Offer hands the lease to a worker: it has been changed to LeaseID, which the
-// worker makes its own.
+// Offer hands the lease to a worker. The ID of the lease has been changed to LeaseID,
+// with which the worker claims the lease.
 type Offer struct {
 	Epoch   uint64 `cbor:"1,keyasint"` // of the leader that stops
 	LeaseID string `cbor:"2,keyasint"`

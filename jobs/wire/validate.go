@@ -16,8 +16,8 @@ const (
 	MaxKinds     = 256     // definitions that a worker knows
 	MaxName      = 40      // bytes of a definition's name, and of its version
 	MaxSpans     = 1 << 12 // in a report: twice as many as a worker holds
-	MaxJobs      = 1 << 13 // in a report, which that many empty ones fill
-	MaxItems     = 1 << 14 // in a report, of all jobs; that many small ones fill it
+	MaxJobs      = 1 << 13 // in a report; this number of empty ones fills a report
+	MaxItems     = 1 << 14 // in a report, over all jobs; this number of small ones fills a report
 	maxLevel     = 62      // of a node: jobs.MaxPartitions is 2^62
 )
 

@@ -32,7 +32,7 @@ type Config struct {
 	Since time.Time
 
 	// Jobs are the definitions that the worker knows, at least one; no two with the
-	// same name and version. It is assigned no other jobs.
+	// same name and version. The worker is assigned no other jobs.
 	Jobs []jobs.Job
 
 	// DrainTimeout bounds how long a worker that is told to stop waits for its
@@ -41,11 +41,11 @@ type Config struct {
 	// Kubernetes gives by default.
 	DrainTimeout time.Duration
 
-	// ReportDone is called with how long a report took, from when it was first sent
-	// until its receipt came. It must not block. Nil means that nobody measures.
+	// ReportDone, if not nil, is called with the time from when a report was first
+	// sent until its receipt arrived. It must not block.
 	ReportDone func(took time.Duration)
 
-	// Logger gets what operators should know. It is required.
+	// Logger gets the log lines for operators. It is required.
 	Logger *slog.Logger
 }
 

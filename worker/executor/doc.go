@@ -19,19 +19,20 @@
 // The conversation with the leader is package worker/session; the link feeds it and
 // performs its actions. A slot claims as many partitions of its span as take about a
 // millisecond, or one if a single one takes longer, and runs them without taking the
-// lock. So a partition costs little besides its own work, while cuts and priorities
-// take effect within a millisecond or at the next partition. When a report is due, a
-// flag asks slots to hand over their results once their partition is done; the report
-// does not wait for long ones. A slot keeps the last few partitions, past a boundary
-// of the tree, for its next delivery: a few nodes cover the others, and the leader sees
+// lock. So the overhead per partition is small, while cuts and priorities take effect
+// within a millisecond or at the next partition. When a report is due, a flag asks
+// slots to hand over their results once their partition is done; the report does not
+// wait for long partitions. A slot keeps the last few partitions, past a boundary of
+// the tree, for its next delivery: a few nodes cover the others, and the leader sees
 // and merges only those.
 //
 // # Leaders
 //
 // The worker follows the highest epoch that it hears of. Without a leader it runs the
 // spans that it holds and keeps their results. A new leader gets everything that is
-// not known to be durable, so none of it is computed again. The worker keeps about
-// 256 MiB at most; if nothing becomes durable for that long, it waits.
+// not known to be durable, so none of it is computed again. The worker keeps at most
+// about 256 MiB of results. If nothing becomes durable before this limit is reached,
+// the worker starts no further partition.
 //
 // # What can fail
 //

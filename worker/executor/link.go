@@ -22,7 +22,7 @@ type link struct {
 	subs   []*nats.Subscription
 	msgs   chan *nats.Msg // of all subscriptions; senders resend what overflows
 	status chan nats.Status
-	inbox  string // prefix of the subjects that answers come to
+	inbox  string // prefix of the subjects on which answers arrive
 
 	connected bool          // the last state that the session was told
 	due       time.Duration // when the session wants a tick
@@ -73,7 +73,7 @@ func (l *link) loop(ctx context.Context) error {
 	defer timer.Stop()
 	stop := ctx.Done()
 	var in session.Input = session.Tick{}
-	restored := false // the connection came back, and may never have been seen lost
+	restored := false // the connection was restored, perhaps before its loss was noticed
 	for {
 		if l.nc.IsClosed() {
 			return errDisconnected
@@ -150,7 +150,7 @@ func (l *link) perform(action session.Action) {
 	}
 }
 
-// note logs or measures a notice of the session.
+// note handles a notice of the session: it logs or measures something.
 func (l *link) note(notice session.Notice) {
 	log := l.w.cfg.Logger
 	switch n := notice.(type) {

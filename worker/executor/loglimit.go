@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// logLimiter limits how many lines each kind of trouble gets in the log.
+// logLimiter limits the number of log lines about each kind of trouble.
 type logLimiter struct {
 	log   *slog.Logger
 	every time.Duration // between two lines of a kind

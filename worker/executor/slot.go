@@ -119,7 +119,7 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 	return max(1, uint64(min(ideal, 1<<30)))
 }
 
-// done is what a slot has done of its span and not delivered.
+// done describes the results that a slot has computed and not delivered yet.
 type done struct {
 	hi   uint64 // deliver the partitions before this one
 	next uint64 // the first partition that was not run; equals hi if err is set
@@ -132,7 +132,8 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, err := s.items(t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
 	if t.ctx.Err() != nil {
-		// The job has ended, or the worker stops: an error now is no failure.
+		// The job has ended, or the worker stops, so an error is not a failure of the
+		// partition.
 		d.err = nil
 		if err != nil {
 			return false

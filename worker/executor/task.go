@@ -58,7 +58,8 @@ func (t *task) run() {
 	}
 }
 
-// announce tells the session how opening went, and reports whether the job is open.
+// announce tells the session whether the job was opened, and reports the same to its
+// caller.
 func (t *task) announce(opened *jobs.Task, err error) bool {
 	w, id := t.w, t.opening.Job
 	w.mu.Lock()
@@ -129,8 +130,8 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the partials of items if the job has ended: nobody else
-// removes them if they were stored after the leader removed the job's partials.
+// dropUndelivered removes the partials of items if the job has ended: if they were
+// stored after the leader removed the job's partials, no other process removes them.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {
@@ -139,8 +140,8 @@ func (t *task) dropUndelivered(items []wire.Item) {
 	}
 }
 
-// dropPartial removes a partial that was written, or may have been written, after
-// the leader of the job that has ended removed all others.
+// dropPartial removes a partial of an ended job that may have been written after the
+// leader removed the job's other partials.
 func (t *task) dropPartial(blob string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropTimeout)
 	defer cancel()

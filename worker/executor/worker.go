@@ -15,14 +15,14 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// Store is what a worker needs of the cluster's storage. Its methods are called
-// from several goroutines.
+// Store has the methods of the cluster's storage that a worker needs. Its methods are
+// called from several goroutines.
 type Store interface {
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
 	// PutPartial stores a partial that is too large for a message. The blob's name
-	// follows from its content. It is returned with an error too, because a write
-	// that failed may have had its effect.
+	// follows from its content. The name is returned together with an error too, because
+	// a write that failed may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// DropPartial removes a partial. It is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
@@ -57,8 +57,7 @@ type Worker struct {
 	quit    bool // slots must return
 }
 
-// timing is how the worker times itself, apart from the conversation with its
-// leader.
+// timing has the worker's times, except those of the conversation with its leader.
 type timing struct {
 	claim       time.Duration // about how long a claim takes to run
 	slice       time.Duration // how long a job keeps a slot while another of its priority has none
@@ -113,9 +112,9 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 // now returns the session's present instant.
 func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
-// Run works until ctx is done, and then drains: running partitions end, the rest
-// of their spans is given back, and computed items are kept until the leader has
-// made them durable. That takes DrainTimeout at most; then running partitions are
+// Run works until ctx is done, and then drains: running partitions end, the rest of
+// their spans is given back, and computed items are kept until the leader has made
+// them durable. Draining takes DrainTimeout at most; then running partitions are
 // cancelled and lost, and Run returns within about two seconds.
 //
 // It also returns, with an error, when the connection is closed. A connection that
@@ -180,8 +179,8 @@ func (w *Worker) direct(action session.Action) {
 	}
 }
 
-// interrupt makes the slots that run a span, or one of the task if it is not nil,
-// hand over at the end of their partition. The caller holds the lock.
+// interrupt makes slots that run a span hand over at the end of their partition: all
+// of them, or those that run a span of the task only. The caller holds the lock.
 func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
 		if s.task != nil && (only == nil || s.task == only) {

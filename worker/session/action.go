@@ -13,7 +13,7 @@ type Action interface{ action() }
 // SendReport sends a report to the leader of its epoch. The answer is
 // [ReceiptHeard] or [NoResponders] with the same exchange.
 type SendReport struct {
-	Exchange uint64 // numbers the reports, whoever leads
+	Exchange uint64 // number of the report, counted across all leaders
 	Report   wire.Report
 }
 
@@ -35,9 +35,9 @@ type OpenJob struct{ Opening wire.Opening }
 // EndJob cancels the spans of a job that has ended, and closes it.
 type EndJob struct {
 	Job string
-	// Blobs are the partials in storage that are not known to be durable. The leader
-	// may have removed the job's partials before it could see them, so they are to
-	// be removed.
+	// Blobs are the partials in storage that are not known to be durable. The leader may
+	// have removed the job's partials before it knew of these, so the worker must remove
+	// them.
 	Blobs []string
 }
 
@@ -71,7 +71,7 @@ type Notice interface {
 	notice()
 }
 
-// Following says that the worker turns to the leader of a higher epoch.
+// Following says that the worker now follows the leader of a higher epoch.
 type Following struct{ Epoch uint64 }
 
 // ReportAnswered says that the report in flight has its receipt.
@@ -97,7 +97,7 @@ type OrderIgnored struct {
 	Err   error
 }
 
-// MemoryFull says that no further partition is begun until some item is durable.
+// MemoryFull says that no further partition is begun until an item becomes durable.
 type MemoryFull struct{ Bytes int }
 
 // DrainBegun says that the worker begins to drain.

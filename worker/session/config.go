@@ -19,16 +19,16 @@ type Config struct {
 	// distinguishes the process from earlier ones with the same ID.
 	Hello wire.Hello
 
-	// MaxKept is how many bytes of items the worker keeps, about, before it begins
-	// no further partition. That much accumulates only if nothing becomes durable
-	// for long. 0 means 256 MiB.
+	// MaxKept is the approximate number of bytes of kept items above which the worker
+	// begins no further partition. So many bytes accumulate only if nothing becomes
+	// durable for a long time. 0 means 256 MiB.
 	MaxKept int
 
-	// Timing says how long things take and how often they happen.
+	// Timing has the intervals and timeouts of the session.
 	Timing Timing
 }
 
-// Timing is how a session times itself. A zero field has a default.
+// Timing has the intervals and timeouts of a session. A zero field has a default.
 type Timing struct {
 	// Spacing is the least time between two reports, so that a worker of many
 	// short spans does not report after each. 0 means 5 ms.
@@ -121,8 +121,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// backoff returns the wait that follows a wait in a row of failures; the first
-// follows 0.
+// backoff returns the wait after one more consecutive failure. last is the previous
+// wait, or 0 after the first failure.
 func (t Timing) backoff(last time.Duration) time.Duration {
 	return max(t.MinBackoff, min(2*last, t.MaxBackoff))
 }

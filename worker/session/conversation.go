@@ -26,14 +26,15 @@ type schedule struct {
 // searching reports whether the worker knows no leader that listens.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
-// connected makes everything due that waits for an answer, which may have been missed.
+// connected makes everything that waits for an answer due again, because the answer may
+// have been missed.
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
 }
 
-// follow turns to the leader of an epoch that was heard, unless it is an old one,
-// and reports whether that leader is followed now.
+// follow switches to the leader of an epoch that was heard, unless the epoch is an old
+// one, and reports whether the worker now follows that leader.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -60,8 +61,8 @@ func (s *Session) startOver() {
 	}
 }
 
-// reportDue returns when the conversation goes on: when the report in flight is
-// resent, or the next one is made.
+// reportDue returns when the conversation continues: when the report in flight is
+// resent, or the next report is made.
 func (s *Session) reportDue() time.Duration {
 	sched := &s.schedule
 	switch {
@@ -82,7 +83,7 @@ func (s *Session) reportDue() time.Duration {
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
-		return false // its time is over, or no slot is awaited
+		return false // the time to wait is over, or no slot is awaited
 	}
 	if !sched.wanted && !s.drain.begun && s.now < sched.dueAt {
 		return false
@@ -143,15 +144,15 @@ func (s *Session) resend() {
 	s.do(ResendReport{s.schedule.exchange})
 }
 
-// onNoResponders notes that the leader does not listen. Its successor will be
-// heard, or it comes back itself.
+// onNoResponders notes that the leader does not listen. Either the worker will hear of a
+// successor, or the leader listens again later.
 func (s *Session) onNoResponders(in NoResponders) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return
 	}
 	if !s.leader.gone {
 		s.leader.gone, s.leader.answered = true, false
-		s.leader.askAt = s.now // another may lead whose beacon was missed
+		s.leader.askAt = s.now // there may be another leader whose beacon was missed
 	}
 	s.schedule.absences = s.cfg.Timing.backoff(s.schedule.absences)
 	s.schedule.resendAt = s.now + s.schedule.absences

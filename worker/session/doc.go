@@ -1,7 +1,7 @@
-// Package session is a worker's side of the conversation with its leader: which
-// spans it holds and how far they are, which items it has produced and who has
-// them, when it reports and what a report says, how it retries, follows a new
-// leader, drains and leaves. It is internal to this module.
+// Package session is a worker's side of the conversation with its leader: which spans the worker
+// holds and how far they are, which items it has produced and which of them are durable, when it
+// reports and what a report says, how it retries, follows a new leader, drains and leaves. It is
+// internal to this module.
 //
 // [Session] is a state machine without a clock, a goroutine or I/O, and nothing in
 // it depends on the order of a map. The real worker (worker/executor), the
@@ -40,8 +40,8 @@
 //     that ended or could not be opened, a drain).
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
 //     until a leader says that it is durable or that the job has ended.
-//   - A report that lists the held spans has, with those before it, every item there
-//     is. So a span never moves on ahead of its items. If they do not all fit,
+//   - A report that lists the held spans contains, together with the earlier reports, every item
+//     that was delivered. So a span never moves on ahead of its items. If they do not all fit,
 //     reports say that more follows and leave out the spans.
 //   - A cut takes no partition that is claimed. A claimed partition is delivered, or
 //     goes back to the queue when its slot releases the span.

@@ -6,13 +6,13 @@ import "time"
 // running ones at their next partition; items are kept until they are durable.
 type drain struct {
 	begun     bool
-	cancelled bool          // it took too long, and running spans were cancelled
+	cancelled bool          // draining took too long, and running spans were cancelled
 	left      bool          // Leave was returned
 	cancelAt  time.Duration // when running spans are cancelled
 	leaveAt   time.Duration // when the worker leaves even if items are not durable
 }
 
-// due returns when draining goes on if nothing else happens.
+// due returns when draining continues if nothing else happens.
 func (d drain) due() time.Duration {
 	switch {
 	case !d.begun || d.left:
@@ -41,7 +41,7 @@ func (s *Session) beginDrain() {
 }
 
 // leave ends the session if it is time, and reports whether it did: everything is
-// durable, or nobody is there to tell and there is nothing to lose, or it has taken
+// durable, or no leader listens and there is nothing to lose, or draining has taken
 // too long.
 func (s *Session) leave() bool {
 	nobody := s.searching() || !s.leader.connected

@@ -5,8 +5,8 @@ import "github.com/bellwether-compute/bellwether/jobs/wire"
 // Input is something that happened. Every kind of input is in this file.
 type Input interface{ input() }
 
-// Tick says that time passed. One is wanted when [Session.Due] says, and soon
-// after direct calls if [Session.NeedsStep] says so.
+// Tick says that time passed. The shell sends one at the instant that [Session.Due]
+// returns, and soon after direct calls if [Session.NeedsStep] returns true.
 type Tick struct{}
 
 // Connected says that the connection to NATS is there, for the first time or
@@ -32,11 +32,11 @@ type ReceiptHeard struct {
 	Receipt  wire.Receipt
 }
 
-// NoResponders says that NATS knows nobody who listens for the report of an
-// exchange: the leader is dead, or not yet there.
+// NoResponders says that NATS knows nobody who listens for the report of an exchange:
+// the leader is dead, or does not listen yet.
 type NoResponders struct{ Exchange uint64 }
 
-// Drain says that the worker shall stop. [Leave] follows.
+// Drain says that the worker must stop. [Leave] follows.
 type Drain struct{}
 
 func (Tick) input()         {}

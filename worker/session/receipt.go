@@ -54,7 +54,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	s.dropItems(j, int(durable-j.durable))
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && s.conversation.moreFollows {
-		s.schedule.urgent = true // the leader keeps up: the rest follows at once
+		s.schedule.urgent = true // the leader has taken the items so far, so the rest follows at once
 	}
 	j.received = received
 }
@@ -115,7 +115,7 @@ func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {
 	case s.drain.begun:
-		return nil // the leader learns from the next report that it is not held
+		return nil // the leader learns from the next report that the span is not held
 	case j == nil:
 		return fmt.Errorf("assigned span %v of job %s, which was not introduced", a.ID, a.Job)
 	case a.Span.Hi > j.tree.Partitions():

@@ -60,7 +60,7 @@ func (s *Session) Step(now time.Duration, in Input) []Action {
 	return actions
 }
 
-// Due returns when a [Tick] is wanted if no other input comes before.
+// Due returns when the session needs a [Tick] if no other input comes before.
 func (s *Session) Due() time.Duration {
 	if s.drain.left {
 		return never

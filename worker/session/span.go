@@ -19,8 +19,8 @@ type HeldSpan struct {
 	hi      uint64
 	arrival uint64 // grows with each span assigned
 	dropped bool   // no longer held; deliveries for it are ignored
-	yields  bool   // told to make room
-	asked   bool   // its slot was asked to hand over
+	yields  bool   // its slot was told to release it for another span
+	asked   bool   // its slot was asked to hand over results
 }
 
 // Job returns the ID of the span's job.
@@ -72,12 +72,11 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 	return slices.Insert(spans, at, h)
 }
 
-// Claim gives a slot the next partitions of its span to begin, at most want. An
-// empty span means that the slot must deliver its results and release the
-// span, because the span is at its end, was cut or dropped, must make room for one
-// that has more right to a slot, or too much is kept. Long says that the span has
-// had its slot for longer than a job should while another job of the same priority
-// has none.
+// Claim gives a slot the next partitions of its span to begin, at most want. An empty
+// span means that the slot must deliver its results and release the span, because the
+// span is at its end, was cut or dropped, must make room for a span that has a better
+// right to the slot, or too much is kept. Long says that the span has had its slot
+// for longer than a job should while another job of the same priority has none.
 func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
 		return jobs.Span{}
@@ -108,9 +107,9 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
 }
 
-// HandOver returns how far a slot that goes on should deliver, if it has run the
-// partitions before next: next, rounded down to a tree boundary so that few nodes
-// cover the range. At most an eighth is left for the next delivery.
+// HandOver returns how far a slot that keeps running should deliver, if it has run
+// the partitions before next. The result is next, rounded down to a tree boundary so
+// that few nodes cover the range. At most an eighth is left for the next delivery.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
@@ -119,9 +118,9 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 }
 
 // Deliver takes the results of a slot since its last delivery: items, in order, that
-// cover exactly the partitions from there to hi. The slot keeps the results of
-// the partitions from hi to next. Claimed partitions from next on count as not
-// begun. If Deliver returns an error, it took nothing.
+// cover exactly the partitions from the last delivery to hi. The slot keeps the
+// results of the partitions from hi to next. Claimed partitions from next on count as
+// not begun. If Deliver returns an error, it has taken no item.
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) error {
 	s.handedOver(h)
 	if h.dropped {

@@ -17,8 +17,8 @@ type work struct {
 	keptBytes int // of items
 	held      int // spans, queued and running
 	busy      int // spans that slots run
-	yielding  int // of these, told to make room
-	awaited   int // of these, asked to hand over
+	yielding  int // busy spans whose slots were told to release them
+	awaited   int // busy spans whose slots were asked to hand over
 
 	assigned uint64 // spans ever assigned
 	taken    uint64 // spans ever taken by slots
@@ -32,7 +32,7 @@ type job struct {
 	state     jobState
 	queued    []*HeldSpan // in order of arrival
 	running   []*HeldSpan // in order of arrival
-	lastTaken uint64      // which of the spans ever taken was the job's last
+	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 
 	items    []item // kept; the first has number durable+1
 	durable  uint64 // items up to this number are durable
@@ -136,8 +136,8 @@ func (s *Session) dropQueued(j *job) {
 	j.queued = nil
 }
 
-// maxEnded is how many jobs that ended are remembered. A job does not come back
-// after its end; this is for leaders that believe otherwise.
+// maxEnded is how many jobs that ended are remembered. A job never restarts after its
+// end; the list protects against leaders that do not know of the end.
 const maxEnded = 10_000
 
 // rememberEnded notes the last item number of a job that ended.

@@ -20,7 +20,7 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause returns err with the reason why ctx ended, if it did.
+// cause returns err, together with the reason why ctx ended if it has ended.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)

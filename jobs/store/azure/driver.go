@@ -25,20 +25,21 @@ type Config struct {
 	// dashes, the last not a dash.
 	Cluster string
 
-	// HideFor is the time for which a received submission stays hidden: whole seconds,
-	// 1 s to 7 days, by default 30 s. The receiver has to extend it well before.
+	// HideFor is the time for which a received submission stays hidden: whole seconds, 1 s
+	// to 7 days, by default 30 s. The receiver must extend a submission well before this
+	// time is over.
 	HideFor time.Duration
 
-	// PollEvery is the longest time that Receive waits between two requests for a
-	// message; 2 s by default. Less costs more requests, more delays submissions.
+	// PollEvery is the longest time that Receive waits between two requests for a message; 2
+	// s by default. A shorter time costs more requests; a longer time delays submissions.
 	PollEvery time.Duration
 
 	// CallTimeout bounds each call; 10 s by default, longer for large values. A call
 	// that takes longer has likely failed.
 	CallTimeout time.Duration
 
-	// Logger takes a line when the queue becomes unavailable and when it is back. Nil
-	// discards them.
+	// Logger gets a line when the queue becomes unavailable and when it is available again.
+	// Nil discards the lines.
 	Logger *slog.Logger
 }
 

@@ -40,7 +40,8 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// orCreateQueue calls do. If the queue is missing, it creates it and calls do again.
+// orCreateQueue calls do. If the queue is missing, orCreateQueue creates the queue
+// and calls do again.
 func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	err := do()
 	if !queueerror.HasCode(err, queueerror.QueueNotFound) {

@@ -25,9 +25,10 @@ type Config struct {
 	// has an effect only when the storage is created.
 	Replicas int
 
-	// HideFor is the time for which a received submission stays hidden: at least
-	// 100 ms, by default 30 s. The receiver has to extend it well before. The setting
-	// belongs to the queue: opening it with another value changes it for all processes.
+	// HideFor is the time for which a received submission stays hidden: at least 100 ms, by
+	// default 30 s. The receiver must extend a submission well before this time is over. The
+	// setting belongs to the queue: opening it with another value changes it for all
+	// processes.
 	HideFor time.Duration
 
 	// CallTimeout bounds each request to the server if the caller's context has no
@@ -35,8 +36,8 @@ type Config struct {
 	// dead than slow, even if it syncs its disk.
 	CallTimeout time.Duration
 
-	// Logger takes a line when the queue becomes unavailable and when it is back. Nil
-	// discards them.
+	// Logger gets a line when the queue becomes unavailable and when it is available again.
+	// Nil discards the lines.
 	Logger *slog.Logger
 }
 

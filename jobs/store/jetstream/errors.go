@@ -68,8 +68,8 @@ func broken(err error) bool {
 }
 
 // connected waits for the connection, at most for the call timeout. Otherwise a request
-// would wait in the client's buffer, and might be sent long after it had failed for its
-// caller.
+// would wait in the client's buffer, and might be sent long after its caller got an
+// error.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 const (
 	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is the interval on which the server confirms that it has the request
-	// for a message. A restarted server does not have it; the request is then repeated
-	// after twice this time.
+	// pullHeartbeat is the interval at which the server confirms that it has the request for
+	// a message. A restarted server has lost the request; the request is then repeated after
+	// twice this time.
 	pullHeartbeat = time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -108,18 +108,18 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// errNothingYet: the server answered the request, and there was no message.
+// errNothingYet means that the server answered the request without a message.
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx bounds the wait for a message. Calls that prepare the wait have
-	// a shorter one.
+	// The deadline of ctx bounds the wait for a message. Calls that prepare the wait have a
+	// shorter deadline.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// The client library would end a request early that has this deadline. The heartbeat
+	// With this deadline, the client library would end the request too early. The heartbeat
 	// shows whether the server still has the request.
 	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -136,8 +136,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. It returns reason, and the error if
-// that failed.
+// reopenQueue creates the queue if it is missing. It returns reason, joined with the error
+// if the queue could not be created.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()

@@ -2,5 +2,5 @@
 // It passes the conformance suite of package storetest. A [Fault] makes calls fail, either
 // before they have an effect, or after it, like a lost answer. Calls do not fail otherwise.
 //
-// Time is that of package time, so the driver can be used under testing/synctest.
+// The driver uses the clock of package time, so it works under testing/synctest.
 package memory

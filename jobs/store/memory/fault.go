@@ -26,8 +26,8 @@ type Call struct {
 
 // Fault is called before and after each operation. An error before the operation prevents
 // it. An error after it is returned although the operation is done, like a lost answer: a
-// message that was received stays hidden for its time. A Fault is called from the goroutine
-// of the call. It may block, and may call the driver.
+// message that was received stays hidden until its hide time is over. A Fault is called
+// from the goroutine of the call. It may block, and may call the driver.
 type Fault func(Call) error
 
 type injector struct {
@@ -53,7 +53,7 @@ func (i *injector) check(call Call) error {
 }
 
 // around performs an operation between two calls of the fault. An error of the operation
-// takes precedence over one of the second call.
+// takes precedence over an error of the second call.
 func (i *injector) around(operation Operation, key string, do func() error) error {
 	if err := i.check(Call{operation, key, false}); err != nil {
 		return err

@@ -227,8 +227,8 @@ func createRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// swapRace increments a counter from many goroutines: no increment is lost, so each version
-// had one successor.
+// swapRace increments a counter from many goroutines and checks that no increment is lost:
+// each version has exactly one successor.
 func swapRace(t *testing.T, b store.Blobs) {
 	const writers, additions = 8, 10
 	put(t, b, "counter", []byte("0"), store.IfAbsent)

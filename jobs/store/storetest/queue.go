@@ -103,7 +103,7 @@ func deliveredAgain(t *testing.T, q store.Queue, hideFor time.Duration) {
 			t.Errorf("delivery %d came after %v, it should be hidden for %v", n, time.Since(last), hideFor)
 		}
 		last = time.Now()
-		if n == 1 { // a hidden message does not keep back another
+		if n == 1 { // a hidden message does not delay other messages
 			must(t, q.Send(t.Context(), []byte("other")))
 			other := receive(t, q)
 			if string(other.Body()) != "other" {
@@ -147,8 +147,8 @@ func deletedIsGone(t *testing.T, q store.Queue, hideFor time.Duration) {
 	}
 }
 
-// receiversShare receives from several goroutines: none receives a message that another has
-// hidden.
+// receiversShare receives from several goroutines: no goroutine receives a message that
+// another goroutine has hidden.
 func receiversShare(t *testing.T, q store.Queue, _ time.Duration) {
 	const receivers, messages = 4, 20
 	for i := range messages {

@@ -15,5 +15,5 @@
 // minutes. An event starts at its time, or as soon as it is approved.
 //
 // What can fail: outside Azure nothing answers at the address, or another service
-// does. On Azure the service may be unavailable for a while.
+// answers. On Azure the service may be unavailable for a while.
 package imds

@@ -31,9 +31,9 @@ type Event struct {
 	NotBefore string   `json:"NotBefore"` // when it may start; empty once it has started
 }
 
-// EndsMachine reports whether the event loses what the machine has in memory. A
-// machine that freezes resumes where it was; until then the cluster replaces it like
-// any process that does not answer.
+// EndsMachine reports whether the machine loses its memory in the event. A frozen
+// machine resumes with its memory intact; until then the cluster handles its process
+// like any process that does not answer.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
@@ -49,8 +49,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the service at a URL. It uses no proxy: a proxy would
-// reach the metadata service of its own machine.
+// New returns a client of the service at a URL. It uses no proxy: a proxy would reach
+// the metadata service of the proxy's machine.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,

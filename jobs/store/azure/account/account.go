@@ -29,7 +29,7 @@ type Config struct {
 	// followed by ? and an account SAS or by nothing.
 	URL string
 	// QueueURL is the account's queue endpoint. By default it is the URL with .queue. in
-	// place of .blob.; the URL's SAS is used for it too.
+	// place of .blob.; the SAS of the URL is used for the queue too.
 	QueueURL string
 	// Credential signs in at a URL without a SAS. Nil is azidentity's default chain.
 	Credential azcore.TokenCredential
@@ -140,7 +140,7 @@ type Retry struct {
 	// asks for a pause longer than a quarter of Within, the call fails at once.
 	Within time.Duration
 	// Try bounds one try, so that there is time for another if a packet is lost. 0 means
-	// that only the call is bounded, which is for values that may be large.
+	// that only the whole call is bounded, which suits calls that transfer large values.
 	Try time.Duration
 }
 
@@ -148,7 +148,7 @@ func (r Retry) options() policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries:    3,
 		TryTimeout:    r.Try,
-		RetryDelay:    50 * time.Millisecond, // then three and seven times that
+		RetryDelay:    50 * time.Millisecond, // the next delays are three and seven times as long
 		MaxRetryDelay: max(r.Within/4, time.Millisecond),
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Body is the body of a request of which each try has a separate reader. Busy storage may
-// answer before it has read the request. With the SDK's bodies the next try then rewinds
-// the reader from which the last try is still sending, so that storage may receive wrong
-// bytes.
+// Body is the body of a request; each try of the request has a separate reader. Busy
+// storage may answer before it has read the request. With the SDK's bodies the next try
+// then rewinds the reader from which the last try is still sending, so that storage may
+// receive wrong bytes.
 type Body struct {
 	*bytes.Reader // the SDK seeks in it to learn the size
 	value         []byte

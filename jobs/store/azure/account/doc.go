@@ -20,7 +20,7 @@
 // What can fail: [Open] returns an error for a configuration that cannot work, and makes
 // no request. If storage refuses a later request, [Account.Explain] turns the SDK's error
 // into one line that says what was refused, with which code, and how to fix it. The error
-// is [ErrDenied] if retries fail until that is done.
+// is [ErrDenied] if retries fail until the cause is fixed.
 //
 // Keys, SAS and tokens, valid and wrong ones, were tested on Azurite. Answers that only
 // Azure gives (a missing role, a firewall, a skewed clock, keys not permitted) are tested
