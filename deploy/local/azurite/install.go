@@ -36,7 +36,8 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// There is no home directory. Other users get other directories here.
+		// There is no home directory. In the temporary directory, each user gets a separate
+		// directory.
 		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	cache = filepath.Join(cache, "bellwether")

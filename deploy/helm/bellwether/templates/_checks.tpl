@@ -1,6 +1,6 @@
 {{/*
-What the schema cannot say, since it is about more than one value. Each message names
-the values and says what to do.
+Checks that the schema cannot express, because they concern more than one value. Each
+message names the values and says how to fix them.
 */}}
 {{- define "bellwether.check" -}}
 {{- $v := .Values -}}

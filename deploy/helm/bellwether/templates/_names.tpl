@@ -43,7 +43,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* What selects this fleet's series in Prometheus. */}}
+{{/* The Prometheus selector of this fleet's series. */}}
 {{- define "bellwether.series" -}}
 namespace={{ .Release.Namespace | quote }},job={{ include "bellwether.fullname" . | quote }}
 {{- end -}}
