@@ -7,9 +7,9 @@
 //	Throughput   empty partitions, and many small jobs
 //	Scale        the cost of leading, by workers and by partitions
 //
-// All but Scale take a [Cluster] (a connection, the cluster's subjects and its store) and the
-// processes of its workers if these are measured or killed. The example of Overhead shows how
-// to set them up.
+// Each benchmark but Scale takes a client of the cluster, and the processes of the cluster's
+// workers if the benchmark measures or kills them. The example of Overhead shows how to set
+// them up.
 //
 // Values that are compared are measured in one run, in turns: machines differ, and the same
 // machine differs from one minute to the next.

@@ -37,8 +37,8 @@ type FailoverConfig struct {
 
 	// Flock has the processes of the workers, which it does not restart, and Traces is the folder
 	// in which their definitions record executions (see [Traced]). Both are empty for a running
-	// cluster: How is then StepDown, and throughput is computed from the leader's figures, which
-	// are as coarse as the reports that it receives.
+	// cluster: then How must be [StepDown], and throughput is computed from the leader's figures,
+	// which are as coarse as the reports that the leader receives.
 	Flock  *procs.Supervisor
 	Traces string
 
@@ -205,7 +205,7 @@ func (f *failover) begin(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// stillRuns returns an error if the job has ended. It ignores unavailable storage.
+// stillRuns returns an error if the job has ended. If storage is unavailable, it returns nil.
 func (f *failover) stillRuns(ctx context.Context) error {
 	s, err := f.Cluster.Status(ctx, f.id)
 	switch {

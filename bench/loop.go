@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// chunksPerLoop is the number of chunks per goroutine of a plain loop: enough that no
-// goroutine waits long for the others at the end.
+// chunksPerLoop is the number of chunks per goroutine of a plain loop: with this
+// number, no goroutine waits long for the others at the end.
 const chunksPerLoop = 64
 
 // plainLoop computes the result of a job by loops over its Map, one per slot, without a

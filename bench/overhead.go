@@ -160,7 +160,7 @@ func (o *overhead) round(ctx context.Context, partitions uint64) (r round, err e
 	return r, o.runCluster(ctx, params, want, &r)
 }
 
-// runCluster computes the same with the cluster.
+// runCluster computes the same result with the cluster.
 func (o *overhead) runCluster(ctx context.Context, p primes.Params, want []byte, r *round) error {
 	leader, err := leader(ctx, o.Cluster)
 	if err != nil {

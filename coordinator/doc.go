@@ -53,11 +53,11 @@
 //   - If it writes an index entry late, the job's submission is still in the queue,
 //     hidden for a while.
 //
-// So the old leader may begin a job after the new one has listed the active jobs, and
-// then works on it alone. The new leader fences the job as soon as a worker reports it,
-// or its submission is delivered again. A worker is told to drop what it holds of a job
-// only if the job has ended. A job that this leader does not know, or cannot read, is
-// parked for the next leader.
+// So the old leader may begin a job after the new leader has listed the active jobs. Then
+// only the old leader works on that job. The new leader fences the job as soon as a
+// worker reports it, or its submission is delivered again. A worker is told to drop what
+// it holds of a job only if the job has ended. A job that this leader does not know, or
+// cannot read, is parked for the next leader.
 //
 // # What storage holds
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something that the shell must do. This file holds all of them.
+// Action is something that the shell must do. This file holds all actions.
 type Action interface{ action() }
 
 // Question is embedded in each action that expects an [Answer]. The shell answers

@@ -25,8 +25,8 @@ func (c Cause) Crashed() bool { return c == Died || c == Expired }
 // Causes lists all causes.
 var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
 
-// ErrDeposed is wrapped by the cause, see [context.Cause], of each leadership that
-// ended although the leading function had not returned.
+// ErrDeposed is wrapped by the cause (see [context.Cause]) of each leadership that
+// ended before the leading function had returned.
 var ErrDeposed = errors.New("no longer the leader")
 
 // The reasons why a leadership ended, other than a higher epoch.

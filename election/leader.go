@@ -16,7 +16,7 @@ type leader struct {
 	since     time.Duration // when the process first heard of it
 	lastSign  time.Duration // when it gave the last sign of life; equal to since if it gave none
 	answered  bool          // it gave a sign of life
-	resigned  bool          // it said itself that it has stopped
+	resigned  bool          // it announced that it has stopped
 	suspected bool          // a process has sent a suspicion about it
 	seemsDead bool          // this process considers it dead, and waits until the lease is free
 	pinged    time.Duration // when the last ping was sent

@@ -3,9 +3,9 @@ package election
 import "context"
 
 // Lease is a mutual exclusion record in storage. It excludes by time, so it only
-// decides which process tries to lead; safety rests on the epoch. Every call
-// returns within a bounded time and fails with ErrUnavailable if storage does not
-// answer within it.
+// decides which process tries to lead; safety rests on the epoch. Every call returns
+// within a bounded time, and fails with ErrUnavailable if storage does not answer in
+// that time.
 type Lease interface {
 	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)

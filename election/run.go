@@ -89,7 +89,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.leaseCtx.end(context.Canceled) // ends whatever the leading function left running
+			s.leaseCtx.end(context.Canceled) // ends all work that the leading function left running
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:

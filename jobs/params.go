@@ -30,7 +30,8 @@ type paramsCodec[P any] struct {
 }
 
 // parse takes the defaults, overrides them by the members of base, a JSON object or
-// empty, and then by the name=value pairs. Of two pairs with one name the later counts.
+// empty, and then by the name=value pairs. If two pairs have the same name, the later
+// one counts.
 func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 	p := c.defaults
 	v := reflect.ValueOf(&p).Elem()

@@ -36,5 +36,5 @@
 //	                                  if only storage can tell.
 //	the HTTP address is in use        Run returns ErrConfig.
 //	the metadata service is away      Logged once. Run polls it less often until it answers.
-//	the process dies                  Other workers run again what only it held.
+//	the process dies                  Other workers re-run the work that only it held.
 package worker

@@ -20,7 +20,7 @@ type health struct {
 	metrics *metrics
 
 	executor atomic.Pointer[executor.Worker] // nil until storage is open
-	ended    atomic.Bool                     // the executor has ended, and the process is about to
+	ended    atomic.Bool                     // the executor has ended, and the process is about to end
 	epoch    atomic.Uint64                   // under which this process leads, or 0
 	turned   chan struct{}                   // offered a value at each turn of the leader's loop
 }

@@ -50,8 +50,8 @@ type Config struct {
 }
 
 // SettleWithin is the time after the last fault within which all jobs must end. It is longer
-// than the expiry of a lease, the redelivery of a submission whose receiver died (30 s), and
-// the jobs take together.
+// than the sum of the expiry of a lease, the redelivery of a submission whose receiver died (30
+// s), and the duration of the jobs.
 const SettleWithin = 90 * time.Second
 
 // cluster has all processes of a run.

@@ -21,7 +21,7 @@ import (
 )
 
 // ServeNATS runs a NATS server with its data in a folder until SIGTERM or the end of standard
-// input. The program of a cluster calls it as its command nats.
+// input. The program of a cluster calls ServeNATS in its command nats.
 func ServeNATS(dir, port string) error {
 	n, err := strconv.Atoi(port)
 	if err != nil {

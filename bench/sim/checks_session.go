@@ -45,7 +45,7 @@ func (c *checks) reports(p *process) {
 	seen.reportedAt = now
 }
 
-// answered notes that a worker has taken a receipt.
+// answered notes that a worker has processed a receipt.
 func (c *checks) answered(p *process, r wire.Receipt) {
 	seen := c.conversation(p)
 	if r.Refused != "" {

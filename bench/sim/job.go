@@ -49,7 +49,7 @@ type jobBehaviour struct {
 	permanent  uint64 // partition that fails permanently
 	killer     uint64 // partition that kills its process
 	killsMost  int    // maximum number of processes that it kills
-	hangs      uint64 // partition that takes 15 s more the first time
+	hangs      uint64 // partition that takes 15 s longer at its first attempt
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
 	removeIn   time.Duration // after its end; negative: never

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// lease is the cluster's lease as storage keeps it. Its methods take effect at once;
+// lease is the cluster's lease in storage. Its methods take effect at once;
 // [storage.call] delays and loses them.
 type lease struct {
 	sim    *Sim

@@ -139,7 +139,8 @@ func (s *Sim) killAll() {
 	}
 }
 
-// lose ends a process with its host: NATS notices later.
+// lose ends a process together with its host, so NATS notices later that the process
+// is gone.
 func (s *Sim) lose(p *process) {
 	p.ghostUntil = s.now + s.faultDuration()
 	s.kill(p)

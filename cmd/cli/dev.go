@@ -84,8 +84,8 @@ func dataDir(given string) (string, error) {
 	return defaultData(filepath.Join(home, ".local", "state")), nil
 }
 
-// stopTimeout is how long worker processes may take to stop. It is longer than their own
-// drain timeout.
+// stopTimeout is how long worker processes may take to stop. It is longer than the drain
+// timeout of the workers.
 const stopTimeout = 30 * time.Second
 
 func (a *app) dev(ctx context.Context, flags devFlags) error {

@@ -58,7 +58,8 @@ func (l *assignmentList) all() iter.Seq[*assignment] {
 	}
 }
 
-// backward iterates from the last one to the first. The loop must not change the list.
+// backward iterates from the last assignment to the first. The loop must not change
+// the list.
 func (l *assignmentList) backward() iter.Seq[*assignment] {
 	return func(yield func(*assignment) bool) {
 		for _, a := range slices.Backward(l.list) {

@@ -10,9 +10,9 @@ const (
 	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs
 	// again. The partition that kills is found after a logarithmic number of deaths.
 	splitSuspect = 8
-	// quarantineAfter is the number of deaths after which a single partition is
-	// quarantined. It then runs alone, so it is the cause if its worker dies. Deaths beyond
-	// this number count only in quarantine.
+	// quarantineAfter is the number of deaths after which a single partition is quarantined.
+	// A quarantined partition runs alone, so if its worker dies, the partition is the cause.
+	// Deaths beyond this number count only in quarantine.
 	quarantineAfter = 2
 	// killsToBlame is how many workers a quarantined partition must kill before it is
 	// blamed, unless the job's limit of attempts is lower.

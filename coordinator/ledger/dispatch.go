@@ -12,8 +12,9 @@ const (
 	// enough: one to run, and one to start after that.
 	minPerSlot = 2
 	// maxPerSlot bounds the assignments per slot if they turn out short, and maxPerWorker
-	// those of one worker. maxPerWorker is minPerSlot for a worker with the most slots
-	// allowed, and less than a worker can hold (session.MaxHeld).
+	// the assignments of one worker. maxPerWorker allows minPerSlot for each slot of a
+	// worker with the maximum number of slots, and is less than a worker can hold
+	// (session.MaxHeld).
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
 	// manyAssignments is the total above which no slot is given more than minPerSlot of
@@ -26,8 +27,8 @@ const (
 	// interval divided by minWorkShare, because the reports of many workers are rare.
 	minWork      = 20 * time.Millisecond
 	minWorkShare = 8
-	// maxWork is more work ahead than any worker needs. Sums of work end there, and it
-	// stands for work of unknown duration.
+	// maxWork is more work ahead than any worker needs. Sums of work are cut off at maxWork,
+	// and work of unknown duration counts as maxWork.
 	maxWork = time.Hour
 )
 
@@ -122,7 +123,7 @@ func (l *Ledger) assignmentCount() (n int) {
 	return n
 }
 
-// slotsFor returns the number of slots that can run a job, or 1 if there is none.
+// slotsFor returns the number of slots that can run a job, but at least 1.
 func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Kind]) }
 
 // leavesToIdle reports whether a worker whose slots all have work should leave the last

@@ -25,8 +25,8 @@ type failedPartitions struct {
 	nextDue time.Duration     // until then no queued one can be assigned
 }
 
-// get returns a partition's entry, which it adds if there is none. The pointer is valid
-// until the next call.
+// get returns a partition's entry, and adds the entry if it is missing. The pointer is
+// valid until the next call.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	i := p.search(partition)
 	if i == len(p.list) || p.list[i].Partition != partition {

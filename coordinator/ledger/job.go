@@ -164,8 +164,8 @@ func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
 }
 
 // mergeUp merges a finished node with its sibling, if that is finished too. If one of
-// them was skipped there is nothing to merge: the parent has the other's partial, and
-// mergeUp goes on from the parent.
+// them was skipped there is nothing to merge: the parent gets the partial of the other,
+// and mergeUp continues with the parent.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)

@@ -25,7 +25,7 @@ type jobShare struct {
 // too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
-// share returns a worker's share of a job, which it adds if there is none.
+// share returns a worker's share of a job, and adds the share if it is missing.
 func (w *worker) share(j *job) *jobShare {
 	i, found := w.findShare(j.spec.ID)
 	if !found {

@@ -116,7 +116,7 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 }
 
 // takeSuspect removes the next piece of a crash suspect that is not quarantined from a
-// job's queue. It returns false if there is none for the worker.
+// job's queue. It returns false if no such piece can go to the worker.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false

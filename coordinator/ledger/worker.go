@@ -13,8 +13,9 @@ const (
 	// back later, its repeated items are counted as executed again, and nothing else goes
 	// wrong. Keeping them longer would fill the manifests of jobs that outlive many workers.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted bounds the departed workers whose item numbers are kept, the most recent
-	// ones. It is about the maximum number of workers.
+	// maxDeparted is the maximum number of departed workers whose item numbers are kept. The
+	// item numbers of the most recently departed workers are kept. It is about the maximum
+	// number of workers.
 	maxDeparted = 10_000
 )
 

@@ -304,7 +304,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 }
 
-// maxPlanData is the most bytes of a plan's data that a receipt carries. Workers read
+// maxPlanData is the maximum size in bytes of a plan's data in a receipt. Workers read
 // larger data from the store.
 const maxPlanData = 8 << 10
 

@@ -18,10 +18,10 @@ type partial struct {
 }
 
 const (
-	// maxInMemory is the most bytes of a partial that the leader keeps in memory, and
-	// that a worker puts into a report.
+	// maxInMemory is the maximum size in bytes of a partial that the leader keeps in
+	// memory, and of a partial that a worker puts into a report.
 	maxInMemory = 256 << 10
-	// maxInManifest is the most bytes of a partial that a manifest holds. A manifest is
+	// maxInManifest is the maximum size in bytes of a partial in a manifest. A manifest is
 	// written as a whole each time, so a larger partial is written once, as a blob.
 	maxInManifest = 4 << 10
 )

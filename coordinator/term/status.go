@@ -55,7 +55,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	return answer
 }
 
-// maxTrouble is the most bytes of a job's Trouble in a list of jobs.
+// maxTrouble is the maximum length in bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
 
 func parkedProgress(id string, p parkedJob) wire.JobProgress {

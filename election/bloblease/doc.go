@@ -53,9 +53,9 @@
 //
 // # Tested on Azurite, not on Azure
 //
-// The driver was tested on Azurite 3.37 and on no Azure account. It relies on these
-// rules, which are also in Azure's documentation of Lease Blob: Acquire Lease with the
-// lease's current ID restarts the duration; Change Lease to the lease's current ID
+// The driver was tested on Azurite 3.37, and never on an Azure account. It relies on
+// these rules, which are also in Azure's documentation of Lease Blob: Acquire Lease with
+// the lease's current ID restarts the duration; Change Lease to the lease's current ID
 // succeeds; Change Lease fails if the lease has expired; no lease call changes the ETag.
 // If Azure's error codes differ from Azurite's, a claim may be refused once more than
 // necessary or wait until the lease expires. The epoch is safe in any case, because of

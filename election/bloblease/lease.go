@@ -78,7 +78,8 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 
 // take acquires the blob's lease under the claim's ID and returns the record's ETag. It
 // skips Change Lease if an earlier call for this claim already has the lease. So a claim
-// succeeds within several calls even if storage is too slow for all steps in one.
+// succeeds after several calls even if storage is too slow for all steps within one
+// call.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {

@@ -18,5 +18,5 @@ func sharedClock() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// dieWithParent has the kernel kill the command when the watchdog ends.
+// dieWithParent makes the kernel kill the command when the watchdog ends.
 func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

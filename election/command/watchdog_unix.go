@@ -23,7 +23,7 @@ const (
 func Watchdog(args []string, grace time.Duration) error {
 	// A signal to all processes of a service reaches the elector too, which decides.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The kernel kills the command when the thread ends that has started it.
+	// The kernel kills the command when the thread that has started the command ends.
 	runtime.LockOSThread()
 
 	syscall.CloseOnExec(reportTo)

@@ -23,11 +23,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Open opens the lease of the storage's cluster. cfg has the lease's Duration; Open
-// sets its CallTimeout if the kind of lease needs another one than the default. It
-// fails with an error that is election.ErrUnavailable or cluster.ErrUnavailable if
-// storage is not ready yet, and with cluster.ErrConfig if the kind of lease does not
-// take the Duration.
+// Open opens the lease of the storage's cluster. cfg has the lease's Duration; Open sets
+// its CallTimeout if the kind of lease needs a timeout other than the default. It fails
+// with an error that is election.ErrUnavailable or cluster.ErrUnavailable if storage is
+// not ready yet, and with cluster.ErrConfig if the kind of lease does not take the
+// Duration.
 func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
 	if s.Account() == nil {
 		return openKV(ctx, s.Config(), s.Conn(), kvlease.Config{Duration: cfg.Duration})

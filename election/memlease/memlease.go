@@ -62,10 +62,10 @@ const (
 
 // Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // until the call takes effect; it does not if its context is done before
-	Before error         // the call has no effect and fails with this
+	Delay  time.Duration // time until the call takes effect; it has no effect if its context is done before
+	Before error         // the call has no effect and fails with this error
 	Late   time.Duration // from the effect to the answer; the answer is lost if the context is done before
-	After  error         // the call has its effect and fails with this
+	After  error         // the call takes effect and fails with this error
 }
 
 // Lease is one process's access to a Storage.

@@ -167,8 +167,8 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	return newStatus(r, live), nil
 }
 
-// live asks the leader for active jobs: one, or all if id is empty. It returns nil if
-// nobody answers.
+// live asks the leader for the active job with that id, or for all active jobs if id is
+// empty. It returns nil if nobody answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {

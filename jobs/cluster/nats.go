@@ -30,9 +30,9 @@ const (
 	connectTimeout     = 2 * time.Second
 )
 
-// ConnectNATS connects to NATS under a name that the server shows. The caller's
-// options come last. Its error is [ErrConfig], [ErrNoServer], [ErrUnauthorized] or
-// [ErrTLS].
+// ConnectNATS connects to NATS. The server shows the connection under the given name.
+// The caller's options come last. Its error is [ErrConfig], [ErrNoServer],
+// [ErrUnauthorized] or [ErrTLS].
 func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error) {
 	c, err := c.Resolve()
 	if err != nil {

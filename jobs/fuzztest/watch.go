@@ -11,7 +11,8 @@ import (
 type Corpus struct{ taken, refused atomic.Int64 }
 
 // Watch fails a target if it accepts all of its seeds or refuses all. The target calls Taken
-// or Refused for each input. Nothing is checked while it fuzzes or runs a single seed.
+// or Refused for each input. Nothing is checked while the target fuzzes or runs a single
+// seed.
 func Watch(f *testing.F) *Corpus {
 	c := &Corpus{}
 	f.Cleanup(func() {

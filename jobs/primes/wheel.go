@@ -28,7 +28,7 @@ var steps = func() (s [8][8]step) {
 }()
 
 // onWheel has, for each residue modulo 30, the distance to the next number on the wheel
-// and that number's index on it.
+// and the index of that number.
 var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 	for r := range uint64(30) {
 		n := r

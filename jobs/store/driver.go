@@ -78,8 +78,8 @@ type Blobs interface {
 
 // PrefixDeleter is an optional interface of a Blobs that can remove many values at once.
 type PrefixDeleter interface {
-	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash,
-	// and remains of writes to such keys that were interrupted.
+	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash. It
+	// also removes what interrupted writes to such keys have left.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 

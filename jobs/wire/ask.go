@@ -26,7 +26,7 @@ type WorkerInfo struct {
 type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
 	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed
-	More    int          `cbor:"3,keyasint,omitempty"` // number of those that are not listed
+	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. This
@@ -60,8 +60,8 @@ const MaxSkipped = 1000
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Workers int           `cbor:"2,keyasint"`           // in the cluster
-	Jobs    []JobProgress `cbor:"3,keyasint"`           // those that run, and the first MaxListed of those that wait
-	More    int           `cbor:"4,keyasint,omitempty"` // number of those that are not listed
+	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
+	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
 }
 
 // Cancel asks AskCancel to cancel a job. The leader answers when the cancellation is

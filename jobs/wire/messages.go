@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Report is sent by a worker to its leader, on an interval and when something is urgent.
+// Report is sent by a worker to its leader, at an interval and when something is urgent.
 // One report is in flight at a time; it is resent unchanged until its receipt arrives.
 // The first report to a leader has Sequence 1 and lists all that the worker holds.
 type Report struct {
@@ -19,8 +19,8 @@ type Report struct {
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
 	More     bool        `cbor:"8,keyasint,omitempty"` // the next report has more items; this one has no Spans
 
-	// Conversation identifies the conversation that began with the last hello. It differs
-	// between processes, and when a process starts over.
+	// Conversation identifies the conversation that began with the last hello. Each process
+	// uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 }
 
@@ -68,7 +68,7 @@ type Item struct {
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a
-// message, Blob names the blob that has it.
+// message, Blob is the name of the blob that contains the value.
 type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`
@@ -131,8 +131,8 @@ type JobReceipt struct {
 	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job has ended: drop its items and stop its partitions
 }
 
-// Beacon announces the leader, when it begins to lead and on an interval. Workers follow
-// the highest epoch that they have seen.
+// Beacon announces the leader, when it begins to lead and then at an interval. Workers
+// follow the highest epoch that they have seen.
 type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`

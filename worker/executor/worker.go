@@ -59,7 +59,7 @@ type Worker struct {
 
 // timing has the worker's times, except those of the conversation with its leader.
 type timing struct {
-	claim       time.Duration // about how long a claim takes to run
+	claim       time.Duration // approximate time that the partitions of a claim take
 	slice       time.Duration // how long a job keeps a slot while another of its priority has none
 	stopTimeout time.Duration // for a job's code to return once its context is done
 	logEvery    time.Duration // between two log lines about the same kind of trouble

@@ -165,10 +165,10 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 	return nil
 }
 
-// runningShort reports whether fewer spans than half the slots will wait once a
-// slot at the end of its span has taken the next. The leader should then assign
-// more soon. If a worker with many slots reported at the end of each span, it would
-// report all the time.
+// runningShort reports whether the queue runs short: after a slot that finishes its
+// span has taken the next one, fewer spans than half the number of slots will wait.
+// The leader should then assign more soon. If a worker with many slots reported at
+// the end of each span, it would report all the time.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
 // Release gives back a span and its slot. Partitions of the span that are not

@@ -102,7 +102,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	return h, h.awaitSteady(ctx)
 }
 
-// awaitSteady waits until workers ask for more work because theirs runs out.
+// awaitSteady waits until workers request more work because their work runs out.
 func (h *herd) awaitSteady(ctx context.Context) error {
 	began, err := h.nextWork(ctx, 0)
 	for at := began; err == nil && at.Sub(began) < startOver; {

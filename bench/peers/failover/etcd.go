@@ -20,7 +20,8 @@ import (
 )
 
 // etcdElection runs three candidates of etcd's election recipe, each with a session, on one server
-// that keeps running. The next leader learns of the death of the last one when its session expires.
+// that keeps running. The next leader learns of the death of the previous leader when the previous
+// leader's session expires.
 //
 // The shortest lease that a server grants is one and a half election timeouts in whole seconds, 2 s
 // by default. The election timeout is therefore half of the default, so that a session of 1 s is

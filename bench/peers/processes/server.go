@@ -20,7 +20,7 @@ type Program struct {
 	Dir  string
 	// End is the signal for an orderly shutdown.
 	End syscall.Signal
-	// User, if not nil, is the user that runs it.
+	// User, if not nil, is the user that runs the server.
 	User *syscall.Credential
 	// Ready returns nil once the server answers.
 	Ready func(context.Context) error

@@ -26,7 +26,7 @@
 // keys.
 //
 // The table has the requests of a leader per minute on Azurite, the lease included, by the
-// class that Azure bills, with a lease of 15 s. Followers make none. "Job" means a
+// class that Azure bills, with a lease of 15 s. Followers make no requests. "Job" means a
 // running job; its beginning and end add a dozen requests.
 //
 //	                                       idle   one job   ten jobs of one priority

@@ -92,7 +92,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue makes one request for a message. It returns nil if there is none.
+// dequeue makes one request for a message. It returns nil if there is no message.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

@@ -57,7 +57,7 @@ func unavailable(err error) bool {
 	return broken(err)
 }
 
-// broken reports whether an error is one of the socket. A message that is too large for
+// broken reports whether an error comes from the socket. A message that is too large for
 // the client's buffer is written to the socket at once, so its sender may notice a broken
 // socket before the client does.
 func broken(err error) bool {

@@ -90,9 +90,9 @@ func (q *Queue) wait(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// take delivers the first visible message. If there is none, it returns the time at which
-// the next message becomes visible, if any, and a channel that is closed when a message is
-// sent.
+// take delivers the first visible message. If no message is visible, it returns the time
+// at which the next message becomes visible, if any, and a channel that is closed when a
+// message is sent.
 func (q *Queue) take() (d *delivery, next time.Time, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
