@@ -107,8 +107,8 @@ func (c FailoverConfig) lasts() time.Duration {
 	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
 }
 
-// Failover measures the cost of losing a leader: it gives a cluster work, removes the leader,
-// measures, and repeats that.
+// Failover measures the cost of losing a leader. It keeps a cluster busy and removes the
+// leader several times.
 func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}

@@ -23,7 +23,7 @@ import (
 // askUsage is the question for a leader's usage, which only a measured leader answers.
 const askUsage = "usage"
 
-// usage is what a leader's process has used since it started.
+// usage has the resources that a leader's process has used since its start.
 type usage struct {
 	CPU        time.Duration `json:"cpu"`
 	Memory     uint64        `json:"memory"`     // resident bytes

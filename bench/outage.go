@@ -10,7 +10,8 @@ const (
 	// of a chart.
 	window = 250 * time.Millisecond
 	fine   = 50 * time.Millisecond
-	// steadyBefore is the time before a failover that is compared with the time after it.
+	// steadyBefore is the length of the time before a failover whose throughput is compared with
+	// the throughput after it.
 	steadyBefore = time.Second
 )
 

@@ -24,8 +24,8 @@ type ScaleConfig struct {
 	// URL is the address of a NATS server with JetStream.
 	URL string
 
-	// StartLeader starts a process that calls [Lead] for a cluster, and returns a
-	// function that ends it.
+	// StartLeader starts a process that calls [Lead] for a cluster, and returns a function
+	// that ends the process.
 	StartLeader func(cluster string) (stop func(), err error)
 
 	Workers    []int    // numbers of simulated workers, each measured with a job of FixedPartitions
@@ -96,7 +96,7 @@ type ScalePoint struct {
 	Messages   float64 `json:"messages_per_second"` // between leader and workers
 	Bytes      float64 `json:"bytes_per_second"`    // in these messages
 	Calls      float64 `json:"storage_calls_per_second"`
-	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest one
+	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
 	Took       float64 `json:"seconds"`          // from submission to the durable result
 }
 

@@ -50,8 +50,8 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 }
 
 // noDeadline hides the context's deadline. Each renewal of the lease extends it, so a
-// storage call that used it as its timeout could wait for the rest of the term. Without
-// it the storage driver applies its own timeout to each call.
+// storage call that used it as its timeout could wait for the rest of the term. If the
+// context has no deadline, the storage driver applies its own timeout to each call.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -17,11 +17,11 @@
 // states of a job, and for what can fail at each step and why that is safe. See package
 // ledger for where each partition is.
 //
-// The loop never blocks: merges of users' values, storage and planning happen beside it
-// and return to it. So an answered ping proves that the whole leader makes progress, and
-// each turn is a beat without which the lease is not renewed. Before and after each call
-// the loop checks by the clock whether the leadership is over, so a process that slept
-// notices before it does anything.
+// The loop never blocks: merges of users' values, storage calls and planning run in tasks
+// beside the loop, and their outcomes return to the loop. So an answered ping proves that
+// the whole leader makes progress, and each turn is a beat without which the lease is not
+// renewed. Before and after each call the loop checks by the clock whether the leadership
+// is over, so a process that slept notices before it does anything.
 //
 // A term has these steps:
 //
@@ -78,8 +78,8 @@
 //   - A job's code fails: that ends the job, or costs an attempt, but never the leader.
 //     Code that never returns keeps its place among the leader's tasks. Other jobs go
 //     on, but the process cannot end its term and so cannot lead again.
-//   - A job's spec, plan or manifest is damaged: the job waits, the others go on. A
-//     partial is damaged: the job fails.
+//   - A job's spec, plan or manifest is damaged: the job waits, and the other jobs
+//     continue. A partial is damaged: the job fails.
 //   - NATS is back after an outage: workers that have not reconnected yet do not count
 //     as dead.
 //   - A message is malformed: it is refused and logged, and has no effect.

@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// transport is the leader's side of NATS: its subscriptions, and the messages that it
-// sends on its own initiative.
+// transport is the leader's side of NATS: its subscriptions, and its messages that are
+// not replies.
 type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects

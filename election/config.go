@@ -32,9 +32,9 @@ type Config struct {
 	// CallTimeout bounds each call to the lease. Default 1/5 of Duration.
 	CallTimeout time.Duration
 
-	// PingRate is roughly how many pings per second a leader gets from all followers
-	// together, whatever their number. A dead process is noticed after about
-	// 1/PingRate seconds. Default 40, at most 1000.
+	// PingRate is the approximate number of pings per second that a leader gets from
+	// all followers together; it does not depend on their number. A dead process is
+	// noticed after about 1/PingRate seconds. Default 40, at most 1000.
 	PingRate float64
 	// PingTimeout bounds each ping. A ping that is in flight when the leader's process
 	// dies is not answered, so the timeout is short; but a busy leader must be able to
@@ -51,9 +51,9 @@ type Config struct {
 	StableFor time.Duration
 	// Jitter scales the random moment that a follower waits before it tries to take
 	// over: the moment is drawn from [0, Jitter times the number of followers). So the
-	// first follower tries after about one Jitter, and few others do before they hear
-	// of it. It is long enough to acquire a lease and send a beacon. Default 10 ms, at
-	// most 1 s.
+	// first follower tries after about one Jitter, and few other followers try before
+	// they hear of the new leader. It is long enough to acquire a lease and send a
+	// beacon. Default 10 ms, at most 1 s.
 	Jitter time.Duration
 	// Cooldown is how long a process that has led leaves leading to others, unless
 	// another process offers it the lease. It doubles with each leading function that

@@ -115,11 +115,11 @@
 //
 //   - The leader chose a successor and offers it the lease: the successor claims at
 //     once.
-//   - No responders: NATS says that nobody listens on the subject, so the process is
-//     gone. The follower tells the others, which check for themselves. Each waits a
-//     random moment, checks again, and claims the lease over the dead holder's lease
-//     ID. One claim succeeds. The other claimants find the lease held, hear the new
-//     leader's beacon and follow.
+//   - No responders: NATS says that no process listens on the subject, so the leader's
+//     process is gone. The follower tells the others, which check for themselves. Each
+//     waits a random moment, checks again, and claims the lease over the dead holder's
+//     lease ID. One claim succeeds. The other claimants find the lease held, hear the
+//     new leader's beacon and follow.
 //   - Silence: the process lives but does not answer for [Config.SilentAfter], so it
 //     is stalled or cut off. Followers then act as above.
 //   - Expiry: the leader is silent and this follower never heard it, so the follower
@@ -155,9 +155,9 @@
 //   - Leading: a renewal is lost, late or refused. The term ends at its deadline in
 //     any case. The lease is handed over only after the renewal's answer, so that the
 //     renewal cannot take a lease that is already free.
-//   - Transferring: if the process dies here or the answer is lost, the lease has a
-//     new ID that no process was told. The others find that nobody answers, read the
-//     ID in the record, and claim over it.
+//   - Transferring: if the process dies here or the answer is lost, the lease has a new
+//     ID that no process was told. The others find that no process answers, read the ID
+//     in the record, and claim over that ID.
 //   - Offering: the offer comes twice, or late. A second claim over its ID fails,
 //     because the lease has the first claimant's ID. An offer from a leader that was
 //     replaced is ignored.
@@ -181,8 +181,8 @@
 //   - A follower suspects a leader that works: the others ping it, get an answer and
 //     continue. If the follower does take over, the old leader hears the new one's
 //     beacon and stops at once; or its next renewal fails, or a write is refused.
-//   - The successor of a handover dies: the others find that nobody answers, read
-//     the record once, and claim over the lease ID in it.
+//   - The successor of a handover dies: the others find that no process answers, read
+//     the record once, and claim over the lease ID in the record.
 //   - A leading function fails repeatedly: the process's cooldown grows with each
 //     failure, and others try.
 //   - A beacon carries an epoch that no process has: the leader stops, and at their

@@ -12,8 +12,8 @@ type Event interface {
 // BeaconHeard says that a leader announced its leadership.
 type BeaconHeard struct{ wire.Beacon }
 
-// SuspicionHeard says that a leader seems dead, if a follower sent it, or that it
-// has stopped, if the leader itself sent it.
+// SuspicionHeard says that a leader seems dead (if a follower sent the message) or
+// has stopped (if the leader itself sent the message).
 type SuspicionHeard struct{ wire.Suspicion }
 
 // OfferReceived says that a leader that stops hands the lease to this worker.

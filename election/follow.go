@@ -43,9 +43,9 @@ func (m *Machine) nextRead() time.Duration {
 	return max(m.now+wait, m.cooldownUntil)
 }
 
-// deferRead puts off reading the record once if another process is about to read
-// it. That process finds a leader, whose beacon will come, or becomes the leader:
-// so most processes need not call storage.
+// deferRead postpones the read of the record once if another process is about to read
+// the record. The other process either finds a leader, whose beacon will come, or
+// becomes the leader. So most processes need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true
@@ -120,7 +120,7 @@ func (m *Machine) onPong(err error) {
 		l.nextPing = max(l.nextPing, m.connection.stableFrom)
 
 	case errors.Is(err, ErrNoResponders):
-		if !l.answered && m.now-l.since < startGrace { // it may have started to lead just now
+		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead just now
 			break
 		}
 		m.suspectLeader(Died)
@@ -143,8 +143,8 @@ func (m *Machine) onPong(err error) {
 	m.follow()
 }
 
-// suspectLeader decides to replace the leader and tells the other processes to
-// check it. The cause Expired means to claim the lease only once it has expired.
+// suspectLeader decides to replace the leader and tells the other processes to check
+// the leader. The cause Expired means to claim the lease only once it has expired.
 func (m *Machine) suspectLeader(cause Cause) {
 	l := &m.leader
 	c := candidacy{

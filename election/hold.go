@@ -23,11 +23,11 @@ const holdPingRate = 5
 // returns work's error. It is a distributed mutex: use it if there is no leading
 // loop that would report beats, send beacons and answer pings.
 //
-// Work's context is done if ctx is done or if the lease is lost, and its deadline
-// is the instant at which the lease can no longer be trusted; each renewal extends
-// it. Work must then return. If work returns an error after the lease was lost
+// Work's context is done if ctx is done or if the lease is lost, and its deadline is
+// the instant at which the lease can no longer be trusted; each renewal extends it.
+// Work must then return. If work returns an error after the lease was lost
 // ([context.Cause] wraps ErrDeposed), Hold waits for the lease again. If ctx is done
-// before work has begun, Hold returns the cause of that.
+// before work has begun, Hold returns the cause of ctx.
 //
 // The lease is renewed as long as the process runs, even if work hangs. With
 // cfg.Exclusive or without peers, a process that returns from work in time never
@@ -35,8 +35,8 @@ const holdPingRate = 5
 // may overlap with its successor until its next renewal: pass term.Epoch to
 // whatever work writes to, as a fencing token.
 //
-// Peers may be nil, see [Run]. Peers that are no [Announcer] are not enough: the
-// other processes would believe that this one is dead.
+// Peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer]:
+// otherwise the other processes would believe that this process is dead.
 func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(ctx context.Context, term *Term) error) error {
 	if cfg.PingRate == 0 {
 		cfg.PingRate = holdPingRate

@@ -24,7 +24,7 @@ type leader struct {
 	silence   time.Duration // time spent waiting for answers to pings since lastSign
 }
 
-// effect is what an event changes for a process that does not lead.
+// effect says how an event affects a process that does not lead.
 type effect int
 
 const (

@@ -3,7 +3,7 @@ package election
 // Record says which process holds the lease, or held it last. The zero Record
 // belongs to a lease that was never held.
 type Record struct {
-	Epoch   uint64 // of the holder; each holder's is one more than the previous one
+	Epoch   uint64 // epoch of the holder; one more than the epoch of the previous holder
 	Holder  string // the worker's ID
 	LeaseID string // a UUID, drawn for each claim
 	Held    bool   // false if the lease was released or is known to have expired

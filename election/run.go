@@ -106,8 +106,8 @@ func (s *shell) step(in Input) {
 	}
 }
 
-// catchUp steps the events that have arrived. Without it, a process that was
-// suspended would mistake its own silence for that of others.
+// catchUp steps the events that have arrived. Without catchUp, a process that was
+// suspended would conclude that the others were silent during the suspension.
 func (s *shell) catchUp() {
 	events := s.peers.Events()
 	for range len(events) {
@@ -122,7 +122,7 @@ func (s *shell) deposed() {
 	s.step(Deposed{context.Cause(s.leaseCtx)})
 }
 
-// noPeers takes the place of peers if there are none.
+// noPeers replaces peers if Run was given none.
 type noPeers struct{}
 
 func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }

@@ -22,8 +22,8 @@ type Codec[T any] interface {
 }
 
 // cborCodec is the default codec: CBOR in core deterministic encoding (RFC 8949,
-// section 4.2.1). Keys are sorted. Floats keep their exact value, infinities
-// included; all NaNs become the same one. Times keep their nanoseconds.
+// section 4.2.1). Keys are sorted. Floats keep their exact value, infinities included;
+// all NaNs are encoded as the same NaN. Times keep their nanoseconds.
 type cborCodec[T any] struct{}
 
 func (cborCodec[T]) Encode(value T) ([]byte, error) {

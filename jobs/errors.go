@@ -43,7 +43,8 @@ func (e *PanicError) Unwrap() error {
 
 func newPanicError(value any) *PanicError { return &PanicError{value, debug.Stack()} }
 
-// recoverTo turns a panic into an error. It is deferred around calls of a job's code.
+// recoverTo turns a panic into an error. Functions that call a job's code defer
+// recoverTo.
 func recoverTo(err *error) {
 	if v := recover(); v != nil {
 		*err = newPanicError(v)

@@ -140,8 +140,8 @@ func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.
 	return partials[0].Data, nil
 }
 
-// mergeLevels merges the partials of all nodes of one level up to the root. A last node
-// without a sibling is the same as its parent.
+// mergeLevels merges the partials of all nodes of one level up to the root. If the last
+// node of a level has no sibling, it is the same as its parent.
 func mergeLevels(job Job, partials [][]byte) ([]byte, error) {
 	for len(partials) > 1 {
 		parents := partials[:0]

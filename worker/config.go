@@ -36,9 +36,9 @@ type Config struct {
 	// partition is expected to keep one core busy.
 	Slots int
 
-	// Lease is how long the leader's lease lasts without being renewed, at least
-	// 100 ms; Azure takes whole seconds from 15 s to 1 min. All workers of a cluster
-	// use the same. The default is 15 s.
+	// Lease is how long the leader's lease lasts without being renewed, at least 100 ms;
+	// Azure takes whole seconds from 15 s to 1 min. All workers of a cluster use the same
+	// duration. The default is 15 s.
 	Lease time.Duration
 
 	// DrainTimeout bounds how long running partitions may take to end when the process
@@ -48,7 +48,7 @@ type Config struct {
 	DrainTimeout time.Duration
 
 	// HTTP is the address on which to serve /healthz, /readyz and /metrics, such as
-	// ":9464". If it is empty, the process serves none of them.
+	// ":9464". If it is empty, the process serves no HTTP.
 	HTTP string
 
 	// Name is the program's name, which NATS shows for its connection. The default is
@@ -88,7 +88,7 @@ const (
 // ErrConfig marks an error about a field of Config, the cluster's included.
 var ErrConfig = cluster.ErrConfig
 
-// configError is an ErrConfig whose text is only that of the error in it.
+// configError is an ErrConfig that has only the text of the error that it wraps.
 type configError struct{ error }
 
 func (e configError) Is(target error) bool { return target == ErrConfig }

@@ -10,11 +10,11 @@
 //	    │          └──▶ Azurite ◀── proxy ◀── link ──┘
 //	    └── expect the result of 'run', or a failure, or a cancellation
 //
-// Each node has one worker process and its own links to NATS and storage. On Linux it also has
-// a network namespace in which packets can be dropped. The NATS server is a process that can
-// be killed: it syncs what it acknowledges. Azurite does not sync, so it is only stopped by
-// SIGTERM. Clients submit jobs as a user does, cancel some and wait for the others. Some jobs
-// are made to fail, to panic or to exit their worker's process.
+// Each node has one worker process and separate links to NATS and storage. On Linux it also
+// has a network namespace in which packets can be dropped. The NATS server is a process that
+// can be killed: it syncs what it acknowledges. Azurite does not sync, so it is only stopped
+// by SIGTERM. Clients submit jobs as a user does, cancel some and wait for the others. Some
+// jobs are made to fail, to panic or to exit their worker's process.
 //
 // When the time is up all faults end. Within [SettleWithin] each job must have the result of
 // 'run', or have failed for the intended reason, or be cancelled. No job is lost. The queue,

@@ -29,8 +29,8 @@ const (
 	leftEdge    = 76
 	rightEdge   = 24
 	titleHeight = 34
-	headHeight  = 26 // of a panel: the Y label and the legend
-	footHeight  = 44 // of a panel: the ticks and the label of X
+	headHeight  = 26 // of a panel, for the Y label and the legend
+	footHeight  = 44 // of a panel, for the ticks and the label of X
 	fieldHeight = 230
 	rowHeight   = 14
 	rowsHeight  = 240 // maximum of all rows of a panel: many rows are lower
@@ -172,7 +172,7 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip returns the part of a line that is in the field, and whether there is one. Points are
+// clip returns the part of a line that is in the field, and whether any part is. Points are
 // given as shares of the axes. (Liang and Barsky, A New Concept and Method for Line Clipping,
 // ACM Transactions on Graphics 3.1, 1984.)
 func clip(a, b Point) (from, to Point, some bool) {

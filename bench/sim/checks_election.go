@@ -31,7 +31,7 @@ func (c *checks) changed(epoch uint64) {
 }
 
 // leads is called when a process begins to lead. It checks that the process holds the
-// epoch and that nobody has led under it.
+// epoch and that no process has led under that epoch before.
 func (c *checks) leads(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	switch {

@@ -60,7 +60,8 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 // leaveTimeout is how long a worker may stay after its drain timeout.
 const leaveTimeout = time.Second
 
-// drains begins to watch that a worker that is told to stop leaves in time.
+// drains is called when a worker is told to stop. From then on the checks watch that
+// the worker leaves in time.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
 	seen.drains, seen.drainedAt = true, p.clock()

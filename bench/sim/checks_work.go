@@ -87,8 +87,8 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 	}
 }
 
-// died is called when a process dies. The partitions that were assigned to it are
-// suspected to have killed it.
+// died is called when a process dies. The partitions that were assigned to the process
+// are suspected to have killed it.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
 		for partition := a.span.Lo; partition < a.span.Hi; partition++ {

@@ -8,7 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// submit submits a job as package jobs/client does, and retries until storage has it.
+// submit submits a job like package jobs/client, and retries until storage has the
+// submission.
 func (s *Sim) submit(client *process, j *job) {
 	client.spawn(func() {
 		for {

@@ -39,16 +39,16 @@
 //   - Epochs grow by one, and each is led once. No worker returns to a lower epoch. No
 //     manifest of a lower epoch replaces one of a higher epoch, and none is written once
 //     a later leader has assigned the job's partitions.
-//   - Nobody acts as a leader after its lease has expired, if its clock runs within the
+//   - No process acts as a leader after its lease has expired, if its clock runs within the
 //     margin.
-//   - Durable nodes stay durable. A job's end is final, and nobody learns of it before it
-//     is durable. A confirmed cancellation holds.
+//   - Durable nodes stay durable. A job's end is final, and no process learns of the end
+//     before it is durable. A confirmed cancellation holds.
 //   - Workers report no faster than they may, and back off after refusals. A worker that
 //     is told to stop leaves in time; when it leaves, no slot runs and its items are
 //     durable, unless its drain timeout has passed.
-//   - In calm simulations, where processes die and nothing else goes wrong, nobody
-//     computes a partition that a living worker had finished before its leader began. If
-//     no process is killed, no partition is executed twice.
+//   - In calm simulations, where processes die and nothing else goes wrong, no worker
+//     computes a partition that a living worker had finished before its leader began. If no
+//     process is killed, no partition is executed twice.
 //   - Within three minutes after the last fault every job has ended as it should, and
 //     queue, index and partials are cleaned up. Nothing is left of a removed job, and it
 //     does not start again.

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// job is one simulated job: how its code behaves, and what has happened to it.
+// job is one simulated job: the behaviour of its code, and its history.
 type job struct {
 	sim  *Sim
 	spec store.Spec

@@ -20,7 +20,7 @@ type linkFault uint8
 
 const (
 	dropsAll linkFault = iota + 1 // messages vanish
-	noRoute                       // NATS servers have lost each other: nobody seems to subscribe
+	noRoute                       // NATS servers have lost each other: there seems to be no subscriber
 )
 
 // setFault sets the fault of the link from one process to another; 0 clears it.

@@ -25,8 +25,8 @@ type process struct {
 
 	stalled        bool
 	backlog        []func()      // events that wait until it resumes
-	connected      bool          // to NATS, as the process believes
-	ghostUntil     time.Duration // until then NATS believes that it is connected, though its host is gone
+	connected      bool          // the process believes that it is connected to NATS
+	ghostUntil     time.Duration // until this instant NATS believes that the process is connected, although its host is gone
 	stableFrom     time.Duration // on its clock: silence before that is no evidence that others are dead
 	cutFromStorage bool
 	coroutines     []*coroutine

@@ -42,8 +42,8 @@ type Sim struct {
 const endsWithin = 3 * time.Minute
 
 // Run runs the simulation of a seed. It returns what was covered, and the first
-// promise that was broken. The same seed gives the same simulation. Unless out is
-// nil, a trace is written to it.
+// promise that was broken. The same seed gives the same simulation. If out is not
+// nil, Run writes a trace to out.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}

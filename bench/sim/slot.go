@@ -22,13 +22,13 @@ type slot struct {
 	clean     bool          // no partition was run since the last delivery
 	claims    uint64        // number of claims so far; it identifies the last claim
 	running   bool          // partitions of the last claim are running
-	cancelled bool          // the worker has stopped waiting for it
+	cancelled bool          // the running partitions are cancelled
 }
 
 // cancelWithin is how long partitions run on at most after they are cancelled.
 const cancelWithin = 50 * time.Millisecond
 
-// take begins the span to run next, if there is one.
+// take begins the next span to run, if any.
 func (s *slot) take() {
 	w := s.worker
 	s.span = w.session.Take()
@@ -41,7 +41,7 @@ func (s *slot) take() {
 	s.goOn()
 }
 
-// goOn claims the next partitions and runs them.
+// goOn claims the next partitions and runs these.
 func (s *slot) goOn() {
 	w := s.worker
 	p := w.process

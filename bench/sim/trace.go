@@ -56,8 +56,9 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// normalize replaces the numbers in a message by # and cuts it at the first colon, so
-// that messages about different jobs or workers count as one.
+// normalize replaces the numbers in a message by # and cuts the message at the first
+// colon. Messages that differ only in the job or the worker then count as the same
+// message.
 func normalize(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	var b strings.Builder

@@ -166,8 +166,8 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 	return bench.Failover(ctx, cfg)
 }
 
-// awaitTwoWorkers returns how many workers the leader knows, once there is one that
-// could take over from it: workers report to a new leader one by one.
+// awaitTwoWorkers waits until the leader knows a second worker, which could take
+// over, and returns the number of workers. Workers report to a new leader one by one.
 func (a *app) awaitTwoWorkers(ctx context.Context, c *client.Client) (int, error) {
 	const least = 2
 	deadline := time.Now().Add(a.timeout)

@@ -32,7 +32,7 @@ func (n *numberList) Set(text string) error {
 // wholeNumber parses 1000, 1e3 or 1.5e3. A float64 cannot represent all whole numbers above
 // 2^53.
 func wholeNumber(word string) (uint64, bool) {
-	const bits = 128 // more than a uint64 has
+	const bits = 128 // more bits than a uint64
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)
 	if err != nil || !f.IsInt() {
 		return 0, false

@@ -40,7 +40,8 @@ func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job)
 // defaultName is the name of the program that Run runs.
 const defaultName = "bellwether"
 
-// run is Run for a program of that name. Help, hints and completion scripts contain it.
+// run is Run for a program of that name. Help, hints and completion scripts contain the
+// name.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })

@@ -243,7 +243,7 @@ func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, worker
 	return nil
 }
 
-// awaitDemoWorkers waits until the leader knows all workers, and returns it.
+// awaitDemoWorkers waits until the leader knows all workers, and returns the leader.
 func awaitDemoWorkers(ctx context.Context, c *client.Client) (client.Leader, error) {
 	deadline := time.Now().Add(demoTimeout)
 	for {

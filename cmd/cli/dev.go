@@ -180,7 +180,7 @@ func (a *app) greet(servers *localServers, data string, workers, slots int) erro
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
 		Storage string `json:"storage"`
-		Azurite string `json:"azurite,omitempty"` // its connection string, with a key that is public
+		Azurite string `json:"azurite,omitempty"` // connection string of Azurite, whose key is public
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`

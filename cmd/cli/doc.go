@@ -1,5 +1,5 @@
-// Package cli is Bellwether's command line. A program with its own jobs gets all of
-// it, workers included, by passing them to [Main]:
+// Package cli is Bellwether's command line. A program that defines jobs gets the whole command
+// line, workers included, by passing the jobs to [Main]:
 //
 //	func main() { cli.Main(jobs.MustNew(mine.Definition)) }
 //

@@ -94,8 +94,8 @@ func (a *app) electWatchdogCommand() *cobra.Command {
 	return cmd
 }
 
-// commandStatus is the exit status of the command, which elect exits with. Nothing is
-// printed about it.
+// commandStatus is the exit status of the command, which elect exits with. No error is
+// printed for this status.
 type commandStatus int
 
 func (s commandStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

@@ -40,11 +40,12 @@ type assignment struct {
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has had it. It waits for a checkpoint, or for room in a
-	// receipt. Its worker cannot have died of it.
+	// statePlanned: no receipt has contained the assignment. It waits for a checkpoint, or
+	// for room in a receipt. It cannot have killed its worker.
 	statePlanned assignmentState = iota
-	// stateSent: a receipt had it, and no report has listed it yet. The worker may have
-	// started it, so from here on it becomes a crash suspect if the worker dies.
+	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
+	// worker may have started it, so from here on it becomes a crash suspect if the worker
+	// dies.
 	stateSent
 	// stateConfirmed: a report listed it, not running. From here on it can be cut.
 	stateConfirmed
@@ -59,7 +60,7 @@ const (
 type cut struct {
 	at    uint64  // the new end
 	thief *worker // the idle worker that needs the rest, or nil
-	sent  bool    // a receipt had it
+	sent  bool    // a receipt contained the cut
 }
 
 // assign gives a worker a new assignment. The next receipt sends it.
@@ -124,8 +125,9 @@ func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 	}
 }
 
-// maySend reports whether the worker may learn of an assignment. One that might kill the
-// leader must be in a durable checkpoint first, so that the next leader knows of it.
+// maySend reports whether the worker may learn of an assignment. An assignment that might
+// kill the leader must be in a durable checkpoint first, so that the next leader knows of
+// that assignment.
 func (a *assignment) maySend() bool { return a.job.checkpoint.durable >= a.waitsFor }
 
 // cutAt orders a worker to end an assignment early. The rest is queued once the worker's

@@ -9,8 +9,8 @@ import (
 )
 
 // assignmentList has the assignments of a job, by ID. A big cluster has tens of
-// thousands. Released ones stay in the list until they are half of it; otherwise each
-// release would move all later ones.
+// thousands. Released assignments stay in the list until they make up half of the
+// list; otherwise each release would move all later assignments.
 type assignmentList struct {
 	list     []*assignment
 	released int // how many in the list are released

@@ -28,8 +28,8 @@ func (c *checkpointState) request() uint64 {
 
 func (c *checkpointState) inFlight() bool { return c.requested > c.durable }
 
-// requestCheckpoints requests the checkpoints that are due. Each job has at most one in
-// flight; changes after its request go into the next one.
+// requestCheckpoints requests the checkpoints that are due. Each job has at most one
+// checkpoint in flight; changes after the request go into the next checkpoint.
 func (l *Ledger) requestCheckpoints() {
 	for _, j := range l.jobs {
 		c := &j.checkpoint

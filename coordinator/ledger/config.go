@@ -10,7 +10,7 @@ import (
 
 // Config tunes a ledger. A zero field means its default.
 type Config struct {
-	// Epoch of the leader, at least 1. It is part of the IDs of spans.
+	// Epoch is the epoch of the leader, at least 1. It is part of the IDs of spans.
 	Epoch uint64
 
 	// Self is the ID of the worker in the leader's process. A job that kills workers
@@ -65,11 +65,12 @@ type Config struct {
 	MaxTreeNodes int
 
 	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more
-	// fails: that many failures have one cause. It bounds memory. Default 10,000.
+	// fails, because this many failures must have a common cause. It bounds memory.
+	// Default 10,000.
 	MaxFailing int
 
-	// MaxSkipped bounds the skipped partitions of one job, whatever its submitter allows.
-	// It bounds memory and the size of checkpoints. Default [store.MaxSkipped].
+	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows
+	// more. It bounds memory and the size of checkpoints. Default [store.MaxSkipped].
 	MaxSkipped int
 }
 

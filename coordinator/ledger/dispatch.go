@@ -50,8 +50,8 @@ func (l *Ledger) dispatch(w *worker) {
 
 // assignNext gives a worker one more assignment, if the worker wants more work and a
 // queue has work for it. It chooses a job of the highest priority, and among those the
-// job with the fewest assignments. A worker that has enough of one priority gets work of
-// lower ones.
+// job with the fewest assignments. A worker that has enough work of one priority gets
+// work of lower priorities.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -126,9 +126,9 @@ func (l *Ledger) assignmentCount() (n int) {
 // slotsFor returns the number of slots that can run a job, but at least 1.
 func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Kind]) }
 
-// leavesToIdle reports whether a worker whose slots all have work should leave the last
-// pieces of a job to idle workers. A failed partition and a crash suspect each count as
-// a piece.
+// leavesToIdle reports whether a worker should leave the last pieces of a job to idle
+// workers because all of its own slots have work. A failed partition and a crash suspect
+// each count as a piece.
 func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	size := l.pieceSize(w, j)
 	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.queued) + j.queue.suspects.size
@@ -248,8 +248,8 @@ func (l *Ledger) nudgeIdle() {
 	}
 }
 
-// wouldTake reports whether a worker with idle slots would be given some of a job if it
-// reported now. Otherwise each tick would nudge it in vain.
+// wouldTake reports whether a worker with idle slots would be given partitions of a job
+// if it reported now. Otherwise each tick would nudge it in vain.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
 	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true

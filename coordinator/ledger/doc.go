@@ -43,11 +43,11 @@
 //
 // # Assignments
 //
-// An assignment is a unit of work given to a worker: a span of partitions. Each report
-// lists the spans that the worker holds, and the ledger believes it. Partitions of an
-// assignment that the worker neither finished nor holds any more go back to the queue.
-// If a report lists a span that this leader did not assign, the worker keeps the part
-// that is still queued.
+// An assignment is a unit of work given to a worker: a span of partitions. Each report lists
+// the spans that the worker holds, and the ledger trusts this list. Partitions of an
+// assignment that the worker neither finished nor holds any more go back to the queue. If a
+// report lists a span that this leader did not assign, the worker keeps the part that is
+// still queued.
 //
 // A report may name a job that this ledger does not have: a job that ended, a job that
 // the shell never loaded, or a job that an earlier leader started after this leader

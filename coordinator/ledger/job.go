@@ -36,14 +36,15 @@ type job struct {
 	writeAhead bool
 }
 
-// jobState says how far a job is. It only grows.
+// jobState is the state of a job. It only grows.
 type jobState int
 
 const (
 	// jobActive is a job that is worked on.
 	jobActive jobState = iota
-	// jobEnding is a job whose end is being made durable. The ledger takes nothing more
-	// of it and assigns nothing; its workers do not know yet and go on.
+	// jobEnding is a job whose end is being made durable. The ledger accepts no more items
+	// of the job and assigns none of its partitions. The workers do not know of the end
+	// yet and continue.
 	jobEnding
 	// jobEnded is a job whose end is durable. The ledger has dropped it; it remains in the
 	// shares of workers until each has been told.
@@ -60,7 +61,7 @@ type contributor struct {
 	durable       uint64 // the last item in a durable checkpoint
 }
 
-// contributor returns the worker's entry, which it adds if there is none.
+// contributor returns the worker's entry, and adds the entry if it is missing.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {
@@ -142,8 +143,8 @@ func (l *Ledger) removeJob(j *job) {
 	delete(l.jobsByID, j.spec.ID)
 }
 
-// finish records a finished node. A node that a worker executed has all its partitions;
-// one that the leader merged lacks those that were skipped.
+// finish records a finished node. A node that a worker executed contains all of its
+// partitions; a node that the leader merged lacks the skipped partitions.
 func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
 	drop, added := j.forest.insert(n, ref)
 	l.dropPartials(drop...)

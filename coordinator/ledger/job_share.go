@@ -13,8 +13,8 @@ type jobShare struct {
 
 	opened       bool   // the worker has the job's opening
 	ackDue       bool   // the next receipt must acknowledge items
-	sentReceived uint64 // contributor.received in the last receipt that had it
-	sentDurable  uint64 // contributor.durable in the last receipt that had it
+	sentReceived uint64 // contributor.received in the last receipt that contained this number
+	sentDurable  uint64 // contributor.durable in the last receipt that contained this number
 	rate         rate   // of one of the worker's slots
 	openFailures int    // in a row
 	benchedUntil time.Duration

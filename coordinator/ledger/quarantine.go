@@ -28,8 +28,8 @@ func blame(partition uint64, deaths int, lastWorker string) string {
 	return fmt.Sprintf("partition %d kills its worker: %d died while it was assigned to them, the last was %s", partition, deaths, lastWorker)
 }
 
-// resumeSuspects queues the crash suspects of a manifest. If the last leader died, these
-// include what was assigned to its own worker.
+// resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
+// crash suspects include the assignments of its own worker.
 func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
@@ -47,9 +47,9 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 	}
 }
 
-// reserve reports whether a worker is reserved for quarantined partitions, and reserves
-// it if one is queued and mayReserve allows it. The leader's own worker is reserved only
-// if no other can run the partition.
+// reserve reports whether a worker is reserved for quarantined partitions. It reserves
+// the worker if such a partition is queued and mayReserve returns true. The leader's own
+// worker is reserved only if no other can run the partition.
 func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
@@ -66,8 +66,8 @@ func (l *Ledger) reserve(w *worker) bool {
 	return true
 }
 
-// mayReserve reports whether one more worker may be reserved. At most a quarter are, so
-// that other work goes on.
+// mayReserve reports whether one more worker may be reserved. At most a quarter of the
+// workers are reserved, so that other work continues.
 func (l *Ledger) mayReserve() bool { return l.reserved < max(1, len(l.workers)/4) }
 
 func (l *Ledger) setReserved(w *worker, reserved bool) {

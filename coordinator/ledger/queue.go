@@ -15,10 +15,10 @@ func (q *queue) size() uint64 {
 	return q.fresh.size + uint64(q.failed.queued) + q.suspects.size
 }
 
-// enqueue queues the partitions of a span that no worker holds any more, except
-// finished ones. Deaths is the number of workers that died on the span. A partition
-// whose backoff is not over failed just now, so it is no crash suspect whatever deaths
-// says: it is retried alone.
+// enqueue queues the partitions of a span that no worker holds any more, except finished
+// ones. Deaths is the number of workers that died on the span. A partition whose backoff
+// is not over has just failed. It is therefore not a crash suspect, even if deaths is
+// above 0, and is retried alone.
 func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	if j.ending() {
 		return

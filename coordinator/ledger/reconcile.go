@@ -108,9 +108,9 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 	}
 }
 
-// adopt turns a span that this ledger did not assign into an assignment, as far as it is
-// still queued. An earlier leader assigned it, or this leader did before it considered
-// the worker dead.
+// adopt turns the part of a span that is still queued into an assignment, if this ledger
+// did not assign the span. An earlier leader assigned it, or this leader did before it
+// considered the worker dead.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.jobsByID[s.Job]
 	if j == nil {

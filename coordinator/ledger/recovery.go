@@ -6,7 +6,7 @@ import (
 )
 
 // recovery is the first part of a term, in which a new leader listens and assigns
-// nothing: work that some worker holds must not be given to another one.
+// nothing: work that one worker holds must not be given to another worker.
 type recovery struct {
 	active  bool
 	since   time.Duration // when the ledger was made, or when it last resumed a job that has workers

@@ -9,9 +9,9 @@ import (
 // another runs a speculative copy.
 const speculateAfter = 2 * time.Second
 
-// steal finds work for a worker with idle slots when the queues have none for it. It cuts
-// the longest assignments in half, for the worker to get the rest. If no more can be cut,
-// the worker runs speculative copies of stragglers.
+// steal finds work for a worker with idle slots when the queues have no work for that
+// worker. It cuts the longest assignments in half, for the worker to get the rest. If no
+// more can be cut, the worker runs speculative copies of stragglers.
 func (l *Ledger) steal(w *worker) {
 	idle := w.idleSlots() - w.pendingSteals
 	if idle <= 0 {

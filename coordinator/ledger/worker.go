@@ -80,8 +80,8 @@ func (l *Ledger) onWorkerDied(id string) {
 	l.checkRecovery()
 }
 
-// checkLiveness removes workers that have been silent for too long, and probes those
-// that are late.
+// checkLiveness removes workers that have been silent for too long, and probes workers
+// whose reports are late.
 func (l *Ledger) checkLiveness() {
 	for _, w := range slices.Clone(l.workers) {
 		silence := l.now - w.reportedAt

@@ -15,8 +15,9 @@ import "context"
 //
 // A worker may report the node again; the ledger then ignores its partial.
 //
-// Some blobs stay until the job's end: those of nodes that were reported twice or
-// refused, and those that a leader had merged since its last checkpoint when it died.
+// Some blobs stay until the job's end: blobs of nodes that were reported twice or
+// refused, and blobs of nodes that a leader merged between its last checkpoint and its
+// death.
 type blobGC struct {
 	afterNext    []string       // can go once the next checkpoint to be requested is durable
 	afterCurrent []string       // can go once the checkpoint in flight is durable
@@ -60,7 +61,7 @@ func (g *blobGC) durable() []string {
 // maxBlobDeletes is how many blobs of one job are deleted at once.
 const maxBlobDeletes = 4
 
-// deleteBlobs deletes blobs of a job. Those that it cannot delete are deleted at the
+// deleteBlobs deletes blobs of a job. Blobs that it cannot delete are deleted at the
 // job's end.
 func (t *Term) deleteBlobs(j *activeJob, blobs []string) {
 	for _, blob := range blobs {

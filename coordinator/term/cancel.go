@@ -99,9 +99,9 @@ func (t *Term) withdrawn(id string, err error) {
 // any moment.
 var errBegun = errors.New("job is just being begun")
 
-// putCancelled writes into the job's manifest that it was cancelled. A leader that later
-// receives the job's submission reads that. EvenRunning also cancels a job that has begun: no task of
-// this leader may then work on it. Tasks call putCancelled.
+// putCancelled writes into the job's manifest that it was cancelled. A leader that later receives
+// the job's submission reads this manifest. EvenRunning also cancels a job that has begun: no task
+// of this leader may then work on it. Tasks call putCancelled.
 func (t *Term) putCancelled(id string, evenRunning bool) error {
 	if _, err := t.readSpec(id); err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)

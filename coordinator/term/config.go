@@ -12,7 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config configures a term. A field that is zero takes its default, if it has one.
+// Config configures a term. A field that is zero gets its default, if it has a
+// default.
 type Config struct {
 	// Worker is the ID of the worker in the same process. Host and PID describe the
 	// process to operators.

@@ -19,11 +19,11 @@
 //
 // # Who owns what
 //
-// All mutable state belongs to the loop: the ledger, the table of partials, the jobs,
-// their manifests. A task gets values as arguments. Besides them it uses only what never
-// changes (the configuration, the leadership, a job's spec and code), and it returns a
-// function that the loop calls with the outcome. There is one exception: a task that
-// writes partials checks whether its job is ending, so that it writes no more of them.
+// All mutable state belongs to the loop: the ledger, the table of partials, the jobs, their
+// manifests. A task gets values as arguments. Besides them it uses only what never changes
+// (the configuration, the leadership, a job's spec and code), and it returns a function
+// that the loop calls with the outcome. There is one exception: a task that writes partials
+// checks whether its job is ending, and then writes no more partials.
 //
 // So a task that is lost, whatever it has done, looks to the loop like a task that has not
 // returned. The outcome of a task whose term is over is dropped.
@@ -63,7 +63,7 @@
 // # What can fail, step by step
 //
 // The process may die, or the term end, at each step. A row also holds for a task whose
-// storage call took so long that all of this has happened by the time it returns.
+// storage call returns only after the process has died or the term has ended.
 //
 //	step                what may be left         why that is safe
 //	──────────────────  ───────────────────────  ─────────────────────────────────────────

@@ -26,8 +26,8 @@ type Env interface {
 	Pause(ctx context.Context, d time.Duration)
 }
 
-// Transport sends the messages that the leader sends on its own initiative. A lost
-// message costs time only.
+// Transport sends the leader's messages that are not replies. A lost message costs
+// time only.
 type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)

@@ -48,7 +48,7 @@ func (t *Term) bestCandidate() (best candidate) {
 const yieldAfter = 5 * time.Second
 
 // yield stops the leader if a worker knows the kinds of all active jobs and of a parked
-// one. That worker does not yield back before the parked job has ended, since this worker
+// job. That worker does not yield back before the parked job has ended, since this worker
 // does not know the kind of that job. So two leaders cannot yield to each other forever.
 func (t *Term) yield() {
 	if len(t.jobs.parked) == 0 || len(t.jobs.pending) > 0 || !t.times.stopping.IsZero() || t.since(t.times.begun) < yieldAfter {

@@ -15,7 +15,7 @@ import (
 // received, admit, load, admitted, take.
 
 // receive receives a submission from the queue. The caller has acquired a place among
-// the active jobs for it.
+// the active jobs for the submission.
 func (t *Term) receive() {
 	t.spawn(func() func() {
 		var submission *store.Submission
@@ -54,7 +54,7 @@ func (t *Term) received(s *store.Submission) {
 }
 
 // admit enters a submitted job in the index and loads it. An earlier leader may have
-// begun or ended it.
+// begun or ended the job.
 func (t *Term) admit(id string, p *pendingJob) {
 	t.spawn(func() func() {
 		err := t.retry("enter job in the index", func(ctx context.Context) error { return t.cfg.Store.Activate(ctx, id) })

@@ -9,7 +9,8 @@ import (
 // lookUp finds out about a job that a worker reports and that this leader did not
 // resume. Either the job has ended, or an earlier leader began it after this one had
 // listed the active jobs. In the second case this leader loads it here, or when its
-// submission is delivered again. Until then the earlier leader alone may work on it.
+// submission is delivered again. Until then only the earlier leader may work on the
+// job.
 func (t *Term) lookUp(id string) {
 	if t.jobs.pending[id] != nil {
 		return // its task will tell the ledger

@@ -17,11 +17,11 @@ type MergeDone struct{ Took time.Duration }
 // CheckpointDone says that a checkpoint is durable. Took counts from its request.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress says that a job's manifest is durable. Done is how many more partitions are
-// done in it than in the previous one; Repeated is how many executions it adds beyond
-// one for each of them. Progress that a dead leader had not made durable counts once
-// the next leader's manifest contains it, so over all terms Done counts each partition
-// once.
+// Progress says that a job's manifest is durable. Done is the number of partitions
+// that are done in this manifest and were not done in the previous manifest. Repeated
+// is the number of executions that this manifest adds, minus Done. Progress that a
+// dead leader had not made durable counts once the next leader's manifest contains it,
+// so over all terms Done counts each partition once.
 type Progress struct{ Done, Repeated uint64 }
 
 // PhaseDone says that the term has completed a phase of its beginning.

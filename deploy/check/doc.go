@@ -1,6 +1,6 @@
-// Package check contains only tests: they check the files in deploy as far as that is possible
-// without a container engine, a Kubernetes cluster or a virtual machine. It is a separate
-// module, so its dependencies do not become Bellwether's.
+// Package check contains only tests: they check the files in deploy, without a container engine,
+// a Kubernetes cluster or a virtual machine. It is a separate module, so its dependencies do not
+// become Bellwether's.
 //
 //	Dockerfile    parsed by BuildKit; its go build command runs twice, and both programs are equal
 //	compose.yaml  loaded by Compose; its NATS configuration and worker command run as processes

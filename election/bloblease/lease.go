@@ -226,7 +226,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 	}
 }
 
-// pass changes the lease's ID. It succeeds if an earlier try has done that.
+// pass changes the lease's ID. It also succeeds if an earlier try has changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {

@@ -43,7 +43,7 @@ func Watchdog(args []string, grace time.Duration) error {
 		errors.As(err, &failed)
 		return reports.Encode(event{Failed: failed})
 	}
-	_ = reports.Encode(event{PID: cmd.Process.Pid}) // if the elector is gone, orders end
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // if the elector is gone, the end of its orders stops the command
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // ProcessState says how it ended

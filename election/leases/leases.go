@@ -41,11 +41,11 @@ func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (electi
 	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// OpenNamed opens a lease that is not the cluster's, but is kept beside it. The name is
-// 1 to 40 lower-case letters, digits and dashes. The lease has cfg's Duration and
-// CallTimeout. On JetStream the lease uses nc, which may be reconnecting: then OpenNamed
-// fails with an error that is not cluster.ErrConfig, and may be called again. On Azure
-// it makes no call.
+// OpenNamed opens a named lease that is kept beside the cluster's lease and is
+// independent of it. The name is 1 to 40 lower-case letters, digits and dashes. The
+// lease has cfg's Duration and CallTimeout. On JetStream the lease uses nc, which may be
+// reconnecting: then OpenNamed fails with an error that is not cluster.ErrConfig, and
+// may be called again. On Azure it makes no call.
 func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
 	if c.Storage != cluster.Azure {
 		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})

@@ -132,7 +132,7 @@ const (
 	askInterval = 100 * time.Millisecond // between two questions while there is no leader
 )
 
-// ask asks the leader once. It fails with [ErrNoLeader] if nobody answers.
+// ask asks the leader once. It fails with [ErrNoLeader] if no leader answers.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)

@@ -168,7 +168,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 }
 
 // live asks the leader for the active job with that id, or for all active jobs if id is
-// empty. It returns nil if nobody answers.
+// empty. It returns nil if no leader answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
@@ -184,7 +184,8 @@ func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 type Progress = wire.JobProgress
 
 // Progress asks the leader once for the progress of a job. It fails with [ErrNoLeader]
-// if nobody answers now, and with [ErrNotFound] if the leader does not lead the job.
+// if no leader answers, and with [ErrNotFound] if the job is not among the leader's
+// active jobs.
 func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), askTimeout)
 	switch {
@@ -243,7 +244,7 @@ func (c *Client) ids(ctx context.Context, s *store.Store) ([]string, error) {
 var prefixForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // Find returns the ID of the job whose ID is prefix or begins with it. It fails with
-// [ErrNotFound] or [ErrAmbiguous] if there is not exactly one.
+// [ErrNotFound] if no job matches, and with [ErrAmbiguous] if several jobs match.
 func (c *Client) Find(ctx context.Context, prefix string) (string, error) {
 	if !prefixForm.MatchString(prefix) {
 		return "", errorf(ErrNotFound, "%q is not the ID of a job", prefix)

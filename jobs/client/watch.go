@@ -58,8 +58,8 @@ func (c *Client) isPassing(err error) bool {
 }
 
 // Wait waits until a job has ended and returns its final status. It costs less than
-// Watch: all calls of Wait together ask the leader one question at a time, and storage
-// only once the leader does not list the job any more. It fails like Watch.
+// Watch: all calls of Wait together ask the leader one question at a time, and read
+// storage only when the leader no longer lists the job. It fails like Watch.
 func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -45,8 +45,8 @@ const (
 	Azure     StorageKind = "azure"     // an Azure storage account
 )
 
-// Config says which cluster is meant and how to reach it. The zero value is
-// cluster "default" on nats://127.0.0.1:4222 with JetStream storage.
+// Config identifies a cluster and says how to reach it. The zero value is cluster
+// "default" on nats://127.0.0.1:4222 with JetStream storage.
 type Config struct {
 	// Name is the cluster's name: 1 to 40 lower-case letters, digits and dashes. It
 	// is part of every NATS subject and storage key, so clusters of different names
@@ -147,8 +147,8 @@ func (c Config) Subjects() (wire.Subjects, error) {
 }
 
 // The environment variables that say which cluster is meant. The variables of the nats
-// tool are read too, with and without BELLWETHER_ before them. Variables that begin
-// with AZURE_ are those of Azure's own tools.
+// tool are read too, with and without BELLWETHER_ before them. Azure's own tools also
+// read the variables that begin with AZURE_.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"

@@ -117,7 +117,8 @@ func (s *Storage) Conn() *nats.Conn { return s.nc }
 func (s *Storage) Account() *account.Account { return s.account }
 
 // Check reports whether a worker could use the storage. On Azure it creates the
-// container and the queue if they are missing. On JetStream OpenStorage has done so.
+// container and the queue if they are missing. On JetStream, OpenStorage has already
+// created what is missing.
 func (s *Storage) Check(ctx context.Context) error {
 	if d, ok := s.driver.(interface{ Check(context.Context) error }); ok {
 		return d.Check(ctx)
@@ -125,9 +126,9 @@ func (s *Storage) Check(ctx context.Context) error {
 	return nil
 }
 
-// Explain adds the cluster's name to an error that says that storage does not answer or
-// refuses access, and a hint if it has one. Timeouts become [ErrUnavailable]. Other
-// errors are returned unchanged.
+// Explain adds the cluster's name, and a hint if it knows one, to an error that says
+// that storage does not answer or refuses access. Timeouts become [ErrUnavailable].
+// Other errors are returned unchanged.
 func (s *Storage) Explain(err error) error {
 	switch {
 	case !isUnreachable(err):

@@ -18,8 +18,8 @@
 //
 // Asian and barrier options use the prices at the end of each of the parameter steps equal
 // periods, and not the price at the beginning. A barrier that is observed at discrete times
-// is hit less often than one that is observed continuously, and the price reflects that. A
-// European option needs the last price only, which takes one step.
+// is hit less often than a barrier that is observed continuously, and the price reflects
+// this difference. A European option needs the last price only, which takes one step.
 //
 // The job fails only if the context is done.
 package montecarlo

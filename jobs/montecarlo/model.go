@@ -7,7 +7,7 @@ type model struct {
 	kind         kind
 	side         float64 // 1 for a call, -1 for a put
 	spot, strike float64
-	barrier      float64 // in logarithms, relative to spot; 0 without one
+	barrier      float64 // in logarithms, relative to spot; 0: no barrier
 	knocksIn     bool
 	drift        float64 // of the log price in a step
 	deviation    float64 // of the log price in a step

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// partial counts partitions in a way that detects missing and repeated ones. Its four words
-// fit in registers, which halves the time of an empty partition.
+// partial counts partitions in a way that detects missing and repeated partitions. Its four
+// words fit in registers, which halves the time of an empty partition.
 type partial struct {
 	Count uint64  `cbor:"1,keyasint"`
 	Sum   uint64  `cbor:"2,keyasint"`           // of the hashes of their numbers

@@ -21,8 +21,7 @@ var (
 	// know.
 	ErrCorrupt = errors.New("corrupt or unknown format")
 
-	// ErrNewer is the ErrCorrupt for a record that a later version of the program has
-	// written.
+	// ErrNewer is an ErrCorrupt: a later version of the program has written the record.
 	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
 )
 
@@ -84,10 +83,10 @@ type PrefixDeleter interface {
 }
 
 // Queue carries submissions. A message is delivered at least once. A received message
-// stays in the queue, hidden, as long as its receiver extends it, so that an autoscaler
-// that counts messages keeps the workers that are busy with them. The driver's
-// configuration says for how long a message is hidden. All calls but Receive return
-// within a bounded time, like those of [Blobs].
+// stays in the queue, hidden, as long as its receiver extends it, so an autoscaler that
+// counts messages does not stop workers while they are busy. The driver's configuration
+// says for how long a message is hidden. All calls but Receive return within a bounded
+// time, like those of [Blobs].
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error

@@ -70,7 +70,7 @@ func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
 }
 
 // PutPlan writes the plan of a job, which never changes. If another plan exists, the
-// error is [ErrConflict], and the caller has to use that one.
+// error is [ErrConflict], and the caller must use the existing plan.
 func (s *Store) PutPlan(ctx context.Context, id string, plan jobs.Plan) error {
 	return s.putOnce(ctx, plans, id, encodePlan(plan))
 }

@@ -52,7 +52,7 @@ type JobProgress struct {
 }
 
 // MaxSkipped is the largest number of skipped partitions that an answer lists of each
-// job, so that all jobs that a leader works on at once fit in it. The job's manifest
+// job, so that an answer has room for all active jobs of a leader. The job's manifest
 // lists all.
 const MaxSkipped = 1000
 

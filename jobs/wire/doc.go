@@ -58,6 +58,6 @@
 // [MaxMessage]: see [Decode]. Validate bounds what the leader processes and keeps for
 // one report: [MaxSpans] spans, [MaxJobs] jobs, [MaxItems] items in all, and for each
 // worker [MaxKinds] definitions with names of [MaxName] bytes. Correct workers stay well
-// below all of them. The ledger bounds the number of workers and the state that it keeps
-// about workers that have left.
+// below all of these bounds. The ledger bounds the number of workers and the state that
+// it keeps about workers that have left.
 package wire

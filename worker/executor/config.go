@@ -14,11 +14,11 @@ import (
 
 // Config configures a [Worker].
 type Config struct {
-	// Subjects are those of the cluster to work for.
+	// Subjects are the subjects of the cluster that the worker joins.
 	Subjects wire.Subjects
 
 	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two
-	// processes may have the same, since a leader numbers reports by it.
+	// processes may have the same ID, since a leader numbers reports by worker ID.
 	ID string
 
 	// Slots is how many spans run at once, at least 1. 0 means GOMAXPROCS: a

@@ -23,8 +23,8 @@
 // within a millisecond or at the next partition. When a report is due, a flag asks
 // slots to hand over their results once their partition is done; the report does not
 // wait for long partitions. A slot keeps the last few partitions, past a boundary of
-// the tree, for its next delivery: a few nodes cover the others, and the leader sees
-// and merges only those.
+// the tree, for its next delivery: a few nodes cover the other partitions, and the
+// leader receives and merges only these nodes.
 //
 // # Leaders
 //
@@ -36,7 +36,8 @@
 //
 // # What can fail
 //
-//   - A partition: the failure is reported, and the span goes on with the next one.
+//   - A partition: the failure is reported, and the span continues with the next
+//     partition.
 //   - Opening a job: reported; the leader plans the job's spans again.
 //   - Storage: large partials and plans are retried until it answers; the slot waits.
 //   - NATS, the leader: see package session.

@@ -108,8 +108,9 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	}
 }
 
-// nextClaim returns how many partitions to claim so that they take about target, if
-// they are like the last ones. It grows in steps because partitions may differ.
+// nextClaim returns how many partitions to claim so that they take about target,
+// assuming that they take as long as the last claim's partitions. It grows in steps
+// because partitions may differ.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -127,7 +128,8 @@ type done struct {
 }
 
 // deliver hands over the finished partitions before d.hi, and then d.err as the
-// failure of partition d.next. It reports whether the slot may go on with the span.
+// failure of partition d.next. It reports whether the slot may continue with the
+// span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, err := s.items(t, d.hi)
 	defer func() { t.dropUndelivered(items) }()

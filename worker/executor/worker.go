@@ -49,7 +49,7 @@ type Worker struct {
 	wake chan struct{} // has a buffer of one: the link should step the session
 	ping chan struct{} // has no buffer: Turns waits for the link's next turn
 
-	mu      sync.Mutex // guards the fields below; nothing slow is done under it
+	mu      sync.Mutex // guards the fields below; it is never held during slow operations
 	work    *sync.Cond // there may be a span to take, or quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID

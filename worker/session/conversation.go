@@ -109,7 +109,7 @@ func (s *Session) collect() {
 	}
 }
 
-// handedOver notes that the slot of a span has delivered or released it.
+// handedOver notes that the slot of a span has delivered results or released the span.
 func (s *Session) handedOver(h *HeldSpan) {
 	if !h.asked {
 		return

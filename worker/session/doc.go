@@ -1,7 +1,7 @@
-// Package session is a worker's side of the conversation with its leader: which spans the worker
-// holds and how far they are, which items it has produced and which of them are durable, when it
-// reports and what a report says, how it retries, follows a new leader, drains and leaves. It is
-// internal to this module.
+// Package session is a worker's side of the conversation with its leader. It decides when the
+// worker reports and what a report contains, and how the worker retries, follows a new leader,
+// drains and leaves. It keeps track of the spans that the worker holds, of their progress, and of
+// the items that are not durable yet. It is internal to this module.
 //
 // [Session] is a state machine without a clock, a goroutine or I/O, and nothing in
 // it depends on the order of a map. The real worker (worker/executor), the
@@ -27,11 +27,11 @@
 //
 // # When it reports
 //
-// A report is made when its interval has passed, or earlier if something is urgent
-// (a span or its job is at an end and work runs short, a failure, a cut) or the leader
-// nudges; never sooner than [Timing.Spacing] after the last one, and never while one
-// is in flight. A report on the interval, after a nudge or while draining first asks
-// slots for their results and waits for them for [Timing.HandOver].
+// A report is made when its interval has passed, or earlier if something is urgent (a span or its
+// job is at an end and work runs short, a failure, a cut) or the leader nudges. It is never made
+// sooner than [Timing.Spacing] after the last report, and never while a report is in flight. A
+// report on the interval, after a nudge or while draining first asks slots for their results and
+// waits for them for [Timing.HandOver].
 //
 // # Invariants
 //

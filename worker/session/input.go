@@ -32,8 +32,8 @@ type ReceiptHeard struct {
 	Receipt  wire.Receipt
 }
 
-// NoResponders says that NATS knows nobody who listens for the report of an exchange:
-// the leader is dead, or does not listen yet.
+// NoResponders says that no process listens for the report of an exchange: the leader
+// is dead, or does not listen yet.
 type NoResponders struct{ Exchange uint64 }
 
 // Drain says that the worker must stop. [Leave] follows.

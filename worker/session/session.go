@@ -165,11 +165,11 @@ func (s *Session) Empty() bool {
 	return s.work.held == 0 && s.work.busy == 0 && items == 0
 }
 
-// leader is the leader that the worker follows, as far as it knows.
+// leader has what the worker knows of the leader that it follows.
 type leader struct {
 	connected bool   // to NATS
 	epoch     uint64 // 0 before the first
-	gone      bool   // NATS said that nobody listens for its reports
+	gone      bool   // NATS said that no process listens for reports to it
 	answered  bool
 	askAt     time.Duration // when to ask who leads, while searching
 }

@@ -17,8 +17,8 @@ type work struct {
 	keptBytes int // of items
 	held      int // spans, queued and running
 	busy      int // spans that slots run
-	yielding  int // busy spans whose slots were told to release them
-	awaited   int // busy spans whose slots were asked to hand over
+	yielding  int // number of busy spans that must make room for other spans
+	awaited   int // number of busy spans whose slots were asked to hand over
 
 	assigned uint64 // spans ever assigned
 	taken    uint64 // spans ever taken by slots
@@ -105,7 +105,7 @@ func (s *Session) OpenFailed(id string, f wire.Failure) {
 	s.hurry()
 }
 
-// keep appends an item to those of a job.
+// keep appends an item to the kept items of a job.
 func (s *Session) keep(j *job, i item) {
 	i.size = itemSize
 	if p := i.Partial; p != nil {

@@ -13,7 +13,8 @@ type System struct {
 	Name     string
 	Versions func(context.Context, Place) (string, error)
 	Settings string
-	// Period is the time between two renewals. Kills come at a random moment of it.
+	// Period is the time between two renewals. Kills come at a random moment between two
+	// renewals.
 	Period  time.Duration
 	azurite bool // whether it needs Azurite
 	start   func(context.Context, Place) (cluster, error)

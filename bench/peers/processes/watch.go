@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Watch guards state that messages of processes change, and waits for conditions on it.
+// Watch guards state that messages of processes change, and waits for conditions on that state.
 type Watch struct {
 	mu      sync.Mutex
 	err     error         // the first failure

@@ -7,7 +7,7 @@ import "github.com/bellwether-compute/bellwether/bench"
 // measurements.
 type Figures []float64
 
-// Median returns the median, as package bench computes it.
+// Median returns the median, computed as in package bench.
 func (f Figures) Median() float64 { return bench.Median(f) }
 
 // Quantile returns the smallest measurement that at least the given share of all
@@ -20,7 +20,8 @@ func (f Figures) Least() float64 { return f.Quantile(0) }
 // Most returns the largest measurement.
 func (f Figures) Most() float64 { return f.Quantile(1) }
 
-// Ratios returns the measurements of f divided by those of g, in pairs.
+// Ratios returns each measurement of f divided by the measurement of g at the same
+// index.
 func Ratios(f, g Figures) Figures {
 	ratios := make(Figures, 0, min(len(f), len(g)))
 	for i := range min(len(f), len(g)) {

@@ -6,10 +6,11 @@
 //	                 └─ a queue:     this process ─▶ server ─▶ worker processes
 //
 // All distributed systems have the same number of worker processes and slots. The worker processes
-// of queues run this program; each sums up its tasks and reports the sum within a millisecond of the
-// last task. The time of a queue runs from the first insertion until the last task is done. It
-// includes neither acknowledgements to the queue nor merging results, which users of a queue also
-// have to do. The time of Bellwether runs from submission until the merged result is durable.
+// of queues run this program; each process sums up its tasks and reports the sum within a
+// millisecond after its last task. The time of a queue runs from the first insertion until the last
+// task is done. It includes neither acknowledgements to the queue nor merging results, which users
+// of a queue also have to do. The time of Bellwether runs from submission until the merged result
+// is durable.
 //
 // # Fairness
 //

@@ -14,8 +14,8 @@ import (
 )
 
 // jetStream is a work queue on a stream. The server acknowledges each inserted task, and workers
-// acknowledge each completed task, which removes it. Insertions are asynchronous, or in atomic
-// batches with one sync each. Workers pull many tasks at a time.
+// acknowledge each completed task, which removes the task from the stream. Insertions are
+// asynchronous, or in atomic batches with one sync each. Workers pull many tasks at a time.
 // https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
 // https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md

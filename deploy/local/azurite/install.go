@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 )
 
-// ErrNoNode marks the error of a machine that has no Node.js to run Azurite with.
+// ErrNoNode marks the error that Node.js, which runs Azurite, is not installed.
 var ErrNoNode = errors.New("Node.js with npm is not on the PATH: Azurite, the emulator of Azure Storage, " +
 	"needs version 20 or later: install it (https://nodejs.org, or your system's packages nodejs and npm)")
 

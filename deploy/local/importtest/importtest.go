@@ -28,8 +28,8 @@ const Module = "github.com/bellwether-compute/bellwether/"
 // Rules say what the files of a package may use. Goroutines, channels and select
 // are always refused.
 type Rules struct {
-	// Allowed has each import path that may be imported. Its value lists the names
-	// that may be used of it; nil allows all of them. Imports may not be renamed.
+	// Allowed has each import path that may be imported. The value lists the names of
+	// that package that may be used; nil allows all names. Imports may not be renamed.
 	Allowed map[string][]string
 
 	// Exempt lists files that the rules do not cover, such as the shell around a state

@@ -142,7 +142,7 @@ func (s *Supervisor) isStopped() bool {
 }
 
 // Running returns the processes that have not ended, in the order in which they
-// started. A process whose Done is closed is not among them.
+// started. The list does not contain processes whose Done is closed.
 func (s *Supervisor) Running() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,8 +105,8 @@ func Open(a *account.Account, cfg Config) (*Driver, error) {
 	return d, nil
 }
 
-// Check creates the container and the queue if they are missing. If they exist it makes
-// two requests. Its error says how to fix a failed sign-in.
+// Check creates the container and the queue if they are missing. If both exist, Check
+// makes two requests. Its error says how to fix a failed sign-in.
 func (d *Driver) Check(ctx context.Context) error {
 	err := d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient("check").GetProperties(ctx, nil)
@@ -178,7 +178,7 @@ var (
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}
 )
 
-// translate turns errors of the SDK into those of package store. If the caller's context
+// translate turns errors of the SDK into errors of package store. If the caller's context
 // was cancelled, the error is the context's.
 func (d *Driver) translate(ctx context.Context, err error) error {
 	switch {

@@ -20,7 +20,7 @@ const (
 	// minPoll is the wait after the first request that found no message.
 	minPoll = 100 * time.Millisecond
 	// grace is the time that a request for a message gets after its caller's context has
-	// ended. A request that is cancelled may hide a message that nobody receives.
+	// ended. A request that is cancelled may hide a message that no receiver gets.
 	grace = 250 * time.Millisecond
 	// noExpiry is the time to live of messages that do not expire.
 	noExpiry = int32(-1)
@@ -110,7 +110,7 @@ func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	return m, d.translate(ctx, err)
 }
 
-// putBack makes a message that nobody received visible at once. If that fails, the
+// putBack makes a message that no receiver got visible at once. If that fails, the
 // message becomes visible after its hide time.
 func (d *Driver) putBack(ctx context.Context, m *message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)

@@ -13,12 +13,12 @@
 //
 // The version of a value is the revision in the bucket. A Put is one message, which
 // JetStream stores only if the key's last revision is the expected one. The first byte of
-// a stored value says what follows: the value or a pointer to chunks. Chunks are written
-// first, under a name that no other write uses, and the pointer after them. So a reader
-// sees either the old or the new value, complete. The chunks of a replaced value are
-// removed after the new pointer is written. If a reader finds chunks missing, it reads the
-// pointer again. The name is part of the version, so a compare-and-swap knows which chunks
-// it replaced without another request.
+// a stored value says what follows: the value or a pointer to chunks. The chunks are
+// written first, under a name that no other write uses. The pointer is written after the
+// chunks. So a reader sees either the old or the new value, complete. The chunks of a
+// replaced value are removed after the new pointer is written. If a reader finds chunks
+// missing, it reads the pointer again. The name is part of the version, so a
+// compare-and-swap knows which chunks it replaced without another request.
 //
 // A NATS object store is not used for chunks, because its Put and Get need two more
 // messages each, and its Get waits for its deadline if an object has vanished.

@@ -86,8 +86,8 @@ var (
 	_ store.Queue         = (*Driver)(nil)
 )
 
-// Open opens a cluster's storage and creates missing streams. Several processes may do so
-// at once. The caller closes the connection, after the last use of the driver.
+// Open opens a cluster's storage and creates missing streams. Several processes may call
+// Open at once. The caller closes the connection, after the last use of the driver.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Driver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -141,8 +141,8 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 
 // bucketConfig returns the configuration of a key-value bucket, so that NATS tools can
 // read it. Unlike usual buckets, it allows direct reads only with one replica, because a
-// replica that lags behind may answer them. It does not allow roll-ups, with which a user
-// who may write one key could delete all others.
+// replica that lags behind may answer a direct read. It does not allow roll-ups, with
+// which a user who may write one key could delete all others.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// translate turns errors of NATS into those of package store. If the caller's context was
-// cancelled, the error is the context's.
+// translate turns errors of NATS into errors of package store. If the caller's context
+// was cancelled, the error is the context's.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

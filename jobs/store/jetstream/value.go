@@ -50,7 +50,7 @@ var pointerFormat = record.New(valuePointer, cbor.CoreDetEncOptions(), record.St
 
 func encodePointer(p pointer) []byte { return pointerFormat.Encode(p) }
 
-// decodeValue returns the value, or the pointer to it.
+// decodeValue returns the value, or the pointer to its chunks.
 func decodeValue(data []byte) ([]byte, *pointer, error) {
 	if len(data) == 0 {
 		return nil, nil, fmt.Errorf("%w: it is empty", store.ErrCorrupt)

@@ -386,7 +386,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// atOnce runs do n times concurrently and waits for all.
+// atOnce runs n calls of do concurrently and waits until all have returned.
 func atOnce(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -20,7 +20,7 @@ func Program(t testing.TB) string {
 	}
 	path := filepath.Join(t.TempDir(), "bellwether")
 	build := exec.Command("go", "build", "-o", path, "./cmd/bellwether")
-	build.Dir = strings.TrimSpace(string(root)) // with the versions of its own go.mod
+	build.Dir = strings.TrimSpace(string(root)) // with the dependency versions in the go.mod of that module
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build bellwether: %v\n%s", err, out)
 	}

@@ -1,6 +1,6 @@
 // Package azuritetest gives the tests of a package one Azurite to share. Without
 // Node.js the tests are skipped with a message that says what to install. If the
-// environment variable CI is set, they fail instead.
+// environment variable CI is set, the tests fail instead.
 package azuritetest
 
 import (

@@ -81,8 +81,8 @@ const (
 const sasAdvice = "create an account SAS with ss=" + sasServices + ", srt=" + sasResources + ", sp=" + sasPermissions +
 	" (az storage account generate-sas --services bq --resource-types co --permissions rwdlacup --https-only --expiry …)"
 
-// checkSAS returns an error for a SAS that does not allow enough. It does not check
-// the SAS's times, because storage does so by its clock.
+// checkSAS returns an error for a SAS that does not allow enough. It does not check the
+// times in the SAS, because storage checks these by its own clock.
 func checkSAS(sas string) error {
 	values, err := url.ParseQuery(sas)
 	if err != nil || values.Get("sig") == "" {
