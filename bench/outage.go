@@ -62,8 +62,8 @@ type Shares struct {
 
 // Repeats count the repeated executions of one failover. They are nil without traces.
 type Repeats struct {
-	// Again counts partitions that the lost process executed and another process executed
-	// too. Others counts partitions that surviving processes executed twice.
+	// Again counts partitions that both the lost process and another process executed. Others
+	// counts partitions that surviving processes executed twice.
 	Again  uint64 `json:"executed_again"`
 	Others uint64 `json:"repeated"`
 

@@ -30,7 +30,7 @@ type OverheadConfig struct {
 
 	Partitions []uint64      // numbers of partitions that the work is cut into
 	Work       time.Duration // approximate time of the loop
-	Rounds     int           // of all numbers of partitions, loop and cluster in turns
+	Rounds     int           // number of rounds; each runs the loop and the cluster for every number of partitions
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }

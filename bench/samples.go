@@ -47,7 +47,7 @@ func (s *samples) between(from, to time.Time) float64 {
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news returns how often the number grew between two moments.
+// news returns how often the reported number grew between two moments.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@
 //
 // This package is the process around a term. It listens, decodes and refuses messages
 // beside the loop; the loop calls the term, one call at a time. See package term for the
-// states of a job, and for what can fail at each step and why that is safe. See package
-// ledger for where each partition is.
+// states of a job, and for what can fail at each step and why that is safe. Package
+// ledger describes the places in which a partition can be.
 //
 // The loop never blocks: merges of users' values, storage calls and planning run in tasks
 // beside the loop, and their outcomes return to the loop. So an answered ping proves that

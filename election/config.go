@@ -72,8 +72,8 @@ type Config struct {
 	WatchEvery time.Duration
 
 	// Rand is the source of all random decisions and of lease IDs. It is used from one
-	// goroutine. No two processes have the same seed. Nil: [Run] seeds one randomly; a
-	// Machine requires one.
+	// goroutine. No two processes have the same seed. Nil: [Run] makes a source with a
+	// random seed. A Machine requires Rand.
 	Rand *rand.Rand
 	// Logger gets one line per change. Its attributes should identify the process,
 	// because the lines do not. Nil: nothing is logged.

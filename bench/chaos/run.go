@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runWorkload runs the clients and injects the faults of the schedule. It returns when all
-// jobs have ended, or after SettleWithin.
+// runWorkload runs the clients and injects the faults of the schedule. It returns when all jobs
+// have ended, or SettleWithin after the last fault.
 func (c *cluster) runWorkload(duration time.Duration) {
 	list := catalog(c.on)
 	kinds := make(map[string]fault)

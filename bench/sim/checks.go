@@ -40,7 +40,7 @@ type observedTerm struct {
 	holder  string
 	leads   *process
 	since   time.Duration
-	expires time.Duration // when its lease expires, unless it is renewed
+	expires time.Duration // when its lease expires, unless the lease is renewed
 	changed bool          // another process took the lease over before it expired
 }
 

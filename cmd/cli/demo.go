@@ -115,8 +115,8 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	return nil
 }
 
-// demoCluster runs the part of the demo that needs a cluster. It removes everything
-// before it returns.
+// demoCluster runs the part of the demo that needs a cluster. It stops all processes
+// and removes all files before it returns.
 func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")
 	if err != nil {

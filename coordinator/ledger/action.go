@@ -27,7 +27,7 @@ type Probe struct{ Worker string }
 type LookUpJob struct{ Job string }
 
 // Merge asks for the partial of a node, from the partials of its children. The answer
-// is [Merged] or [MergeFailed]. It may be left out once the job ends.
+// is [Merged] or [MergeFailed]. The shell may skip the merge once the job ends.
 type Merge struct {
 	Job         string
 	Node        jobs.Node

@@ -22,8 +22,9 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onOpenFailed benches a worker that could not open a job, for longer each time. The job
-// fails if the error is permanent, or if no worker can open it.
+// onOpenFailed handles a worker's failure to open a job: the worker gets no partitions of
+// the job for a while, which becomes longer with each failure. The job fails if the error
+// is permanent, or if no worker can open it.
 func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	s := w.share(j)
 	s.openFailures++

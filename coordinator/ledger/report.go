@@ -139,7 +139,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 			continue
 		}
 		if a.waitsFor > 0 && !a.job.forest.anyMissing(a.span) {
-			l.release(a) // other workers finished it while it waited for the checkpoint
+			l.release(a) // other workers finished the assignment while it waited for the checkpoint
 			continue
 		}
 		if !a.share.opened {

@@ -95,8 +95,7 @@ func (t *Term) withdrawn(id string, err error) {
 	}
 }
 
-// errBegun says that the job has its first manifest, and that it may become active at
-// any moment.
+// errBegun says that the job has its first manifest, so it may become active at any moment.
 var errBegun = errors.New("job is just being begun")
 
 // putCancelled writes into the job's manifest that it was cancelled. A leader that later receives

@@ -78,7 +78,7 @@ func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
 	}
 	result, err := j.job.Finish(t.ctx, j.spec.Params, data)
 	switch {
-	case t.ctx.Err() != nil: // which may be the reason for the error
+	case t.ctx.Err() != nil: // the end of the context may be the reason for the error
 		return nil, context.Cause(t.ctx)
 	case err != nil:
 		return nil, &jobFault{err}

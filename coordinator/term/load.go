@@ -47,7 +47,7 @@ func (t *Term) received(s *store.Submission) {
 		}
 		p.submission = s
 	case isParked && !parked.damaged():
-		t.limits.active.release() // it will be delivered again, perhaps to a leader that knows its kind
+		t.limits.active.release() // the submission will be delivered again, perhaps to a leader that knows the kind of the job
 	default: // a damaged job may have been removed in the meantime, so it is loaded again
 		t.admit(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}

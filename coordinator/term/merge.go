@@ -13,8 +13,8 @@ type pair struct {
 	left, right partial
 }
 
-// One task merges several pairs. With one pair each, merges that take no time would
-// wait for their turns on the loop, one after the other.
+// One task merges several pairs. If each task merged only one pair, even fast merges
+// would wait for their turns on the loop, one after the other.
 const (
 	maxMergeTime  = time.Millisecond // after that time the remaining pairs wait for another task
 	maxMergePairs = 256

@@ -158,9 +158,9 @@ func (w *watchdog) extend(ctx context.Context) {
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order and ignores errors. After an error the watchdog either has
-// ended, which its events say, or does not read, and then it applies the last
-// deadline that it read.
+// send writes an order and ignores errors. If the write fails, either the watchdog
+// has ended, as its events say, or it does not read any more. In the second case it
+// applies the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

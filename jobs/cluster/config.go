@@ -245,7 +245,7 @@ func (c Config) Environ() []string {
 	for _, v := range c.NATS.variables() {
 		env = append(env, ownPrefix+v.name+"="+*v.field)
 		if *v.field == "" {
-			env = append(env, v.name+"=") // FromEnv reads it if the other is empty
+			env = append(env, v.name+"=") // FromEnv reads this variable if the other one is empty
 		}
 	}
 	if c.Storage != Azure {

@@ -76,7 +76,7 @@ type Following struct{ Epoch uint64 }
 
 // ReportAnswered says that the report in flight has its receipt.
 type ReportAnswered struct {
-	Took time.Duration // from when it was first sent
+	Took time.Duration // time from when the report was first sent
 }
 
 // ReportRefused says that the leader did not take the report. The conversation

@@ -40,9 +40,8 @@ func (s *Session) beginDrain() {
 	s.collect()
 }
 
-// leave ends the session if it is time, and reports whether it did: everything is
-// durable, or no leader listens and there is nothing to lose, or draining has taken
-// too long.
+// leave ends the session, and returns true, if everything is durable, if no leader
+// listens and there is nothing to lose, or if draining has taken too long.
 func (s *Session) leave() bool {
 	nobody := s.searching() || !s.leader.connected
 	known := s.conversation.saidGoodbye && !s.conversation.inFlight

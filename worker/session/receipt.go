@@ -59,7 +59,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	j.received = received
 }
 
-// endJob drops the spans and items of a job that has ended.
+// endJob drops all spans and items of a job that has ended.
 func (s *Session) endJob(id string) {
 	j, at := s.find(id)
 	if j == nil {

@@ -128,7 +128,7 @@ func postgresUser() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// give makes a folder for an owner, who has access to its parent folder.
+// give makes a folder that belongs to owner, who must have access to the parent folder.
 func give(above, folder string, owner *syscall.Credential) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err

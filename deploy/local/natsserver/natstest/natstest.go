@@ -94,7 +94,8 @@ func Close(nc *nats.Conn) {
 	}
 }
 
-// Flush waits until the server has processed all that was sent.
+// Flush waits until the server has processed all messages that the connection has
+// sent.
 func Flush(t testing.TB, nc *nats.Conn) {
 	t.Helper()
 	if err := nc.FlushTimeout(startTimeout); err != nil {
