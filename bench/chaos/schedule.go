@@ -25,8 +25,8 @@ type event struct {
 	leader bool // use the node of the leader instead, if there is a leader
 }
 
-// schedule draws faults for a time. Each is used once, in random order, before any is used
-// again, and no fault lasts beyond the end.
+// schedule draws faults for a time. Each fault is used once, in random order, before any
+// fault is used again. No fault lasts beyond the end.
 func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 	var (
 		rng     = rand.New(rand.NewPCG(seed, 0))

@@ -35,7 +35,7 @@
 //
 //   - A result contains each partition once, and has the bytes that a single process
 //     computes. So does each node of each manifest.
-//   - An item that a worker is told is durable is in a stored manifest.
+//   - If a worker is told that an item is durable, a stored manifest contains the item.
 //   - Epochs grow by one, and each is led once. No worker returns to a lower epoch. No
 //     manifest of a lower epoch replaces one of a higher epoch, and none is written once
 //     a later leader has assigned the job's partitions.

@@ -58,7 +58,7 @@ func (a *app) list(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// noteDamaged reports damaged jobs, which a list lacks.
+// noteDamaged prints the damaged jobs that are missing from a list.
 func (a *app) noteDamaged(damaged []client.DamagedJob) {
 	for _, d := range damaged {
 		if errors.Is(d.Err, client.ErrNewer) {

@@ -58,8 +58,8 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 }
 
 // advance moves an assignment to the span that the worker reports, and returns how many
-// partitions that finished. Partitions that the worker passed without finishing them or
-// gave back are queued.
+// partitions that finished. Partitions that the worker gave back, or passed without
+// finishing them, are queued.
 func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	was := a.span
 	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))

@@ -54,7 +54,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		if !l.canRun(w, j) {
 			continue
 		}
-		for a := range j.assignments.backward() { // the later ones are probably not started
+		for a := range j.assignments.backward() { // later assignments are probably not started
 			switch {
 			case a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
 				continue

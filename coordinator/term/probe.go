@@ -10,8 +10,8 @@ import (
 // longer than a worker takes to connect to another NATS server.
 const confirmAfter = 750 * time.Millisecond
 
-// probe asks a worker for a sign of life. During recovery one probe is enough: the
-// leader has not heard of the worker yet and only stops waiting for it.
+// probe asks a worker for a sign of life. During recovery one probe is enough: if the
+// worker seems dead, the leader only stops waiting for its first report.
 func (t *Term) probe(worker string) {
 	once := !t.ledger.Recovered()
 	t.spawn(func() func() {

@@ -121,7 +121,7 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 		if errors.Is(d.Err, ErrNewer) {
 			return d.Err
 		}
-		if d.manifest.State == Running { // a leader may still run it: it read the records before they were damaged
+		if d.manifest.State == Running { // a leader that read the records before they were damaged may still run the job
 			records = append(records, record{store.Spec{ID: d.ID}, d.manifest})
 		}
 	}

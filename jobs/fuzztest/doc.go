@@ -5,5 +5,5 @@
 // the seeds when they are run as tests: some have to be accepted and some refused.
 //
 // [Recode] is a fuzz target for formats that can be decoded and encoded. [Allocated]
-// measures the memory that input costs.
+// measures the memory that decoding an input allocates.
 package fuzztest

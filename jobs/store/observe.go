@@ -79,8 +79,8 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter is a separate type, so that only drivers that implement
-// DeletePrefix still do so when they are observed.
+// observedPrefixDeleter is a separate type, so that an observed driver has DeletePrefix
+// only if the driver itself has it.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

@@ -42,8 +42,8 @@ type Config struct {
 	Blobs Blobs // keeps values
 	Queue Queue // carries submissions; may be nil for a store that only reads and writes values
 
-	// Logger takes a warning for each submission that is moved to the poison list, and
-	// for each damaged record that is left out of a list. Nil discards them.
+	// Logger gets a warning for each submission that is moved to the poison list, and for
+	// each damaged record that is left out of a list. Nil discards them.
 	Logger *slog.Logger
 
 	// Observe, if not nil, is called after each call of Blobs and Queue. It is called

@@ -47,7 +47,7 @@ func New(cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// Step takes one input and returns what the shell must do, in that order.
+// Step takes one input and returns the actions that the shell must perform, in order.
 func (s *Session) Step(now time.Duration, in Input) []Action {
 	s.now = max(s.now, now)
 	if !s.drain.left {
