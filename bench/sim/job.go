@@ -262,8 +262,8 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	return j.sim.versions[0].Merge(l, r)
 }
 
-// countsEachOnce returns an error unless a result contains each partition once that is
-// not skipped.
+// countsEachOnce returns an error unless a result contains each partition that is not
+// skipped exactly once.
 func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
 	var r result
 	if err := json.Unmarshal(data, &r); err != nil {

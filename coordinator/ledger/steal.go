@@ -40,7 +40,7 @@ func (l *Ledger) steal(w *worker) {
 }
 
 // longest returns the assignments that will take longest and can be cut for a worker, at
-// most n. All of them have the highest priority for which there are any.
+// most n. They all belong to the highest priority that has such assignments.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment

@@ -40,7 +40,7 @@ func New(cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("configure session: %w", err)
 	}
 	s := &Session{cfg: cfg}
-	// No earlier process with this ID used the same number.
+	// The start time differs from that of earlier processes with the same worker ID.
 	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
 	s.schedule.interval = cfg.Timing.Interval
 	s.work.ended = make(map[string]uint64)
