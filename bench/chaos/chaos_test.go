@@ -3,11 +3,14 @@
 package chaos
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,6 +49,11 @@ func known() []jobs.Job {
 	return []jobs.Job{jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition)}
 }
 
+// runCommand runs a command line in this process.
+func runCommand(ctx context.Context, args []string, out, errs io.Writer) (status int) {
+	return cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: out, Err: errs}, known()...)
+}
+
 // TestChaos is short by default: see doc.go.
 func TestChaos(t *testing.T) {
 	for _, on := range []Storage{JetStream, Azure} {
@@ -68,7 +76,7 @@ func TestChaos(t *testing.T) {
 			fmt.Fprintln(t.Output(), "replay:", replay)
 			err = Run(ctx, Config{
 				Seed: seed, For: time.Duration(*minutes * float64(time.Minute)), Storage: on,
-				Program: program, Jobs: known(), Out: t.Output(), Parent: os.TempDir(),
+				Program: program, Command: runCommand, Out: t.Output(), Parent: os.TempDir(),
 			})
 			if err != nil {
 				t.Errorf("%v\nreplay: %s", err, replay)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -52,8 +51,7 @@ func (f *failure) Error() string {
 // ask runs a command of the CLI and decodes its output, if any.
 func (c *cluster) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
-	status := cli.Run(c.ctx, slices.Concat(args, []string{"-o", "json", "--timeout", answerWithin.String()}, c.flags), streams, c.jobs...)
+	status := c.command(c.ctx, slices.Concat(args, []string{"-o", "json", "--timeout", answerWithin.String()}, c.flags), &out, &errs)
 	if out.Len() > 0 {
 		if err := json.Unmarshal(out.Bytes(), answer); err != nil {
 			return fmt.Errorf("%v: %w", args, err)

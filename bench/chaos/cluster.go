@@ -13,8 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // Storage is the storage of a cluster.
@@ -42,8 +40,10 @@ type Config struct {
 	// Program is the path of a program whose command worker is that of package cli, and whose
 	// command nats calls ServeNATS.
 	Program string
-	Jobs    []jobs.Job // jobs of the program: primes, montecarlo and probe
-	Out     io.Writer  // receives the timeline
+	// Command runs a command line of that program in this process and returns its exit
+	// status. It knows the jobs primes, montecarlo and probe.
+	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
+	Out     io.Writer // receives the timeline
 	// Parent is the folder in which a folder for logs and data is made. That folder is kept
 	// if a check fails.
 	Parent string
@@ -60,7 +60,7 @@ type cluster struct {
 	seed    uint64
 	on      Storage
 	program string
-	jobs    []jobs.Job
+	command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	history *history
 	dir     folders
 
@@ -105,7 +105,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("make folders: %w", err)
 	}
 	c := &cluster{
-		ctx: ctx, seed: cfg.Seed, on: cfg.Storage, program: cfg.Program, jobs: cfg.Jobs,
+		ctx: ctx, seed: cfg.Seed, on: cfg.Storage, program: cfg.Program, command: cfg.Command,
 		history: newHistory(cfg.Out), dir: dir,
 		nodes: map[int]*node{}, busy: map[target]bool{},
 	}
