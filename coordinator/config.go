@@ -13,7 +13,7 @@ import (
 
 // Config configures a coordinator: its terms, and its side of NATS.
 type Config struct {
-	// Config configures each term. MaxMerging defaults to GOMAXPROCS here.
+	// Config configures each term. In this package MaxMerging defaults to GOMAXPROCS.
 	term.Config
 
 	Subjects wire.Subjects

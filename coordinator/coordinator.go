@@ -23,9 +23,10 @@ func New(cfg Config) (*Coordinator, error) {
 	return &Coordinator{cfg}, nil
 }
 
-// Lead leads until ctx, which is the leadership, is done, or until the term was told to
-// stop and everything is checkpointed. In the second case it returns the worker that
-// should lead next, or "" for any. When Lead returns, nothing that it started is running.
+// Lead leads until ctx, the context of the leadership, is done, or until the term was
+// told to stop and all jobs are checkpointed. In the second case Lead returns the ID of
+// the worker that should lead next, or "" for any worker. When Lead returns, all
+// goroutines that Lead started have ended.
 //
 // Lead is an [election.LeadFunc].
 func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (successor string, err error) {
@@ -33,7 +34,7 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	l := newLoop(ctx, inner)
 	epoch := leadership.Epoch
 	transport := newTransport(c.cfg, epoch)
-	defer func() { // in this order: a callback may wait for the loop until the context is done
+	defer func() { // cancel goes first: a callback may wait for the loop until the context is done
 		cancel()
 		transport.close()
 		l.tasks.Wait()
@@ -49,9 +50,10 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	return l.run(t, leadership, c.cfg.OnTurn)
 }
 
-// noDeadline hides the context's deadline. Each renewal of the lease extends it, so a
-// storage call that used it as its timeout could wait for the rest of the term. If the
-// context has no deadline, the storage driver applies its own timeout to each call.
+// noDeadline hides the context's deadline. Each renewal of the lease extends that
+// deadline, so a storage call that used the deadline as a timeout could wait for the rest
+// of the term. If the context has no deadline, the storage driver applies its own timeout
+// to each call.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -12,75 +12,77 @@
 //	                                        │
 //	                                     storage, jobs' own code
 //
-// This package is the process around a term. It listens, decodes and refuses messages
-// beside the loop; the loop calls the term, one call at a time. See package term for the
-// states of a job, and for what can fail at each step and why that is safe. Package
-// ledger describes the places in which a partition can be.
+// This package is the process around a term. Beside the loop it receives and decodes
+// messages and refuses malformed ones. The loop calls the term, one call at a time. See
+// package term for the states of a job, and for what can fail at each step and why that
+// is safe. Package ledger describes the places in which a partition can be.
 //
 // The loop never blocks: merges of users' values, storage calls and planning run in tasks
 // beside the loop, and their outcomes return to the loop. So an answered ping proves that
-// the whole leader makes progress, and each turn is a beat without which the lease is not
-// renewed. Before and after each call the loop checks by the clock whether the leadership
-// is over, so a process that slept notices before it does anything.
+// the whole leader makes progress. The lease is renewed only while the loop turns. Before
+// and after each call the loop checks by the clock whether the leadership is over, so a
+// process that slept notices the end of its leadership before it acts.
 //
 // A term has these steps:
 //
-//  1. Listen on the subjects of the epoch, and send a beacon. Workers begin to
-//     report; their reports wait.
+//  1. Listen on the subjects of the epoch, and send a beacon. Workers begin to report;
+//     their reports are queued.
 //  2. Fence, then read: each active job's manifest is rewritten with the epoch by
 //     compare-and-swap. From then on no write of an earlier leader succeeds.
-//  3. Give the jobs to a new ledger, which recovers: it hears what workers hold
-//     before it assigns what no worker holds.
-//  4. Dispatch, merge, checkpoint. What workers reported is called durable only
-//     after storage has acknowledged a manifest that contains it.
-//  5. End a job: result, then the manifest that names its digest, then the index and the
-//     submission. The next leader completes the steps that were not done.
+//  3. Give the jobs to a new ledger, which recovers: the ledger learns from reports what
+//     workers hold before it assigns what no worker holds.
+//  4. Dispatch, merge, checkpoint. A worker's item is called durable only after storage
+//     has acknowledged a manifest that contains the item.
+//  5. End a job: write the result, then the manifest that names the result's digest, then
+//     remove the index entry and the submission. If this leader dies in between, the next
+//     leader completes the remaining steps.
 //
 // # Why two leaders do no harm
 //
-// A leader that was replaced and has not noticed may still be at any step. Everything
-// that it can write is safe even if it is written late:
+// A leader that was replaced and has not noticed may still be at any step. Each of its
+// writes is safe, even a late one:
 //
-//   - Manifests replace one another by compare-and-swap. Up to the fence only the
-//     old leader writes one, from the fence on only the new one. Within a leader,
-//     one task at a time writes the manifest of a job, so a manifest with its epoch and
-//     the next sequence number is its own write, whose answer was lost.
-//   - A plan and a result are written once. If another leader wrote it first, the two are
-//     equal or the first one is used.
-//   - It removes partials, the index entry and the submission only after a final
-//     manifest, which is never replaced. It removes single partials only after a
-//     durable manifest that does not name them.
-//   - If it writes an index entry late, the job's submission is still in the queue,
+//   - Manifests replace one another by compare-and-swap. Up to the fence only the old
+//     leader can write a job's manifest, from the fence on only the new leader. Within a
+//     leader, one task at a time writes the manifest of a job. So if a leader finds a
+//     manifest with its own epoch and the next sequence number, the leader wrote that
+//     manifest and the reply was lost.
+//   - A plan and a result are written once. If two leaders write one, the two are equal
+//     or the first is used.
+//   - A leader removes all partials, the index entry and the submission only after a
+//     final manifest, which is never replaced. A leader removes single partials only
+//     after a durable manifest that does not name them.
+//   - If a leader writes an index entry late, the job's submission is still in the queue,
 //     hidden for a while.
 //
-// So the old leader may begin a job after the new leader has listed the active jobs. Then
+// The old leader may begin a job after the new leader has listed the active jobs. Then
 // only the old leader works on that job. The new leader fences the job as soon as a
-// worker reports it, or its submission is delivered again. A worker is told to drop what
-// it holds of a job only if the job has ended. A job that this leader does not know, or
-// cannot read, is parked for the next leader.
+// worker reports the job, or the job's submission is delivered again. A worker is told to
+// drop a job's items and spans only if the job has ended. A job that this leader does not
+// know, or cannot read, is parked for the next leader.
 //
 // # What storage holds
 //
 // Most blobs of partials that no durable manifest and no live node names are removed
-// while the job runs, and all of them at its end. After that a blob can remain only if it
-// was being written when the job ended: by a worker that died at that moment, or by a
-// leader that had been replaced.
+// while the job runs, and all of them at the job's end. A blob can outlive the job only
+// if the blob was being written when the job ended, by a worker that died at that moment
+// or by a leader that had been replaced.
 //
 // # What can fail
 //
-//   - The process dies: workers keep what no checkpoint has, and report it to the next
-//     leader.
-//   - An answer of storage is lost: the write is repeated, its condition fails,
-//     and what is read back shows whether it was this leader's own write.
-//   - Storage is unavailable: calls are repeated until it answers or the term is over;
-//     workers go on with what they hold.
+//   - The process dies: workers keep the items that no checkpoint contains, and report
+//     them to the next leader.
+//   - A reply from storage is lost: the write is repeated, its condition fails, and the
+//     manifest read back shows whether this leader wrote it.
+//   - Storage is unavailable: calls are repeated until storage replies or the term is
+//     over. Workers go on with the spans that they hold.
 //   - Another leader has written a manifest: the term is over at once.
-//   - A job's code fails: that ends the job, or costs an attempt, but never the leader.
-//     Code that never returns keeps its place among the leader's tasks. Other jobs go
-//     on, but the process cannot end its term and so cannot lead again.
+//   - A job's code fails: the failure ends the job or costs an attempt, but never stops
+//     the leader. Code that never returns occupies one of the leader's tasks. Other jobs
+//     go on, but the process cannot end its term and so cannot lead again.
 //   - A job's spec, plan or manifest is damaged: the job waits, and the other jobs
 //     continue. A partial is damaged: the job fails.
 //   - NATS is back after an outage: workers that have not reconnected yet do not count
 //     as dead.
-//   - A message is malformed: it is refused and logged, and has no effect.
+//   - A message is malformed: the message is refused and logged, and has no effect.
 package coordinator

@@ -8,8 +8,8 @@ import (
 )
 
 // handlers handle the messages to a leader. They decode and check a message beside the
-// loop and then answer it on the loop. The sender of a message whose answer is lost
-// repeats it.
+// loop and then answer the message on the loop. If the answer is lost, the sender repeats
+// the message.
 type handlers struct {
 	term *term.Term
 	loop *loop

@@ -9,10 +9,10 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine that owns a term: all calls of the term go through it. It is
-// also the term's environment.
+// loop is the goroutine that owns a term: all calls of the term go through the loop. It
+// implements the term's [term.Env].
 type loop struct {
-	leaseCtx context.Context // the leadership; its Err looks at the clock
+	leaseCtx context.Context // context of the leadership; its Err checks the clock
 	ctx      context.Context // done with leaseCtx, or when Lead returns
 	inbox    chan func()
 	tasks    sync.WaitGroup
@@ -24,7 +24,8 @@ func newLoop(leaseCtx, ctx context.Context) *loop {
 	return &loop{leaseCtx: leaseCtx, ctx: ctx, inbox: make(chan func(), 64)}
 }
 
-// run turns until the leadership is over or the term has left.
+// run runs the loop until the leadership is over or the term has left (see
+// [term.Term.Left]).
 func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (successor string, err error) {
 	every := t.TickEvery()
 	ticker := time.NewTicker(every)
@@ -62,7 +63,8 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 
 func (l *loop) Now() time.Time { return time.Now() }
 
-// Go runs a task beside the loop. Lead waits for it before it returns.
+// Go runs a task beside the loop. [Coordinator.Lead] waits for the task before it
+// returns.
 func (l *loop) Go(task func()) { l.tasks.Go(task) }
 
 // Post queues a call on the loop. It drops the call if the term is over.

@@ -14,31 +14,31 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// transport is the leader's side of NATS: its subscriptions, and its messages that are
-// not replies.
+// transport is the leader's side of NATS: the leader's subscriptions, and its messages
+// that are not replies.
 type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects
 	epoch     uint64
 	log       *slog.Logger
 	subs      []*nats.Subscription
-	callbacks sync.WaitGroup // of the subscriptions
+	callbacks sync.WaitGroup // running callbacks of the subscriptions
 
 	mu         sync.Mutex
-	refused    map[string]time.Time // when a refused message was logged last, by subject
-	reconnects uint64               // of the connection, when it was last checked
+	refused    map[string]time.Time // when a refused message was last logged, by subject
+	reconnects uint64               // the connection's reconnects at the last check
 	stableFrom time.Time            // probes before this instant prove nothing
 }
 
-// probeTimeout is how long a worker may take to answer a probe. Silence after that
-// proves nothing, so a short timeout does no harm.
+// probeTimeout is how long a worker may take to answer a probe. A timeout does not prove
+// that the worker is dead, so a short one does no harm.
 const probeTimeout = time.Second
 
 // stableFor is the time after a reconnect of this process during which probes prove
 // nothing.
 const stableFor = 2 * time.Second
 
-// refusalEvery is the least time between two log lines about refused messages of one
+// refusalEvery is the shortest time between two log lines about refused messages on one
 // subject.
 const refusalEvery = time.Second
 
@@ -94,8 +94,8 @@ func (t *transport) close() {
 	t.callbacks.Wait()
 }
 
-// logRefused logs a message that was refused, unless another one of its subject was
-// logged shortly before.
+// logRefused logs a message that was refused, unless another message on its subject was
+// logged less than refusalEvery ago.
 func (t *transport) logRefused(subject string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,9 +117,9 @@ func (t *transport) Nudge(worker string) {
 }
 
 // Probe asks a worker for a sign of life and reports whether NATS found no subscriber,
-// which proves that the worker's process is dead. It proves nothing shortly after this
-// process reconnected: when a NATS server restarts, its clients reconnect one after the
-// other.
+// which proves that the worker's process is dead. Shortly after this process reconnected,
+// a missing subscriber proves nothing: when a NATS server restarts, its clients reconnect
+// one after the other.
 func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
 	stable := t.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

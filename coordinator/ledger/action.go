@@ -6,7 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something for the shell to do. All kinds of actions are in this file.
+// Action is something for the caller of [Ledger.Step] to do. All kinds of actions are in
+// this file.
 type Action interface{ action() }
 
 // Reply answers the report of the step's [Reported] event.
@@ -15,19 +16,19 @@ type Reply struct {
 	Receipt wire.Receipt
 }
 
-// Nudge asks a worker to report now. A lost nudge costs time only.
+// Nudge asks a worker to report now. A lost nudge only delays the report.
 type Nudge struct{ Worker string }
 
-// Probe asks whether a worker's process lives. The answer is [WorkerDied] if it does
-// not, and nothing if it does.
+// Probe asks whether a worker's process lives. If the process is dead, the answer is
+// [WorkerDied]; otherwise there is no answer.
 type Probe struct{ Worker string }
 
-// LookUpJob asks about a job that a report names and the ledger does not have. The
-// answer is [JobAdded], [JobParked] or [JobEnded].
+// LookUpJob asks for the state of a job that a report names and the ledger does not have.
+// The answer is [JobAdded], [JobParked] or [JobEnded].
 type LookUpJob struct{ Job string }
 
-// Merge asks for the partial of a node, from the partials of its children. The answer
-// is [Merged] or [MergeFailed]. The shell may skip the merge once the job ends.
+// Merge asks for the partial of a node, from the partials of its children. The answer is
+// [Merged] or [MergeFailed]. The caller may skip the merge once the job ends.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
@@ -35,11 +36,11 @@ type Merge struct {
 }
 
 // DropPartial says that the ledger will not name a partial again. Actions that began
-// earlier may still need its bytes.
+// earlier may still need the partial's bytes.
 type DropPartial struct{ Ref Ref }
 
-// Checkpoint asks to make the job's state durable. The answer is [Checkpointed]. Each
-// job has at most one in flight.
+// Checkpoint asks to make the job's state durable. The answer is [Checkpointed]. Each job
+// has at most one checkpoint in flight.
 type Checkpoint struct {
 	Job      string
 	Snapshot Snapshot

@@ -8,62 +8,65 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignment is a unit of work given to a worker: a span, or what is left of it.
+// assignment is a unit of work given to a worker: a span, or the rest of a span.
 type assignment struct {
 	id     wire.SpanID
 	worker *worker
 	job    *job
 	share  *jobShare // the worker's share of the job
 
-	span  jobs.Span // Lo is the first partition that is not reported
+	span  jobs.Span // span.Lo is the first partition that is not reported
 	state assignmentState
 
 	// For rates and stragglers.
-	progressAt  time.Duration // when it began to run, or when its Lo last moved
-	slotSeconds float64       // time that slots spent on it since its Lo last moved
+	progressAt  time.Duration // when the assignment began to run, or when span.Lo last moved
+	slotSeconds float64       // time that slots spent on the assignment since span.Lo last moved
 
 	// For crash suspects.
-	deaths      int    // workers that died while some of its partitions were assigned to them
-	quarantined bool   // it is one partition that runs alone on a reserved worker
-	waitsFor    uint64 // number of the checkpoint that must be durable before it is sent, or 0
+	deaths      int    // workers that died while some of the partitions were assigned to them
+	quarantined bool   // the assignment is one partition that runs alone on a reserved worker
+	waitsFor    uint64 // the assignment is sent only after the checkpoint with this number is durable; 0 if it need not wait
 
 	// For the end of a job, where idle workers take over work.
-	duplicate *assignment // the same partition on another worker, or nil; one of the two is a speculative copy
-	cut       *cut        // an order to end it early, or nil
-	obsolete  bool        // other workers have finished all of it, so it was cut
+	duplicate *assignment // assignment of the same partition to another worker, or nil; one of the two is a speculative copy
+	cut       *cut        // an order to end the assignment early, or nil
+	obsolete  bool        // the assignment was cut because other workers have finished all of it
 }
 
 // assignmentState says what a worker knows of an assignment. An assignment begins as
-// planned; an adopted one begins as confirmed or running. It moves down this list, except
-// that a running one may become confirmed again if its slot stopped. It may be released
-// from every other state.
+// planned; an adopted assignment begins as confirmed or running. An assignment moves down
+// this list, except that a running one may become confirmed again if its slot stopped. An
+// assignment in any other state may be released.
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has contained the assignment. It waits for a checkpoint, or
-	// for room in a receipt. It cannot have killed its worker.
+	// statePlanned: no receipt has contained the assignment. The assignment waits for a
+	// checkpoint, or for room in a receipt. It cannot have killed its worker.
 	statePlanned assignmentState = iota
 	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
-	// worker may have started it, so from here on it becomes a crash suspect if the worker
-	// dies.
+	// worker may have started the assignment, so from this state on it becomes a crash
+	// suspect if the worker dies.
 	stateSent
-	// stateConfirmed: a report listed it, not running. From here on it can be cut.
+	// stateConfirmed: a report listed the assignment as not running. From this state on it
+	// can be cut.
 	stateConfirmed
-	// stateRunning: a report listed it, running. A cut leaves what the worker has started.
+	// stateRunning: a report listed the assignment as running. A cut spares the partitions
+	// that the worker has started.
 	stateRunning
-	// stateReleased: the ledger has dropped it.
+	// stateReleased: the ledger has dropped the assignment.
 	stateReleased
 )
 
-// cut is an order to end an assignment early. The worker's next report says where it
-// ended: a worker that was further than the order finishes what it has started.
+// cut is an order to end an assignment early. The worker's next report says where the
+// assignment ended. A worker that is already past the cut finishes the partitions that it
+// has started.
 type cut struct {
-	at    uint64  // the new end
-	thief *worker // the idle worker that needs the rest, or nil
+	at    uint64  // the new span.Hi
+	thief *worker // the idle worker that gets the rest of the assignment, or nil
 	sent  bool    // a receipt contained the cut
 }
 
-// assign gives a worker a new assignment. The next receipt sends it.
+// assign gives a worker a new assignment. The next receipt sends the assignment.
 func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	l.lastNumber++
 	a.id = wire.SpanID{Epoch: l.cfg.Epoch, Number: l.lastNumber}
@@ -81,11 +84,11 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 func (l *Ledger) addAssignment(a *assignment) {
 	a.worker.assignments = append(a.worker.assignments, a)
 	a.job.assignments.add(a)
-	a.job.contributor(a.worker.id) // in the manifest, so that a new leader awaits the worker
+	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader awaits it
 	a.job.checkpoint.dirty = true
 }
 
-// release drops an assignment. The caller queues its partitions.
+// release drops an assignment. The caller queues the assignment's partitions.
 func (l *Ledger) release(a *assignment) {
 	a.removeCut()
 	if a.duplicate != nil {
@@ -97,8 +100,8 @@ func (l *Ledger) release(a *assignment) {
 	a.job.checkpoint.dirty = true
 }
 
-// reclaim releases an assignment of a worker that is gone. died says that the worker's
-// process died, so this assignment may be the cause.
+// reclaim releases an assignment of a worker that is gone. If died is true, the worker's
+// process died, and the assignment may be the cause.
 func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
@@ -118,7 +121,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 }
 
 // giveBack queues partitions of an assignment that its worker no longer holds, unless a
-// duplicate has them.
+// duplicate has the partitions.
 func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 	if a.duplicate == nil {
 		l.enqueue(a.job, span, a.deaths)
@@ -126,12 +129,12 @@ func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 }
 
 // maySend reports whether the worker may learn of an assignment. An assignment that might
-// kill the leader must be in a durable checkpoint first, so that the next leader knows of
-// that assignment.
+// kill the leader must first be in a durable checkpoint, so that the next leader knows
+// about the assignment.
 func (a *assignment) maySend() bool { return a.job.checkpoint.durable >= a.waitsFor }
 
-// cutAt orders a worker to end an assignment early. The rest is queued once the worker's
-// next report confirms it.
+// cutAt orders a worker to end an assignment early. Once the worker's next report
+// confirms the cut, the rest of the assignment is queued.
 func (a *assignment) cutAt(at uint64, thief *worker) {
 	if a.cut != nil {
 		return

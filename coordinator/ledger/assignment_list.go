@@ -8,17 +8,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignmentList has the assignments of a job, by ID. A big cluster has tens of
-// thousands. Released assignments stay in the list until they make up half of the
-// list; otherwise each release would move all later assignments.
+// assignmentList has the assignments of a job, by ID. In a big cluster a job has tens of
+// thousands of assignments. Released assignments stay in the list until they make up half
+// of the list; otherwise each release would move all later assignments.
 type assignmentList struct {
 	list     []*assignment
-	released int // how many in the list are released
+	released int // number of released assignments in the list
 }
 
 func (l *assignmentList) len() int { return len(l.list) - l.released }
 
-// find returns the assignment with that ID, or nil.
+// find returns the assignment with an ID, or nil.
 func (l *assignmentList) find(id wire.SpanID) *assignment {
 	if i, found := l.search(id); found && l.list[i].state != stateReleased {
 		return l.list[i]
@@ -26,7 +26,8 @@ func (l *assignmentList) find(id wire.SpanID) *assignment {
 	return nil
 }
 
-// add adds an assignment. The list must not have one with that ID, except released.
+// add adds an assignment. The list must not have an unreleased assignment with the same
+// ID.
 func (l *assignmentList) add(a *assignment) {
 	i, found := l.search(a.id)
 	if found {
@@ -47,7 +48,7 @@ func (l *assignmentList) release(a *assignment) {
 	}
 }
 
-// all iterates by ID. The loop must not change the list.
+// all iterates over the assignments by ID. The loop must not change the list.
 func (l *assignmentList) all() iter.Seq[*assignment] {
 	return func(yield func(*assignment) bool) {
 		for _, a := range l.list {

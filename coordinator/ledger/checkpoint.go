@@ -10,14 +10,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpointState says which checkpoints of a job were requested. They are numbered
-// from 1.
+// checkpointState says which checkpoints of a job were requested and which are durable. A
+// job's checkpoints are numbered from 1.
 type checkpointState struct {
-	dirty       bool          // something changed since the last request
-	requestedAt time.Duration // when the last one was requested
-	requested   uint64        // the last one requested
-	durable     uint64        // the last one that is durable
-	wanted      uint64        // one to request as soon as possible, if above requested
+	dirty       bool          // the job changed since the last request
+	requestedAt time.Duration // when the last checkpoint was requested
+	requested   uint64        // number of the last requested checkpoint
+	durable     uint64        // number of the last durable checkpoint
+	wanted      uint64        // if above requested, number of a checkpoint to request as soon as possible
 }
 
 // request asks for a checkpoint as soon as possible, and returns its number.
@@ -48,8 +48,9 @@ func (l *Ledger) requestCheckpoints() {
 	}
 }
 
-// onCheckpointed marks the checkpoint in flight as durable. Workers may now drop its
-// items, and assignments to the leader's own worker that waited for it may be sent.
+// onCheckpointed marks the checkpoint in flight as durable. Workers may now drop the
+// items in the checkpoint, and assignments to the leader's own worker that waited for the
+// checkpoint may be sent.
 func (l *Ledger) onCheckpointed(j *job) {
 	if !j.checkpoint.inFlight() {
 		return
@@ -65,8 +66,8 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 }
 
-// AllDurable reports whether no job has anything left to checkpoint. After [Stopping]
-// it reports whether the state at that moment is durable.
+// AllDurable reports whether no job has anything left to checkpoint. After [Stopping],
+// AllDurable reports whether the state at the time of that event is durable.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -95,7 +96,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	}
 	for a := range j.assignments.all() {
 		// Other workers outlive the leader. An assignment of the leader's own worker may kill
-		// the leader: then the next leader counts one more death.
+		// the leader. Then the next leader counts one more death for the assignment.
 		if a.worker.id == l.cfg.Self && !l.stopping {
 			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Config tunes a ledger. A zero field means its default.
+// Config tunes a ledger. A field that is zero gets its default.
 type Config struct {
-	// Epoch is the epoch of the leader, at least 1. It is part of the IDs of spans.
+	// Epoch is the epoch of the leader, at least 1. It is part of every span ID.
 	Epoch uint64
 
 	// Self is the ID of the worker in the leader's process. A job that kills workers
@@ -23,8 +23,8 @@ type Config struct {
 	// during a failover. Default 4 s.
 	Horizon time.Duration
 
-	// ReportEvery is the shortest report interval. A shorter one loses less when a worker
-	// dies and costs more wake-ups. Default 100 ms.
+	// ReportEvery is the shortest report interval. A shorter interval loses less work when a
+	// worker dies and costs more wake-ups. Default 100 ms.
 	ReportEvery time.Duration
 
 	// ReportsPerSecond bounds the reports of all workers together, and so the leader's
@@ -34,43 +34,43 @@ type Config struct {
 	// IdleEvery is the report interval while there is no job. Default 1 s.
 	IdleEvery time.Duration
 
-	// SilentAfter is how long after a missed report interval a worker counts as gone,
-	// although its process may live. It must be longer than the pauses of a busy machine.
-	// Default 5 s.
+	// SilentAfter is how long after a missed report a worker counts as gone, although its
+	// process may be alive. It must be longer than the pauses of a busy machine. The default
+	// is 5 s.
 	SilentAfter time.Duration
 
 	// RecoveryTimeout bounds how long a new leader waits for the workers named in the
-	// manifests before it assigns what no worker reported. Default 1 s.
+	// manifests before it assigns the partitions that no worker reported. Default 1 s.
 	RecoveryTimeout time.Duration
 
-	// RecoveryGrace is how long a new leader waits at least, for workers that no manifest
+	// RecoveryGrace is the least time that a new leader waits, for workers that no manifest
 	// names yet. Default 50 ms.
 	RecoveryGrace time.Duration
 
 	// CheckpointEvery is the shortest time between two checkpoints of a job. Default 1 s.
 	CheckpointEvery time.Duration
 
-	// RetryAfter is the backoff after the first failure of a partition. It doubles with
-	// each failure, up to RetryAtMost. Defaults 200 ms and 10 s.
+	// RetryAfter is the backoff after the first failure of a partition. The backoff doubles
+	// with each failure, up to RetryAtMost. Defaults 200 ms and 10 s.
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
-	// MaxWorkers bounds the number of workers; others are refused until workers leave. It
-	// bounds memory if reports come under invented names. Default 10,000.
+	// MaxWorkers bounds the number of workers; further workers are refused until others
+	// leave. The limit bounds memory if reports come under invented names. Default 10,000.
 	MaxWorkers int
 
-	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that
-	// needs more fails: finished nodes that scattered were not computed span by span. A
-	// tree node takes about 50 bytes. Default 4,000,000.
+	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that needs
+	// more tree nodes fails: finished nodes that scattered cannot come from workers that run
+	// spans. A tree node takes about 50 bytes. Default 4,000,000.
 	MaxTreeNodes int
 
-	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more
-	// fails, because this many failures must have a common cause. It bounds memory.
-	// Default 10,000.
+	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more of
+	// them fails, because this many failures must have a common cause. The limit bounds
+	// memory. Default 10,000.
 	MaxFailing int
 
 	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows
-	// more. It bounds memory and the size of checkpoints. Default [store.MaxSkipped].
+	// more. The limit bounds memory and the size of checkpoints. Default [store.MaxSkipped].
 	MaxSkipped int
 }
 
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config that has its defaults.
+// validate checks a Config whose defaults are filled in.
 func (c Config) validate() error {
 	for _, f := range []struct {
 		name  string

@@ -8,14 +8,16 @@ import (
 
 const (
 	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs
-	// again. The partition that kills is found after a logarithmic number of deaths.
+	// again. The partition that kills workers is found after a number of deaths that is
+	// logarithmic in the size of the span.
 	splitSuspect = 8
 	// quarantineAfter is the number of deaths after which a single partition is quarantined.
 	// A quarantined partition runs alone, so if its worker dies, the partition is the cause.
-	// Deaths beyond this number count only in quarantine.
+	// Above this number, only deaths in quarantine count.
 	quarantineAfter = 2
-	// killsToBlame is how many workers a quarantined partition must kill before it is
-	// blamed, unless the job's limit of attempts is lower.
+	// killsToBlame is how many workers a quarantined partition must kill before the
+	// partition is blamed. If the job's limit of attempts is lower, that limit applies
+	// instead.
 	killsToBlame = 3
 )
 
@@ -23,19 +25,19 @@ const (
 type crashSuspect struct {
 	span   jobs.Span
 	deaths int
-	piece  uint64 // how many of its partitions run together
+	piece  uint64 // how many partitions of the span run together
 }
 
 // quarantined reports whether each partition of a crash suspect must run alone.
 func (s crashSuspect) quarantined() bool { return s.deaths >= quarantineAfter && s.piece == 1 }
 
 // crashSuspects are the crash suspects in a job's queue, in order and without overlap.
-// Unlike the spans of a spanSet, neighbours are not joined, since each has its own number
-// of deaths.
+// Unlike the spans of a spanSet, neighbours are not joined, since each crash suspect has
+// its own number of deaths.
 type crashSuspects struct {
 	list        []crashSuspect
 	size        uint64 // partitions
-	quarantined int    // how many in the list are quarantined
+	quarantined int    // number of quarantined crash suspects in the list
 }
 
 func (s *crashSuspects) add(span jobs.Span, deaths int) {
@@ -65,7 +67,7 @@ func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
 	return deaths
 }
 
-// prefix returns the prefix of a span that is in the first crash suspect there.
+// prefix returns the longest prefix of a span that lies in one crash suspect.
 func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	i := s.search(span.Lo)
 	if i == len(s.list) || s.list[i].span.Lo > span.Lo {
@@ -74,8 +76,8 @@ func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect that is quarantined, or that is not,
-// or -1.
+// first returns the index of the first crash suspect whose quarantined() equals the
+// argument, or -1.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1

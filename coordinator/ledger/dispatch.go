@@ -9,26 +9,27 @@ import (
 
 const (
 	// minPerSlot is how many assignments each slot is given at least, if the queue has
-	// enough: one to run, and one to start after that.
+	// enough: one that runs, and one that starts after it.
 	minPerSlot = 2
 	// maxPerSlot bounds the assignments per slot if they turn out short, and maxPerWorker
-	// the assignments of one worker. maxPerWorker allows minPerSlot for each slot of a
-	// worker with the maximum number of slots, and is less than a worker can hold
+	// bounds the assignments of one worker. maxPerWorker allows minPerSlot for each slot of
+	// a worker with the maximum number of slots, and is less than a worker can hold
 	// (session.MaxHeld).
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
 	// manyAssignments is the total above which no slot is given more than minPerSlot of
 	// each priority: the cost of leading grows with the number of assignments.
 	manyAssignments = 16_000
-	// maxFirstPiece bounds a piece while the job's rate is unknown. Partitions that take
-	// almost no time then cost a few more reports.
+	// maxFirstPiece bounds the partitions in a piece while the job's rate is unknown. If
+	// partitions take almost no time, the limit costs a few more reports.
 	maxFirstPiece = 32
-	// minWork is the least work that is worth a message. It is also at least the report
-	// interval divided by minWorkShare, because the reports of many workers are rare.
+	// minWork is the least work that is worth a message. With many workers, reports are
+	// rare: then the least work is the report interval divided by minWorkShare, if that is
+	// longer.
 	minWork      = 20 * time.Millisecond
 	minWorkShare = 8
-	// maxWork is more work ahead than any worker needs. Sums of work are cut off at maxWork,
-	// and work of unknown duration counts as maxWork.
+	// maxWork is more queued work than any worker needs. Sums of work are cut off at
+	// maxWork, and work of unknown duration counts as maxWork.
 	maxWork = time.Hour
 )
 
@@ -49,9 +50,9 @@ func (l *Ledger) dispatch(w *worker) {
 }
 
 // assignNext gives a worker one more assignment, if the worker wants more work and a
-// queue has work for it. It chooses a job of the highest priority, and among those the
-// job with the fewest assignments. A worker that has enough work of one priority gets
-// work of lower priorities.
+// queue has work for it. It chooses among the jobs of the highest priority the job with
+// the fewest assignments. A worker that has enough work of one priority gets work of
+// lower priorities.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -73,10 +74,11 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should have more work of a priority. It wants more
-// until each of its slots has enough work of this priority or a higher one: for the
-// horizon, or for its fair share of the queues if that is shorter. With more than its
-// fair share the worker would still be busy when other workers have nothing left.
+// wantsMore reports whether a worker should have more work of a priority. The worker
+// wants more until each of its slots has enough work of this priority or a higher one.
+// Enough is the horizon, or the worker's fair share of the queues if that is shorter.
+// With more than its fair share the worker would still be busy when other workers have
+// nothing left.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments) >= maxPerWorker {
 		return false
@@ -99,8 +101,8 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// fairShare returns how long the queued work of a priority that a worker can run would
-// keep busy all slots that can run it.
+// fairShare returns for how long the queued work of a priority that w can run would keep
+// busy all slots that can run that work.
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
@@ -153,7 +155,7 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 }
 
 // takePiece removes a piece from a job's queue: a failed partition first, then a crash
-// suspect, then the first fresh partitions. The queue must have one for the worker.
+// suspect, then the first fresh partitions. The queue must have a piece for the worker.
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
@@ -164,7 +166,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	}
 	fresh := &j.queue.fresh
 	piece := fresh.spans[0]
-	if size := l.pieceSize(w, j); piece.Len() > size+size/4 { // otherwise take it whole: the rest would be tiny
+	if size := l.pieceSize(w, j); piece.Len() > size+size/4 { // otherwise take the whole piece: the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
@@ -173,7 +175,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 
 // dueRetry returns the first failed partition that a worker can retry now, or nil. A
 // partition avoids the worker on which it failed last, but only for Config.RetryAtMost
-// after it is due, and only if another worker can run it.
+// after its backoff, and only if another worker can run the partition.
 func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	failed := &j.queue.failed
 	if failed.queued == 0 || l.now < failed.nextDue {
@@ -194,11 +196,11 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	return nil
 }
 
-// pieceSize returns how many partitions the next piece for a worker should have. It is
-// guided self-scheduling (Polychronopoulos and Kuck, 1987): a share of the queue, so that
-// pieces shrink towards the end. A piece takes at least minWork and at most half a
-// horizon. While the rate is unknown pieces are small, so that it is soon known and no
-// worker holds work for hours.
+// pieceSize returns how many partitions the next piece for a worker should have. The
+// method is guided self-scheduling (Polychronopoulos and Kuck, 1987): a piece is a share
+// of the queue, so pieces shrink towards the end of the job. A piece takes at least
+// minWork and at most half a horizon. While the rate is unknown pieces are small, so that
+// the rate is soon known and no worker holds work for hours.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
@@ -213,7 +215,7 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval()/minWorkShare) }
 
 // remaining estimates how many partitions of an assignment are left now, and how long
-// they take. If the rate is unknown they take half a horizon.
+// they take. If the rate is unknown, the estimate of d is half a horizon.
 func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
 	partitions = float64(a.span.Len())
 	perSecond := a.share.perSecond()
@@ -226,7 +228,7 @@ func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) 
 	return partitions, duration(partitions / perSecond)
 }
 
-// nudgeIdle nudges workers with idle slots, as many as the queues have work for.
+// nudgeIdle nudges as many workers with idle slots as the queues have work for.
 func (l *Ledger) nudgeIdle() {
 	l.queueGrew = false
 	if l.recovery.active || l.stopping {
@@ -249,7 +251,7 @@ func (l *Ledger) nudgeIdle() {
 }
 
 // wouldTake reports whether a worker with idle slots would be given partitions of a job
-// if it reported now. Otherwise each tick would nudge it in vain.
+// if it reported now. Without this check each tick would nudge workers that take nothing.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
 	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true

@@ -1,15 +1,14 @@
 // Package ledger makes all decisions of a leader: which partitions are finished,
 // which worker has what, and what to do next. It is internal to package coordinator.
 //
-// The ledger is a state machine without a clock, I/O or goroutines. The shell around
-// it (coordinator/term) turns what happens into events and performs the actions that
-// come back:
+// The ledger is a state machine without a clock, I/O or goroutines. Its caller, package
+// term, passes in events and performs the actions that Step returns:
 //
 //	Step(now, Event) []Action
 //
-// The same events give the same actions, so a failure can be replayed, and whole
-// clusters run in a test within milliseconds. The ledger names partials by a [Ref]
-// and never sees their bytes. Its size grows with the number of workers and of their
+// The same events give the same actions, so a failure can be replayed, and whole clusters
+// run in a test within milliseconds. The ledger names partials by a [Ref] and never sees
+// their bytes. The ledger's size grows with the number of workers and of their
 // assignments, not with the number of partitions.
 //
 // # Where a partition is
@@ -25,21 +24,22 @@
 //
 // The first three places are the job's queue:
 //
-//   - fresh: no worker has it.
-//   - failed: its last attempt returned an error. It is retried alone after a backoff,
-//     on another worker if there is one. At the limit of attempts it is skipped, or
-//     the job fails.
-//   - crash suspect: its worker died while the partition was assigned to it. A span of
+//   - fresh: no worker has the partition.
+//   - failed: the partition's last attempt returned an error. The partition is retried
+//     alone after a backoff, on another worker if there is one. At the limit of attempts
+//     the partition is skipped, or the job fails.
+//   - crash suspect: a worker died while the partition was assigned to it. A span of
 //     crash suspects runs again in pieces of one eighth. A single partition that was
 //     assigned to two workers that died is quarantined: it runs alone, on a worker
-//     reserved for quarantined partitions. After up to three more deaths it is blamed.
+//     reserved for quarantined partitions. After at most three more deaths the partition
+//     is blamed.
 //
-// The others are:
+// The other two places are:
 //
-//   - assigned: it is in an assignment of a worker. If it is late, a second worker runs
-//     a speculative copy. The first report wins and the other is dropped.
-//   - finished: a finished node covers it. The node has a partial, or none if all of its
-//     partitions were skipped.
+//   - assigned: the partition is in an assignment of a worker. If it is late, a second
+//     worker runs a speculative copy. The first result wins and the other is dropped.
+//   - finished: a finished node covers the partition. The node has a partial, or none if
+//     all of the node's partitions were skipped.
 //
 // # Assignments
 //
@@ -50,55 +50,56 @@
 // still queued.
 //
 // A report may name a job that this ledger does not have: a job that ended, a job that
-// the shell never loaded, or a job that an earlier leader started after this leader
-// listed the active jobs. The ledger asks the shell, and tells the worker to drop its
-// items and spans only if the job ended.
+// the caller never loaded, or a job that an earlier leader started after this leader
+// listed the active jobs. The ledger asks its caller, and tells the worker to drop the
+// job's items and spans only if the job ended.
 //
 // # A term
 //
 //	New ─▶ JobAdded for each active job ─▶ recovery ─▶ dispatch ─▶ Stopping ─▶ AllDurable
 //
-// # Order that is promised
+// # Promised order
 //
 //   - Recovered before assigned: nothing is assigned until every worker named in a
-//     manifest has reported what it holds or is dead, or Config.RecoveryTimeout is over.
+//     manifest has reported its spans or is dead, or Config.RecoveryTimeout is over.
 //   - Durable before acknowledged: a receipt calls an item durable only after the
 //     [Checkpointed] event of a [Checkpoint] that was requested after the item was received.
 //   - Written ahead: in a job that may have killed a leader, an assignment to the
-//     leader's own worker is sent only after a checkpoint that names it is durable. If it
-//     kills this leader too, the next leader knows which assignment ran.
+//     leader's own worker is sent only after a checkpoint that names it is durable. If
+//     the assignment kills this leader too, the next leader knows which assignment ran.
 //   - Ended before told: a worker learns of a job's end only after [JobEnded].
 //   - Once: a repeated report gets the same receipt. The items of a worker are taken in
-//     the order of their numbers, and each counts once, also across leaders.
-//   - The shell begins the actions of one step in their order. A later action may drop a
-//     partial that an earlier one names, so the shell looks up the refs of an action when
-//     it begins the action.
+//     the order of their numbers, and each item counts once, even across leaders.
+//   - In order: the caller begins the actions of one step in their order. A later action
+//     may drop a partial that an earlier action names, so the caller looks up an action's
+//     refs when it begins the action.
 //
 // # Bounds
 //
 // Reports may come under any number of worker names and may be false. The ledger bounds
-// what they can make it keep:
+// the memory that reports can make it use:
 //
 //   - Config.MaxWorkers workers, each with at most what [wire.Report]'s Validate allows.
-//     A worker that falls silent makes room.
+//     A worker that falls silent is removed.
 //   - The item numbers of about 10,000 departed workers, for ten minutes each.
 //   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions
-//     and Config.MaxSkipped skipped ones. A job that needs more fails.
-//   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 that ended.
-//     The shell bounds the numbers of parked and of active jobs.
+//     and Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
+//   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 jobs that
+//     ended. The caller bounds the numbers of parked and of active jobs.
 //
 // A step allocates in proportion to its event. The most expensive report costs about
 // 100 MB: each of its items starts a path in the deepest tree.
 //
 // # What can fail
 //
-//   - A worker: it is silent for Config.SilentAfter, or [WorkerDied] says so. If that was
-//     wrong, the worker comes back with a hello and keeps what is still queued.
+//   - A worker: it is silent for Config.SilentAfter, or a [WorkerDied] event names it. If
+//     the worker is alive after all, it comes back with a hello and keeps its partitions
+//     that are still queued.
 //   - A report or its receipt is lost: the worker repeats the report. A lost [Nudge] or
-//     [Probe] costs time.
+//     [Probe] only causes a delay.
 //   - A merge: the job fails, since the same operands would fail again.
 //   - A checkpoint never fails here. A leader that cannot write steps down, and its
 //     ledger is discarded.
-//   - The leader: the next one starts from the last durable [Snapshot]. What the other
-//     workers hold or keep is not run again.
+//   - The leader: the next one starts from the last durable [Snapshot]. Partitions that
+//     the other workers hold, or whose results they keep, are not run again.
 package ledger

@@ -9,15 +9,15 @@ import (
 // Event is something that happened. All kinds of events are in this file.
 type Event interface{ event() }
 
-// Ref names a partial whose bytes the shell keeps. The ledger never sees the bytes.
-// The shell chooses Refs above 0 and never uses one twice.
+// Ref names a partial whose bytes the caller keeps. The ledger never sees the bytes. The
+// caller chooses Refs above 0 and never uses a Ref twice.
 type Ref uint64
 
 // NoRef stands for the partial of a node whose partitions were all skipped.
 const NoRef Ref = 0
 
-// JobAdded says that a job is planned, or resumed from its manifest, and may be
-// worked on. A new leader adds all jobs that it resumes before the first report, so
+// JobAdded says that a job is planned, or resumed from its manifest, so its partitions
+// may be assigned. A new leader adds all jobs that it resumes before the first report, so
 // that one recovery covers them all.
 type JobAdded struct {
 	Spec       store.Spec
@@ -52,7 +52,7 @@ type JobEnded struct{ Job string }
 // The workers keep its items and spans for the next leader.
 type JobParked struct{ Job string }
 
-// Reported says that a worker's report arrived. The shell has checked it: the report is
+// Reported says that a worker's report arrived. The caller has checked the report: it is
 // valid, its nodes are in the job's tree, and its partials are whole. Refs has one Ref
 // for each partial in the report, in order. [DropPartial] returns the refs that are not
 // needed.
@@ -61,7 +61,7 @@ type Reported struct {
 	Refs   []Ref
 }
 
-// WorkerDied says that a worker's process is gone: no process subscribes to its
+// WorkerDied says that a worker's process is gone: no process subscribes to the worker's
 // subject any more.
 type WorkerDied struct{ Worker string }
 
@@ -81,11 +81,11 @@ type MergeFailed struct {
 // Checkpointed says that storage acknowledged a [Checkpoint].
 type Checkpointed struct{ Job string }
 
-// Stopping says that this leader will stop. From now on nothing is assigned, and the
-// present state is checkpointed: see [Ledger.AllDurable].
+// Stopping says that this leader will stop. After this event nothing is assigned, and the
+// present state is checkpointed (see [Ledger.AllDurable]).
 type Stopping struct{}
 
-// Tick says that time passed. The shell sends several a second.
+// Tick says that time passed. The caller sends several ticks a second.
 type Tick struct{}
 
 func (JobAdded) event()     {}

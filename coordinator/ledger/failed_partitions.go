@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// failedPartition is a partition that has failed and is not finished. It is queued by
-// itself or assigned.
+// failedPartition is a partition that has failed and is not finished. Either it is queued
+// alone, or it is assigned.
 type failedPartition struct {
 	store.Attempt
 	due         time.Duration // when its backoff is over
@@ -21,8 +21,8 @@ type failedPartition struct {
 // failedPartitions are the failed partitions of a job.
 type failedPartitions struct {
 	list    []failedPartition // by partition
-	queued  int               // how many of them are queued
-	nextDue time.Duration     // until then no queued one can be assigned
+	queued  int               // number of queued partitions in the list
+	nextDue time.Duration     // until this time no queued partition can be assigned
 }
 
 // get returns a partition's entry, and adds the entry if it is missing. The pointer is

@@ -23,8 +23,8 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 }
 
 // onOpenFailed handles a worker's failure to open a job: the worker gets no partitions of
-// the job for a while, which becomes longer with each failure. The job fails if the error
-// is permanent, or if no worker can open it.
+// the job during a backoff that grows with each failure. The job fails if the error is
+// permanent, or if no worker can open the job.
 func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	s := w.share(j)
 	s.openFailures++
@@ -47,11 +47,11 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onPartitionFailed counts a failed attempt. It does not queue the partition: reconcile
-// does that once the worker's spans are past the partition.
+// onPartitionFailed counts a failed attempt. It does not queue the partition. That is
+// left to reconcile, once the worker's spans are past the partition.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
-		return // another worker finished it, or the job does not have it
+		return // another worker finished the partition, or the job does not have it
 	}
 	p := j.queue.failed.get(f.Partition)
 	p.Failed++
@@ -67,7 +67,8 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// giveUp skips a partition if the submitter allows one more, and fails the job otherwise.
+// giveUp skips a partition if the submitter allows one more skipped partition; otherwise
+// it fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if uint64(len(j.skipped)) >= min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped)) {
 		l.fail(j, reason)
@@ -79,8 +80,8 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	l.finish(j, jobs.Leaf(partition), NoRef, false)
 }
 
-// unskip removes the partitions of a span from the skipped ones: a worker finished them
-// after all, and the forest has their node.
+// unskip removes the partitions of a span from j.skipped. A worker finished these
+// partitions after all, and the forest has their node.
 func (j *job) unskip(span jobs.Span) {
 	i, _ := slices.BinarySearch(j.skipped, span.Lo)
 	k, _ := slices.BinarySearch(j.skipped, span.Hi)

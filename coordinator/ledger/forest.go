@@ -5,20 +5,21 @@ import (
 )
 
 // forest has a job's maximal finished nodes. It is the part of the aggregation tree that
-// lies at and above finished nodes: its size grows with their number, and each operation
-// walks one path from the root.
+// lies at and above finished nodes. Its size grows with the number of finished nodes, and
+// each operation walks one path from the root.
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
-	treeNodes int // below the root
+	treeNodes int // number of tree nodes below the root
 }
 
-// treeNode is a finished node, which has no children here, or a node above one.
+// treeNode is a finished node, which has no children here, or an ancestor of a finished
+// node.
 type treeNode struct {
 	child    [2]*treeNode
-	done     uint64 // finished partitions at or below it
+	done     uint64 // finished partitions at or below the node
 	finished bool
-	merging  bool // the merge of its two children was requested
+	merging  bool // the merge of the node's two children was requested
 	ref      Ref
 }
 
@@ -68,8 +69,8 @@ func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	return drop, true
 }
 
-// clear removes all tree nodes below p and appends the refs of the finished ones, in
-// order.
+// clear removes all tree nodes below p and appends the refs of the finished nodes among
+// them to refs, in order.
 func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
@@ -86,7 +87,7 @@ func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
 }
 
 // siblings returns the merge that a newly finished node makes possible: its parent, and
-// the refs of the parent's children. Each merge is returned once.
+// the refs of the parent's children. It returns each possible merge only once.
 func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -148,8 +149,8 @@ func (f *forest) anyMissing(s jobs.Span) bool {
 }
 
 // eachMissing calls visit with the unfinished parts of a span, in order, until visit
-// returns false. Neighbouring parts may come in pieces. It reports whether every call
-// returned true.
+// returns false. It may pass one unfinished part in several pieces. It reports whether
+// every call of visit returned true.
 func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }

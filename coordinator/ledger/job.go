@@ -20,41 +20,41 @@ type job struct {
 
 	forest      *forest        // finished nodes
 	assignments assignmentList // spans that workers hold
-	queue       queue          // everything else
-	skipped     []uint64       // partitions, sorted
+	queue       queue          // partitions that are neither finished nor assigned
+	skipped     []uint64       // skipped partitions, sorted
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
 	lastError    string
 
-	rate       rate // of a slot, over all workers
+	rate       rate // partitions per second of one slot, over all workers
 	display    rateDisplay
 	checkpoint checkpointState
 
-	// writeAhead says that the job may have killed a leader: what is assigned to the
-	// leader's own worker is checkpointed before the worker learns of it.
+	// writeAhead says that the job may have killed a leader: an assignment to the leader's
+	// own worker is checkpointed before the worker learns of it.
 	writeAhead bool
 }
 
-// jobState is the state of a job. It only grows.
+// jobState is the state of a job. A job moves only down this list.
 type jobState int
 
 const (
-	// jobActive is a job that is worked on.
+	// jobActive is a job whose partitions are assigned to workers.
 	jobActive jobState = iota
 	// jobEnding is a job whose end is being made durable. The ledger accepts no more items
-	// of the job and assigns none of its partitions. The workers do not know of the end
-	// yet and continue.
+	// of the job and assigns none of its partitions. The workers do not know of the job's
+	// end yet and continue.
 	jobEnding
-	// jobEnded is a job whose end is durable. The ledger has dropped it; it remains in the
-	// shares of workers until each has been told.
+	// jobEnded is a job whose end is durable. The ledger has dropped the job. A worker's
+	// share of the job remains until the worker has been told of the end.
 	jobEnded
 )
 
 // ending reports whether the job's end has been decided.
 func (j *job) ending() bool { return j.state >= jobEnding }
 
-// contributor has the item numbers of a worker that holds or held some of a job.
+// contributor has the item numbers of a worker that holds or held partitions of a job.
 type contributor struct {
 	received      uint64 // the last item received
 	checkpointing uint64 // the last item in the checkpoint in flight
@@ -127,8 +127,8 @@ func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob drops a job whose end is durable. It nudges the workers that hold some of
-// it, so that they learn of the end at once and stop.
+// removeJob drops a job whose end is durable. It nudges the workers that hold partitions
+// of the job, so that they learn of the end at once and stop.
 func (l *Ledger) removeJob(j *job) {
 	j.state = jobEnded
 	for _, a := range slices.Collect(j.assignments.backward()) {
@@ -164,9 +164,9 @@ func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
 	}
 }
 
-// mergeUp merges a finished node with its sibling, if that is finished too. If one of
-// them was skipped there is nothing to merge: the parent gets the partial of the other,
-// and mergeUp continues with the parent.
+// mergeUp requests the merge of a finished node with its sibling, if the sibling is
+// finished too. If one of the two was skipped, no merge is needed: the parent gets the
+// partial of the other node, and mergeUp continues with the parent.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)
@@ -193,7 +193,7 @@ func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 
 func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
-// end requests a job's end. The first outcome stands; later ones are ignored.
+// end requests a job's end. The first outcome stands; later outcomes are ignored.
 func (l *Ledger) end(j *job, outcome store.State, reason string, root Ref) {
 	if j.ending() {
 		return

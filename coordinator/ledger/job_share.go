@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// jobShare is a worker's share of a job: what the worker knows of the job, how fast it
-// runs the job's partitions, and whether it can open the job.
+// jobShare is a worker's share of a job: what the worker knows of the job, how fast the
+// worker runs the job's partitions, and whether the worker can open the job.
 type jobShare struct {
 	job *job
 
@@ -15,14 +15,14 @@ type jobShare struct {
 	ackDue       bool   // the next receipt must acknowledge items
 	sentReceived uint64 // contributor.received in the last receipt that contained this number
 	sentDurable  uint64 // contributor.durable in the last receipt that contained this number
-	rate         rate   // of one of the worker's slots
-	openFailures int    // in a row
+	rate         rate   // partitions per second of one of the worker's slots
+	openFailures int    // consecutive failures to open the job
 	benchedUntil time.Duration
 }
 
 // perSecond estimates how many partitions per second one of the worker's slots finishes.
-// Without a measurement of the worker it returns the job's rate, or 0 if that is unknown
-// too.
+// Without a measurement of the worker it returns the job's rate, or 0 if the job's rate
+// is unknown too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
 // share returns a worker's share of a job, and adds the share if it is missing.

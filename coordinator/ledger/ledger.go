@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Ledger is the leader's state machine. One goroutine uses it.
+// Ledger is the leader's state machine. It is not safe for concurrent use.
 type Ledger struct {
 	cfg Config
 	now time.Duration
@@ -26,10 +26,10 @@ type Ledger struct {
 	slotsByKind map[wire.JobKind]int // slots of the workers that know the kind and do not drain
 	reserved    int                  // workers reserved for quarantined partitions
 
-	lastNumber uint64 // of the assignments
-	queueGrew  bool   // during this step, so idle workers may have to be nudged
+	lastNumber uint64 // the last number given to an assignment
+	queueGrew  bool   // the queue grew during this step, so idle workers may have to be nudged
 
-	actions []Action // of this step
+	actions []Action // actions of this step
 }
 
 // New makes the ledger of a leader whose term begins at now. All instants are readings
@@ -97,7 +97,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	return actions
 }
 
-// onTick handles what is due by time alone.
+// onTick does the work that is due because time has passed.
 func (l *Ledger) onTick() {
 	l.checkLiveness()
 	l.checkRecovery()
@@ -107,8 +107,9 @@ func (l *Ledger) onTick() {
 	l.queueGrew = true // the backoff of a failed partition may be over
 }
 
-// onStopping requests a last checkpoint of each job. It also clears the assignments of
-// the leader's own worker of suspicion: see snapshot.
+// onStopping requests a last checkpoint of each job. The leader will not die, so the
+// checkpoint does not mark assignments of the leader's own worker as suspects (see
+// snapshot).
 func (l *Ledger) onStopping() {
 	if l.stopping {
 		return
@@ -133,7 +134,7 @@ func (l *Ledger) log(job, worker, format string, args ...any) {
 	l.do(Log{job, worker, fmt.Sprintf(format, args...)})
 }
 
-// worker returns the worker with that ID, or nil.
+// worker returns the worker with an ID, or nil.
 func (l *Ledger) worker(id string) *worker {
 	if i, found := l.findWorker(id); found {
 		return l.workers[i]
@@ -145,7 +146,7 @@ func (l *Ledger) findWorker(id string) (int, bool) {
 	return slices.BinarySearchFunc(l.workers, id, func(w *worker, id string) int { return cmp.Compare(w.id, id) })
 }
 
-// reportInterval is the time between two reports of a worker.
+// reportInterval returns the time between two reports of a worker.
 func (l *Ledger) reportInterval() time.Duration {
 	if len(l.jobs) == 0 {
 		return l.cfg.IdleEvery
@@ -153,6 +154,6 @@ func (l *Ledger) reportInterval() time.Duration {
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon is how much work each slot is given ahead. It grows with the report interval,
-// so that slots do not run dry between two reports.
+// horizon returns how much work each slot is given ahead. The horizon grows with the
+// report interval, so that slots do not run out of work between two reports.
 func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

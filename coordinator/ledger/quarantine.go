@@ -29,7 +29,7 @@ func blame(partition uint64, deaths int, lastWorker string) string {
 }
 
 // resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
-// crash suspects include the assignments of its own worker.
+// crash suspects include the assignments of that leader's own worker.
 func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bool) {
 	for _, s := range list {
 		for _, gap := range j.forest.missing(s.Span) {
@@ -48,8 +48,8 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 }
 
 // reserve reports whether a worker is reserved for quarantined partitions. It reserves
-// the worker if such a partition is queued and mayReserve returns true. The leader's own
-// worker is reserved only if no other can run the partition.
+// the worker if a quarantined partition is queued and mayReserve returns true. The
+// leader's own worker is reserved only if no other worker can run the partition.
 func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
@@ -60,7 +60,7 @@ func (l *Ledger) reserve(w *worker) bool {
 	l.setReserved(w, true)
 	for _, a := range w.assignments {
 		if a.state != stateRunning {
-			a.cutAt(0, nil) // other workers can have what it has not started
+			a.cutAt(0, nil) // other workers can have the partitions that w has not started
 		}
 	}
 	return true
@@ -82,8 +82,9 @@ func (l *Ledger) setReserved(w *worker, reserved bool) {
 	}
 }
 
-// assignQuarantined gives a reserved worker its next quarantined partition once it holds
-// nothing. If none is queued, the worker is no longer reserved.
+// assignQuarantined gives a reserved worker its next quarantined partition once the
+// worker has no assignment. If no quarantined partition is queued, the worker is no
+// longer reserved.
 func (l *Ledger) assignQuarantined(w *worker) {
 	if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.quarantined }) {
 		return
@@ -115,8 +116,8 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 	return l.jobs[i]
 }
 
-// takeSuspect removes the next piece of a crash suspect that is not quarantined from a
-// job's queue. It returns false if no such piece can go to the worker.
+// takeSuspect removes from a job's queue the next piece of a crash suspect that is not
+// quarantined. It returns false if no such piece can go to the worker.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false
@@ -128,14 +129,14 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	return assignment{span: piece, deaths: s.deaths}, true
 }
 
-// hasSuspect reports whether a worker can be given a crash suspect of a job that is not
-// quarantined.
+// hasSuspect reports whether a job has a crash suspect, not quarantined, that a worker
+// can be given.
 func (l *Ledger) hasSuspect(w *worker, j *job) bool {
 	return len(j.queue.suspects.list) > j.queue.suspects.quarantined && !l.sparesLeader(w, j)
 }
 
-// sparesLeader reports whether a worker gets no crash suspects of a job because it is the
-// leader's own and another worker can run them.
+// sparesLeader reports whether a worker gets no crash suspects of a job because the
+// worker is the leader's own and another worker can run them.
 func (l *Ledger) sparesLeader(w *worker, j *job) bool {
 	return w.id == l.cfg.Self && l.anotherCanRun(w, j)
 }

@@ -3,22 +3,22 @@ package ledger
 import "github.com/bellwether-compute/bellwether/jobs"
 
 // queue has the partitions of a job that are neither finished nor assigned, each in
-// exactly one of its three parts.
+// exactly one of the queue's three parts.
 type queue struct {
 	fresh    spanSet
-	failed   failedPartitions // also has failed partitions that are assigned: see failedPartition.queued
+	failed   failedPartitions // includes failed partitions that are assigned: see failedPartition.queued
 	suspects crashSuspects
 }
 
-// size is the number of queued partitions.
+// size returns the number of queued partitions.
 func (q *queue) size() uint64 {
 	return q.fresh.size + uint64(q.failed.queued) + q.suspects.size
 }
 
 // enqueue queues the partitions of a span that no worker holds any more, except finished
-// ones. Deaths is the number of workers that died on the span. A partition whose backoff
-// is not over has just failed. It is therefore not a crash suspect, even if deaths is
-// above 0, and is retried alone.
+// partitions. Deaths is the number of workers that died on the span. A partition whose
+// backoff is not over has just failed. Such a partition is retried alone and is not a
+// crash suspect, even if deaths is above 0.
 func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	if j.ending() {
 		return
@@ -38,7 +38,7 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	}
 }
 
-// add queues a span as crash suspects, or as fresh if no worker died on it.
+// add queues a span as a crash suspect, or as fresh if no worker died on the span.
 func (q *queue) add(span jobs.Span, deaths int) {
 	switch {
 	case span.Empty():
@@ -61,8 +61,8 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 }
 
 // claimable returns the longest prefix of a span whose partitions are finished or queued,
-// up to the last queued one. It looks no further than the first partition that is neither,
-// since one report may claim thousands of overlapping spans.
+// up to the last queued partition. It looks no further than the first partition that is
+// neither finished nor queued, since one report may claim thousands of overlapping spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap jobs.Span) bool {

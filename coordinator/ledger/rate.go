@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// A rate forgets older measurements once it rests on both rateWindow slot-seconds and
-	// rateCount partitions, so that it rests on several partitions even if each takes long.
+	// A rate forgets older measurements once it covers both rateWindow slot-seconds and
+	// rateCount partitions. So it covers several partitions even if each takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
 )
@@ -36,12 +36,12 @@ func (r rate) perSecond() float64 {
 	return r.partitions / r.slotSeconds
 }
 
-// rateDisplay is the rate that people see: how many partitions of a job are finished per
+// rateDisplay is the rate for display: how many partitions of a job are finished per
 // second, as a moving average over some seconds.
 type rateDisplay struct {
 	perSecond  float64
 	measuredAt time.Duration
-	done       uint64 // finished partitions at that moment
+	done       uint64 // finished partitions at the last measurement
 }
 
 // update measures again if the last measurement is at least half a second old.

@@ -37,7 +37,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			a.progressAt = l.now
 		}
 		if a.cut != nil && a.cut.sent {
-			a.removeCut() // this report answers it
+			a.removeCut() // this report answers the cut
 		}
 		switch {
 		case a.span.Empty():
@@ -58,8 +58,8 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 }
 
 // advance moves an assignment to the span that the worker reports, and returns how many
-// partitions that finished. Partitions that the worker gave back, or passed without
-// finishing them, are queued.
+// of the partitions passed are finished. Partitions that the worker gave back, or passed
+// without finishing them, are queued.
 func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	was := a.span
 	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))
@@ -80,16 +80,17 @@ func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	return finished
 }
 
-// progress is how many partitions of an assignment a report finished.
+// progress is the number of partitions of an assignment that a report finished.
 type progress struct {
 	assignment *assignment
 	finished   uint64
 }
 
 // updateRates adds a worker's progress since its last report to the rates of its share
-// and of the job. If more assignments ran than the worker has slots, they ran one after
-// the other, and each counts for a part of the time. The time of a partition that runs
-// counts once the partition is finished; otherwise one that hangs would lower the rate.
+// and of the job. If more assignments ran than the worker has slots, some ran one after
+// the other, and each assignment counts for a part of the time. The time of a running
+// partition counts once the partition is finished; otherwise a partition that hangs would
+// lower the rate.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -109,8 +110,8 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 }
 
 // adopt turns the part of a span that is still queued into an assignment, if this ledger
-// did not assign the span. An earlier leader assigned it, or this leader did before it
-// considered the worker dead.
+// did not assign the span. An earlier leader assigned the span, or this leader assigned
+// it before it considered the worker dead.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.jobsByID[s.Job]
 	if j == nil {

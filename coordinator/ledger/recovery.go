@@ -9,7 +9,7 @@ import (
 // nothing: work that one worker holds must not be given to another worker.
 type recovery struct {
 	active  bool
-	since   time.Duration // when the ledger was made, or when it last resumed a job that has workers
+	since   time.Duration // when the ledger was made, or when the ledger last resumed a job that has workers
 	awaited []string      // workers that must report or be dead before recovery ends, sorted
 }
 
@@ -33,8 +33,8 @@ func (l *Ledger) checkRecovery() {
 	l.queueGrew = true
 }
 
-// await adds a worker to the list of workers that recovery waits for. It reports
-// whether the worker was not in the list before.
+// await adds a worker to r.awaited. It reports whether the worker was not in the list
+// before.
 func (r *recovery) await(id string) (added bool) {
 	i, found := slices.BinarySearch(r.awaited, id)
 	if !r.active || found {
@@ -44,7 +44,8 @@ func (r *recovery) await(id string) (added bool) {
 	return true
 }
 
-// checkOff removes a worker that has reported all that it holds, or is dead.
+// checkOff removes from r.awaited a worker that has reported all of its spans, or is
+// dead.
 func (r *recovery) checkOff(id string) {
 	if i, found := slices.BinarySearch(r.awaited, id); found {
 		r.awaited = slices.Delete(r.awaited, i, i+1)

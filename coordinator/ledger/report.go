@@ -8,7 +8,8 @@ import (
 )
 
 // maxOpeningBytes bounds the parameters and plans of the openings in one receipt, unless
-// it has only one opening. Assignments whose opening does not fit go into the next.
+// the receipt has only one opening. Assignments whose opening does not fit go into the
+// next receipt.
 const maxOpeningBytes = 256 << 10
 
 // onReport handles a worker's report and replies. A repeated report gets the same receipt.
@@ -17,7 +18,7 @@ func (l *Ledger) onReport(e Reported) {
 	w := l.worker(r.Worker)
 	sameConversation := w != nil && r.Conversation == w.conversation
 	switch {
-	case r.Epoch != l.cfg.Epoch: // it is for another leader
+	case r.Epoch != l.cfg.Epoch: // the report is for another leader
 		l.dropPartials(e.Refs...)
 		return
 	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
@@ -56,7 +57,7 @@ func (l *Ledger) onReport(e Reported) {
 	l.do(Reply{w.id, w.receipt})
 }
 
-// refuse replies to a report that the ledger does not take, with the reason.
+// refuse replies to a report that the ledger does not process, with the reason.
 func (l *Ledger) refuse(e Reported, reason string) {
 	l.dropPartials(e.Refs...)
 	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason}})
@@ -75,7 +76,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		s.opened, s.ackDue = true, true
 		c = j.contributor(w.id)
 		if !j.ending() {
-			// If numbers are missing, the worker dropped those items: an earlier leader said
+			// If numbers are missing, the worker dropped those items: an earlier leader told it
 			// that the job had ended.
 			c.received = max(c.received, jr.First-1)
 		}

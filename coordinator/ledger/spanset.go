@@ -82,8 +82,8 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without returns the parts of a span before and after another one that overlaps it.
-// Either may be empty.
+// without returns the parts of span before and after gone, which overlaps it. Either part
+// may be empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }

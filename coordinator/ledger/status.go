@@ -33,14 +33,14 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 	return list
 }
 
-// Knows reports whether the ledger has a worker and the worker knows the definition of a
-// kind of job.
+// Knows reports whether a worker is in the ledger and knows the definition of a kind of
+// job.
 func (l *Ledger) Knows(worker string, kind wire.JobKind) bool {
 	w := l.worker(worker)
 	return w != nil && slices.Contains(w.hello.Knows, kind)
 }
 
-// Jobs describes the active jobs for display, in the order in which they are served.
+// Jobs describes the active jobs for display, in the order in which the jobs are served.
 func (l *Ledger) Jobs() []wire.JobProgress {
 	list := make([]wire.JobProgress, 0, len(l.jobs))
 	for _, j := range l.jobs {

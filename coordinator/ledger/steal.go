@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// speculateAfter is how long a worker must have run one partition, at least, before
-// another runs a speculative copy.
+// speculateAfter is the least time that a worker must have run a partition before another
+// worker runs a speculative copy.
 const speculateAfter = 2 * time.Second
 
 // steal finds work for a worker with idle slots when the queues have no work for that
-// worker. It cuts the longest assignments in half, for the worker to get the rest. If no
-// more can be cut, the worker runs speculative copies of stragglers.
+// worker. It cuts the longest assignments in half, and the worker gets the second halves.
+// If no more assignments can be cut, the worker runs speculative copies of stragglers.
 func (l *Ledger) steal(w *worker) {
 	idle := w.idleSlots() - w.pendingSteals
 	if idle <= 0 {
@@ -39,8 +39,9 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns the assignments that will take longest and can be cut for a worker, at
-// most n. They all belong to the highest priority that has such assignments.
+// longest returns at most n assignments that can be cut for a worker and will take
+// longest. All of these assignments belong to the highest priority that has such
+// assignments.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment
@@ -61,7 +62,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 			case a.state == stateRunning && a.span.Len() < 2:
 				continue
 			case a.state == stateConfirmed && a.worker == w:
-				continue // w has a slot for it
+				continue // w has a slot for this assignment
 			}
 			_, left := l.remaining(a)
 			if left <= l.minWork() || len(found) == n && left <= found[n-1].left {
@@ -85,8 +86,8 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 	return list
 }
 
-// straggler returns an assignment of one partition that takes far longer than others of
-// its job, for a worker to run a copy, or nil.
+// straggler returns an assignment of which w should run a speculative copy, or nil. The
+// assignment is one partition that takes far longer than other partitions of its job.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {
 		perSecond := j.rate.perSecond()

@@ -6,26 +6,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// unknownJobs has what is known of jobs that reports name and the ledger does not have.
-// A worker that is told that a job ended drops its items and spans, so the ledger says
-// that only of jobs that have really ended.
+// unknownJobs has the known states of jobs that reports name and the ledger does not
+// have. A worker that is told that a job ended drops the job's items and spans, so the
+// ledger tells workers only of jobs that have really ended.
 type unknownJobs struct {
 	parked     map[string]bool
 	lookups    map[string]bool // jobs whose [LookUpJob] is in flight
 	ended      map[string]bool // the last maxEnded jobs that ended
-	endedOrder []string        // the same, oldest first
+	endedOrder []string        // the jobs in ended, oldest first
 }
 
 const (
 	maxLookups = 100  // further jobs are looked up when a later report names them
-	maxEnded   = 4096 // further jobs are looked up again
+	maxEnded   = 4096 // older jobs are looked up again
 )
 
 func newUnknownJobs() unknownJobs {
 	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// markKnown removes a job that the ledger has now.
+// markKnown removes a job that the ledger now has.
 func (u *unknownJobs) markKnown(job string) {
 	delete(u.parked, job)
 	delete(u.lookups, job)
@@ -73,8 +73,8 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	}
 }
 
-// sendEndedParkedJobs tells a worker which of the parked jobs that it reported have
-// ended since.
+// sendEndedParkedJobs tells a worker which of the parked jobs that the worker reported
+// have since ended.
 func (l *Ledger) sendEndedParkedJobs(w *worker) {
 	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
 		if !l.unknownJobs.ended[job] {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// keepDeparted is how long the item numbers of a departed worker are kept. If it comes
-	// back later, its repeated items are counted as executed again, and nothing else goes
-	// wrong. Keeping them longer would fill the manifests of jobs that outlive many workers.
+	// keepDeparted is how long the item numbers of a departed worker are kept. If the worker
+	// comes back later, its repeated items are counted as executed again, and nothing else
+	// goes wrong. Keeping them longer would fill the manifests of jobs that outlive many
+	// workers.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted is the maximum number of departed workers whose item numbers are kept. The
-	// item numbers of the most recently departed workers are kept. It is about the maximum
-	// number of workers.
+	// maxDeparted is the maximum number of departed workers whose item numbers are kept: the
+	// most recently departed ones. The limit is about the maximum number of workers.
 	maxDeparted = 10_000
 )
 
@@ -25,23 +25,23 @@ type worker struct {
 	hello    wire.Hello
 	slots    int
 	draining bool
-	reserved bool // for quarantined partitions
+	reserved bool // reserved for quarantined partitions
 
-	conversation uint64       // its number, from the reports
-	sequence     uint64       // of the last report
-	receipt      wire.Receipt // for that report
+	conversation uint64       // number of the conversation, from the reports
+	sequence     uint64       // sequence number of the last report
+	receipt      wire.Receipt // receipt for the last report
 
 	reportedAt      time.Duration // when the last report came
 	spansReportedAt time.Duration // when the last report with spans came
-	reportInterval  time.Duration // as the last receipt asked
+	reportInterval  time.Duration // report interval in the last receipt
 	probedAt        time.Duration
-	nudged          bool // since the last report
+	nudged          bool // a nudge was sent since the last report
 
 	assignments   []*assignment // in the order in which the worker runs them
 	shares        []*jobShare   // by job ID
 	pendingSteals int           // cuts in flight that free work for this worker
-	unknownSpans  int           // spans of unknown jobs that it holds
-	parkedJobs    []string      // parked jobs that it has reported
+	unknownSpans  int           // spans of unknown jobs that the worker holds
+	parkedJobs    []string      // parked jobs that the worker has reported
 }
 
 func (w *worker) idleSlots() int { return w.slots - len(w.assignments) }
@@ -49,7 +49,8 @@ func (w *worker) idleSlots() int { return w.slots - len(w.assignments) }
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 
 // register adds a worker that begins a conversation. The assignments of an earlier
-// conversation are queued; the worker's report says which of them it still holds.
+// conversation are queued. The worker's report says which of these assignments the worker
+// still holds.
 func (l *Ledger) register(r wire.Report) *worker {
 	if old := l.worker(r.Worker); old != nil {
 		l.removeWorker(old, false)
@@ -97,8 +98,8 @@ func (l *Ledger) checkLiveness() {
 	l.expireDeparted()
 }
 
-// expireDeparted drops the item numbers of workers that departed keepDeparted ago, and
-// of the earliest if there are more than maxDeparted.
+// expireDeparted drops the item numbers of workers that departed keepDeparted ago. It
+// also drops those of the earliest departed workers if there are more than maxDeparted.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
@@ -115,8 +116,8 @@ func (l *Ledger) expireDeparted() {
 	}
 }
 
-// removeWorker removes a worker and queues its assignments. died says that the worker's
-// process died; the assignments that the worker knew of then become crash suspects.
+// removeWorker removes a worker and queues its assignments. If died is true, the worker's
+// process died, and the assignments that the worker knew of become crash suspects.
 func (l *Ledger) removeWorker(w *worker, died bool) {
 	for len(w.assignments) > 0 {
 		a := w.assignments[0]

@@ -7,11 +7,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// backlog holds the messages that arrive while the active jobs are loaded. A message
-// that does not fit is dropped; its sender resends it.
+// backlog holds the messages that arrive while the active jobs are loaded. A message that
+// does not fit is dropped; its sender resends the message.
 type backlog struct {
 	reports map[string]queuedReport // the last report of each worker
-	bytes   int                     // in the reports
+	bytes   int                     // total size of the reports
 	cancels []queuedCancel
 }
 
@@ -51,7 +51,7 @@ func (b *backlog) addCancel(c queuedCancel) {
 	}
 }
 
-// processBacklog processes what arrived while the active jobs were loaded.
+// processBacklog processes the messages that arrived while the active jobs were loaded.
 func (t *Term) processBacklog() {
 	b := t.backlog
 	t.backlog = backlog{}

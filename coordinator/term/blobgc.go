@@ -2,26 +2,26 @@ package term
 
 import "context"
 
-// blobGC finds the blobs of an active job that can be deleted. It belongs to the loop.
+// blobGC finds the blobs of an active job that can be deleted. Only the loop uses it.
 //
-// A blob holds the partial of one node. Once that node has been in the forest, it or an
-// ancestor of it stays in the forest: of this leader, and of each later one that resumes
-// from a checkpoint of this leader. So when the ledger drops a partial that was in the
-// forest, only two readers may still need its blob:
+// A blob holds the partial of one node. Once that node has been in the forest, the node
+// or an ancestor of it stays there. The same holds for the forest of each later leader
+// that resumes from a checkpoint of this leader. So when the ledger drops a partial that
+// was in the forest, only two readers may still need the partial's blob:
 //
 //   - The next leader, if it resumes from an older checkpoint. So the blob stays until a
-//     checkpoint that was requested later is durable.
-//   - Merges in flight. So the blob stays until they are done.
+//     checkpoint requested after the drop is durable.
+//   - Merges in flight. So the blob stays until these merges are done.
 //
-// A worker may report the node again; the ledger then ignores its partial.
+// A worker may report the node again. The ledger then ignores the partial in the report.
 //
 // Some blobs stay until the job's end: blobs of nodes that were reported twice or
 // refused, and blobs of nodes that a leader merged between its last checkpoint and its
 // death.
 type blobGC struct {
-	afterNext    []string       // can go once the next checkpoint to be requested is durable
-	afterCurrent []string       // can go once the checkpoint in flight is durable
-	merges       map[string]int // merges in flight, by blob
+	afterNext    []string       // blobs to delete once the next checkpoint to be requested is durable
+	afterCurrent []string       // blobs to delete once the checkpoint in flight is durable
+	merges       map[string]int // number of merges in flight, by blob
 }
 
 func (g *blobGC) acquire(blob string) {
@@ -37,13 +37,13 @@ func (g *blobGC) release(blob string) {
 	}
 }
 
-// requested notes that a checkpoint was requested.
+// requested records that a checkpoint was requested.
 func (g *blobGC) requested() {
 	g.afterCurrent = append(g.afterCurrent, g.afterNext...)
 	g.afterNext = nil
 }
 
-// durable notes that the checkpoint in flight is durable, and returns the blobs that
+// durable records that the checkpoint in flight is durable, and returns the blobs that
 // can be deleted now.
 func (g *blobGC) durable() []string {
 	var free []string
@@ -58,7 +58,7 @@ func (g *blobGC) durable() []string {
 	return free
 }
 
-// maxBlobDeletes is how many blobs of one job are deleted at once.
+// maxBlobDeletes is the maximum number of concurrent blob deletions of one job.
 const maxBlobDeletes = 4
 
 // deleteBlobs deletes blobs of a job. Blobs that it cannot delete are deleted at the

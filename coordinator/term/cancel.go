@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Each client that may submit may also cancel, even jobs that do not exist. A request above these
-// bounds is not answered; its sender repeats it.
+// Each client that may submit may also cancel, even jobs that do not exist. A request
+// above these bounds gets no answer, and its sender repeats the request.
 const (
 	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
 	maxCancels     = 100 // requests that wait for the end of one job
@@ -23,7 +23,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 		return
 	}
 	if t.ledger == nil {
-		t.backlog.addCancel(queuedCancel{job, answer}) // the job may be being resumed
+		t.backlog.addCancel(queuedCancel{job, answer}) // a task may be resuming the job
 		return
 	}
 	if j := t.jobs.active[job]; j != nil {
@@ -45,7 +45,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 		return
 	}
 	p.cancels = append(p.cancels, answer)
-	if !p.withdrawing { // the job's code may take long to plan it
+	if !p.withdrawing { // the job's code may take long to plan the job
 		p.cancel()
 		t.writeCancelled(job, false)
 	}
@@ -98,9 +98,10 @@ func (t *Term) withdrawn(id string, err error) {
 // errBegun says that the job has its first manifest, so it may become active at any moment.
 var errBegun = errors.New("job is just being begun")
 
-// putCancelled writes into the job's manifest that it was cancelled. A leader that later receives
-// the job's submission reads this manifest. EvenRunning also cancels a job that has begun: no task
-// of this leader may then work on it. Tasks call putCancelled.
+// putCancelled writes into the job's manifest that it was cancelled. A leader that later
+// receives the job's submission reads this manifest. If evenRunning is true, a job that
+// has begun is cancelled too: no task of this leader may then work on the job. Tasks call
+// putCancelled.
 func (t *Term) putCancelled(id string, evenRunning bool) error {
 	if _, err := t.readSpec(id); err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)

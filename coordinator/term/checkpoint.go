@@ -75,9 +75,10 @@ func addSnapshot(m *store.Manifest, s ledger.Snapshot) {
 	m.Workers, m.Executed, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.CrashSuspects
 }
 
-// writeManifest replaces the job's manifest by the next one, which change makes out of
-// the last, and calls then once that is durable. Writes of one job follow one another,
-// so each is conditional on the one before. No write follows a final one.
+// writeManifest replaces the job's manifest by the next manifest, which change makes from
+// a copy of the last one, and calls then once the next manifest is durable. The manifest
+// writes of a job follow one another, and each is conditional on the previous write. No
+// write follows a final manifest.
 func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
 	j.manifest.writes.acquire(func() {
 		next, version := j.manifest.last, j.manifest.version
@@ -100,20 +101,19 @@ func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then fu
 	})
 }
 
-// replaceManifest writes a manifest in place of the one that has version last. Tasks
-// call it.
+// replaceManifest replaces the manifest that has version last by next. Tasks call it.
 func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		// Another leader wrote the manifest, or this one did and the answer was lost.
+		// Another leader wrote the manifest, or this leader did and the reply was lost.
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // it was written, and the job was removed since
+			return nil // the manifest was written, and the job has since been removed
 		case err != nil:
 			return err
 		case current.Epoch > next.Epoch:

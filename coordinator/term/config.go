@@ -22,7 +22,7 @@ type Config struct {
 	PID    int
 
 	Store  *store.Store
-	Jobs   []jobs.Job // the definitions that the leader can plan, merge and finish
+	Jobs   []jobs.Job // definitions of the jobs that the leader can plan, merge and finish
 	Logger *slog.Logger
 
 	// Ledger configures dispatch. The term sets its Epoch and Self.
@@ -32,16 +32,16 @@ type Config struct {
 	// loses nothing, since it pings the leader too. Default 1 s.
 	BeaconEvery time.Duration
 
-	// MaxActive is how many jobs are active at once; the others wait in the queue. It
+	// MaxActive is how many jobs are active at once; other jobs wait in the queue. The limit
 	// bounds the leader's memory and the size of receipts. Default 64, at most 1000.
 	MaxActive int
 
-	// MaxMerging is how many merges and finishes of the jobs' own code run at once. It
-	// bounds memory, and leaves processors to the worker in this process. Default 1.
+	// MaxMerging is how many merges and finishes of the jobs' own code run at once. The
+	// limit bounds memory, and leaves processors to the worker in this process. Default 1.
 	MaxMerging int
 
-	// ExtendEvery is the interval at which the submissions of active jobs are extended,
-	// to keep them hidden in the queue. It must be well below the time for which the
+	// ExtendEvery is the interval at which the submissions of active jobs are extended, to
+	// keep them hidden in the queue. The interval must be well below the time for which the
 	// queue hides a submission. Default 10 s.
 	ExtendEvery time.Duration
 

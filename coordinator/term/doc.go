@@ -1,5 +1,5 @@
-// Package term is one term of a leader: everything between the ledger, which decides,
-// and the process, which has a clock, a network and a scheduler. Only package
+// Package term is one term of a leader: everything between the ledger, which makes the
+// decisions, and the process, which has a clock, a network and a scheduler. Only package
 // coordinator and the simulator use it.
 //
 //	             calls, one at a time            events
@@ -10,22 +10,23 @@
 //	                                       ▼             │
 //	                                     tasks: storage, jobs' own code
 //
-// The package has no goroutine, reads no clock, opens no socket and never blocks; a
-// test of its imports proves it. It gets what it needs of the process through [Env] and
+// The package has no goroutine, reads no clock, opens no socket and never blocks; a test
+// of the package's imports proves this. It uses the process only through [Env] and
 // [Transport]. The process calls the methods of [Term] on one loop, and none of them
-// blocks. Slow work is a task: straight-line code beside the loop that blocks only in
-// calls of the store, of Env and of Transport. So the same code leads in a process and
-// in a simulation, where one thing happens at a time and a seed decides which.
+// blocks. Slow work is a task. A task is straight-line code beside the loop that blocks
+// only in calls of the store, of Env and of Transport. So the same code leads in a
+// process and in a simulation, where one thing happens at a time and a seed decides
+// which.
 //
 // # Who owns what
 //
-// All mutable state belongs to the loop: the ledger, the table of partials, the jobs, their
-// manifests. A task gets values as arguments. Besides them it uses only what never changes
-// (the configuration, the leadership, a job's spec and code), and it returns a function
-// that the loop calls with the outcome. There is one exception: a task that writes partials
-// checks whether its job is ending, and then writes no more partials.
+// All mutable state belongs to the loop: the ledger, the table of partials, the jobs,
+// their manifests. A task gets values as arguments. Besides its arguments it uses only
+// immutable values (the configuration, the leadership, a job's spec and code). It returns
+// its outcome as a function, which the loop calls. There is one exception: a task that
+// writes partials checks whether its job is ending, and stops writing if so.
 //
-// So a task that is lost, whatever it has done, looks to the loop like a task that has not
+// So to the loop a lost task, whatever its writes, looks like a task that has not
 // returned. The outcome of a task whose term is over is dropped.
 //
 // # The states of a job
@@ -43,27 +44,30 @@
 // In each state:
 //
 //   - pending: one task may write the job's manifest, to begin or to resume the job. If
-//     the job is cancelled during that, there is a second task. Each writes on condition
-//     of what it read, so one of them fails and finds what the other wrote.
-//   - active: the loop has the last manifest that was written. Writes follow one
-//     another, each on condition of the one before. The ledger requests one checkpoint of
-//     a job at a time, but a job may end while a checkpoint is in flight. Its final write
-//     then waits for the write of that checkpoint. A checkpoint that has not begun its
-//     write when the end is decided is abandoned, and is not called durable.
+//     the job is cancelled in this state, there is a second task. Each task writes only
+//     if the manifest is still the one that the task read. So one of the two writes
+//     fails, and its task then finds the manifest of the other task.
+//   - active: the loop has the last manifest that was written. Writes of the manifest
+//     follow one another, and each is conditional on the previous write. The ledger
+//     requests one checkpoint of a job at a time, but a job may end while a checkpoint is
+//     in flight. The job's final write then waits for the write of that checkpoint. If a
+//     checkpoint has not begun its write when the end is decided, the checkpoint is
+//     abandoned and is not called durable.
 //   - ending: no more partials are written into blobs. Further outcomes of the job's
 //     code are dropped.
 //   - ended: the final manifest is durable. Once no task writes a blob of the job, all
 //     its blobs are removed, then the index entry, then the submission. If the process
-//     dies during that, what is left brings the next leader back.
-//   - parked: left for the next leader. If a worker knows the kinds of a parked job and
-//     of all active jobs, this leader steps down for it: see handover.go.
+//     dies during the cleanup, the entries that are left make the next leader resume it.
+//   - parked: the job is left for the next leader. If a worker knows the kinds of a
+//     parked job and of all active jobs, this leader steps down for that worker (see
+//     handover.go).
 //
 // The code that moves a submission through these states, up to active, is in load.go.
 //
 // # What can fail, step by step
 //
-// The process may die, or the term end, at each step. A row also holds for a task whose
-// storage call returns only after the process has died or the term has ended.
+// At each step the process may die, or the term may end. A row also holds for a storage
+// call that takes effect only after the process has died or the term has ended.
 //
 //	step                what may be left         why that is safe
 //	──────────────────  ───────────────────────  ─────────────────────────────────────────
@@ -91,19 +95,21 @@
 //	extend              a submission that is     the leader finds its job pending, active or
 //	                    delivered again          ended
 //
-// # What storage may answer
+// # Replies from storage
 //
-//   - Unavailable: the call is repeated until the term is over. Only what must come after
-//     it waits.
-//   - The condition of a write does not hold: the task reads what is there. If that has
-//     this leader's epoch and the expected sequence number, this leader wrote it and the
-//     answer was lost. If it has a higher epoch, the term is over, and the loop is told.
-//     Anything else is impossible, and the leader steps down rather than guess.
-//   - A write that was abandoned takes effect later: either its condition fails, since
-//     what it was to replace is gone, or nothing was written in between, and it is this
-//     leader's own write.
+//   - Unavailable: the call is repeated until the term is over. Only steps that must come
+//     after the call wait.
+//   - The condition of a write does not hold: the task reads the stored manifest. If the
+//     manifest has this leader's epoch and the expected sequence number, this leader
+//     wrote the manifest and the reply was lost. If the manifest has a higher epoch, the
+//     term is over, and the task tells the loop. Any other manifest is impossible, and
+//     the leader steps down rather than guess.
+//   - An abandoned write takes effect later: if another write came in between, the
+//     condition of the late write fails. Otherwise the late write counts as this leader's
+//     own write.
 //   - Not found, or damaged: a damaged spec, plan or manifest parks its job. A damaged
-//     partial fails its job, since no leader could go on without it. The leader goes on
-//     with the other jobs.
-//   - Any other error: this process cannot lead. It steps down, so that another can try.
+//     partial fails its job, since no leader could finish the job without the partial.
+//     The leader goes on with the other jobs.
+//   - Any other error: this process cannot lead. It steps down, so that another process
+//     can try.
 package term

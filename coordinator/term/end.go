@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// end makes a job's end durable: first the result, then the final manifest. After that
-// it removes the partials, the index entry and the submission.
+// end makes a job's end durable: first the result, then the final manifest. After the
+// final manifest it removes the partials, the index entry and the submission.
 func (t *Term) end(e ledger.EndJob) {
 	j := t.jobs.active[e.Job]
 	j.ending.Store(true)
@@ -46,8 +46,8 @@ type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
 
-// finish computes the job's result from the root's partial, writes it and calls then
-// with its digest.
+// finish computes the job's result from the root's partial, writes the result and calls
+// then with its digest.
 func (t *Term) finish(j *activeJob, root partial, then func(digest string, err error)) {
 	t.limits.userCode.acquire(func() {
 		t.spawn(func() func() {
@@ -67,11 +67,11 @@ func (t *Term) finish(j *activeJob, root partial, then func(digest string, err e
 	})
 }
 
-// result calls the job's code. Tasks call it.
+// result calls the job's code to turn the root's partial into the result. Tasks call it.
 func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
 	data, err := t.read(j.spec.ID, root)
 	switch {
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // no later leader could read it either
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // no later leader could read the partial either
 		return nil, &jobFault{err}
 	case err != nil:
 		return nil, err
@@ -118,8 +118,8 @@ func (t *Term) ended(j *activeJob) {
 	}
 }
 
-// cleanUpEnded cleans up after a job of this leader, once its end is durable and no
-// task writes blobs of it.
+// cleanUpEnded cleans up after a job of this leader, once the job's end is durable and no
+// task writes blobs of the job.
 func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
 		return
@@ -132,15 +132,15 @@ func (t *Term) cleanUpEnded(j *activeJob) {
 	})
 }
 
-// cleanUp removes what brings a leader back to a job that has ended: blobs of partials,
-// the index entry, the submission. If it fails, the next leader does it again. Tasks
-// call it.
+// cleanUp removes a job that has ended from the places where leaders find jobs: first the
+// job's blobs, then the index entry and the submission. If cleanUp fails, the next leader
+// repeats it. Tasks call it.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },
 	}
 	if blobs {
-		// The blobs go first: without the index entry no leader would come back for them.
+		// The blobs go first: without the index entry no leader would come back for the blobs.
 		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 	}
 	if submission != nil {

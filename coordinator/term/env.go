@@ -10,7 +10,7 @@ import (
 // Env is the process around a term: its clock, its loop and its goroutines. Tasks may
 // call all of its methods.
 type Env interface {
-	// Now returns the time. All of its results are comparable.
+	// Now returns the time. Any two results can be compared.
 	Now() time.Time
 
 	// Go runs a task beside the loop. A task blocks only in calls of the store, of
@@ -26,8 +26,8 @@ type Env interface {
 	Pause(ctx context.Context, d time.Duration)
 }
 
-// Transport sends the leader's messages that are not replies. A lost message costs
-// time only.
+// Transport sends the leader's messages that are not replies. A lost message only causes
+// a delay.
 type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)

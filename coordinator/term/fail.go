@@ -13,8 +13,8 @@ func (e *fencedError) Error() string {
 }
 
 // fail handles an error that keeps the leader from making state durable. If a later
-// leader fenced this one, the term is over. Any other error is one that no retry
-// fixes: this process cannot lead and steps down, so that another can try.
+// leader fenced this one, the term is over. Any other error is one that no retry fixes:
+// this process cannot lead and steps down, so that another process can try.
 func (t *Term) fail(err error) {
 	var fenced *fencedError
 	switch {

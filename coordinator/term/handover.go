@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// candidate is a worker that may lead next, with the number of jobs whose kind it knows.
+// candidate is a worker that may lead next, with the numbers of jobs whose kind the
+// worker knows.
 type candidate struct {
 	id             string
 	active, parked int
@@ -44,12 +45,14 @@ func (t *Term) bestCandidate() (best candidate) {
 }
 
 // yieldAfter is the least time that a leader leads before it yields. If the successor
-// turns out to be unable to lead, the two do not alternate without a pause.
+// cannot lead and hands over, this time keeps the two leaders from alternating without a
+// pause.
 const yieldAfter = 5 * time.Second
 
 // yield stops the leader if a worker knows the kinds of all active jobs and of a parked
 // job. That worker does not yield back before the parked job has ended, since this worker
-// does not know the kind of that job. So two leaders cannot yield to each other forever.
+// does not know the kind of that job. Therefore two leaders cannot yield to each other
+// forever.
 func (t *Term) yield() {
 	if len(t.jobs.parked) == 0 || len(t.jobs.pending) > 0 || !t.times.stopping.IsZero() || t.since(t.times.begun) < yieldAfter {
 		return

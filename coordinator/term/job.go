@@ -12,13 +12,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// jobTable has the jobs of the term, by ID. A job is in one of the maps at most,
-// except that a parked job may be pending again.
+// jobTable has the jobs of the term, by ID. A job is in at most one of the maps, except
+// that a parked job may also be pending again.
 type jobTable struct {
 	active      map[string]*activeJob
 	pending     map[string]*pendingJob
 	parked      map[string]parkedJob
-	withdrawing int // the pending jobs that are being withdrawn
+	withdrawing int // number of pending jobs that are being withdrawn
 }
 
 func newJobTable() jobTable {
@@ -32,15 +32,15 @@ type activeJob struct {
 	tree jobs.Tree
 
 	submission *store.Submission // nil if this leader did not receive it
-	cancels    []func(error)     // answers to cancellations; they wait for the job's end
-	hasPlace   bool              // in the limiter of active jobs
+	cancels    []func(error)     // answers to cancellations, sent at the job's end
+	hasPlace   bool              // holds a place in the limiter of active jobs
 
 	manifest manifestState
 	blobs    blobState
 	merges   mergeState
 
-	ending atomic.Bool // the end is decided: no more blobs are written
-	ended  bool        // the end is durable
+	ending atomic.Bool // the job's end is decided: no more blobs are written
+	ended  bool        // the job's end is durable
 
 	throttle logThrottle
 }
@@ -49,9 +49,9 @@ type activeJob struct {
 type manifestState struct {
 	last    store.Manifest // the manifest that was written last
 	version store.Version
-	writes  limiter // one at a time
+	writes  limiter // manifest writes, one at a time
 
-	checkpointSince time.Time // when the checkpoint in flight was requested; zero without one
+	checkpointSince time.Time // when the checkpoint in flight was requested; zero if there is none
 }
 
 // blobState describes the blobs of a job's partials.
@@ -62,10 +62,10 @@ type blobState struct {
 	deletes limiter
 }
 
-// mergeState has the merges that the ledger requested and that are not done.
+// mergeState has the merges of a job that the ledger requested and that are not done.
 type mergeState struct {
 	pairs []pair
-	tasks int // tasks that merge pairs, or wait for the limiter of user code
+	tasks int // tasks that merge pairs, or wait for the user-code limiter
 }
 
 func newActiveJob(spec store.Spec, job jobs.Job) *activeJob {
@@ -79,8 +79,8 @@ func (j *activeJob) kind() wire.JobKind { return kindOf(j.spec) }
 
 func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Version: s.Version} }
 
-// pendingJob is a job whose manifest a task may write, to begin it, to resume it or to
-// withdraw it. Each job has one such task at a time, and none while the job is active.
+// pendingJob is a job whose manifest a task may write, to begin the job, to resume it or
+// to withdraw it. Each job has one such task at a time, and none while the job is active.
 // So the task that writes a manifest knows the previous one, and a manifest with this
 // leader's epoch and the expected sequence number was written by this leader.
 type pendingJob struct {

@@ -1,7 +1,7 @@
 package term
 
-// limiter bounds how many operations run at once. The others wait in the order in
-// which they came.
+// limiter bounds how many operations run at once. Other operations wait in the order of
+// their acquire calls.
 type limiter struct {
 	limit   int
 	running int

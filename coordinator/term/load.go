@@ -14,7 +14,7 @@ import (
 // This file has the steps by which the leader takes up a submission, in order: receive,
 // received, admit, load, admitted, take.
 
-// receive receives a submission from the queue. The caller has acquired a place among
+// receive takes the next submission from the queue. The caller has acquired a place among
 // the active jobs for the submission.
 func (t *Term) receive() {
 	t.spawn(func() func() {
@@ -48,7 +48,7 @@ func (t *Term) received(s *store.Submission) {
 		p.submission = s
 	case isParked && !parked.damaged():
 		t.limits.active.release() // the submission will be delivered again, perhaps to a leader that knows the kind of the job
-	default: // a damaged job may have been removed in the meantime, so it is loaded again
+	default: // the job was damaged and may have been removed since, so it is loaded again
 		t.admit(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
 }
@@ -84,15 +84,15 @@ var (
 	errRemoved = errors.New("job was removed")
 )
 
-// load makes a job this leader's: it fences the job and resumes it from its manifest,
-// or plans it if no leader has planned it. From then on the writes of earlier leaders
-// fail. Once ctx is done, the job is cancelled and is not planned any more. Tasks call
-// load.
+// load takes over a job for this leader. It fences the job and resumes it from its
+// manifest, or plans the job if no leader has planned it. After the fence the writes of
+// earlier leaders fail. If ctx is done, the job is cancelled and is not planned. Tasks
+// call load.
 func (t *Term) load(ctx context.Context, id string) (loadedJob, error) {
 	for {
 		loaded, err := t.loadOnce(ctx, id)
 		switch {
-		case errors.Is(err, errChanged): // by another leader, or by this one whose answer was lost
+		case errors.Is(err, errChanged): // changed by another leader, or by this leader, whose reply was lost
 		case errors.Is(err, errCancelled):
 			ctx = t.ctx // the manifest says whether the cancellation succeeded
 		case errors.Is(err, errRemoved):
@@ -105,7 +105,8 @@ func (t *Term) load(ctx context.Context, id string) (loadedJob, error) {
 	}
 }
 
-// loadOnce reads a job and writes its manifest once.
+// loadOnce makes one attempt to load a job: it reads the job and writes the job's
+// manifest once.
 func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
 	// The manifest is read first. A removal deletes the spec before the manifest, so if
 	// the manifest is missing because of a removal, the spec is missing too.
@@ -132,7 +133,7 @@ func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
 	j := newActiveJob(spec, job)
 	j.manifest.last, j.manifest.version = manifest, version
 	switch err := t.fence(j); {
-	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and it was removed since
+	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and the job has since been removed
 		return loadedJob{}, errRemoved
 	case err != nil:
 		return loadedJob{}, err
@@ -151,7 +152,7 @@ func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
 }
 
 // begin plans a job that no leader has planned, and writes its first manifest if cond
-// holds. Previous is the manifest to be replaced, if cond expects one.
+// holds. Previous is the manifest to be replaced, if cond expects a manifest.
 func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	job, known := t.kinds[kindOf(spec)]
 	if !known {
@@ -183,8 +184,8 @@ func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manife
 }
 
 // leaveQueued parks a job whose kind this leader does not know. If the job has no
-// manifest, it writes one: then its submission does not count as one that killed
-// leaders.
+// manifest, leaveQueued writes one. The manifest shows that the job's submission did not
+// kill the leaders that received it.
 func (t *Term) leaveQueued(spec store.Spec, cond store.Condition) (loadedJob, error) {
 	if cond.Absent() {
 		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued}
@@ -200,11 +201,11 @@ func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
 	return loadedJob{id: j.spec.ID, active: j, plan: plan}, err
 }
 
-// putInactive writes the manifest of a job that is not active, if cond holds: the error
-// is errChanged if it does not. If the manifest is the job's first, the job may have
-// been cancelled and removed after its spec was read, so that cond holds although the
-// job is gone: the error is then errRemoved. While the spec exists, a removal has not
-// reached the manifest yet and will delete this one too.
+// putInactive writes the manifest of a job that is not active, if cond holds; otherwise
+// the error is errChanged. If the manifest is the job's first, the job may have been
+// cancelled and removed after its spec was read. Then cond holds although the job is
+// gone, and the error is errRemoved. If the spec still exists, a removal has not reached
+// the manifest yet and will delete the new manifest too.
 func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, id, m, cond)
@@ -214,7 +215,7 @@ func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (v
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errChanged)
 	}
 	if err != nil || !cond.Absent() {
-		return version, err // and the job cannot be gone, since its manifest was there
+		return version, err // the job cannot be gone, since its manifest was there
 	}
 	if _, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) {
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
@@ -222,8 +223,8 @@ func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (v
 	return version, nil
 }
 
-// fence writes this leader's epoch into the job's manifest. It also reads the job's
-// last state, since the manifest may have been replaced after it was read.
+// fence writes this leader's epoch into the job's manifest. If the manifest was replaced
+// after this leader read it, fence reads the manifest again.
 func (t *Term) fence(j *activeJob) error {
 	m := &j.manifest
 	for {
@@ -253,7 +254,8 @@ func (t *Term) fence(j *activeJob) error {
 	}
 }
 
-// removeAgain removes what a leader wrote of a job after it was removed. Tasks call it.
+// removeAgain removes the data that a leader wrote for a job after the job was removed.
+// Tasks call it.
 func (t *Term) removeAgain(id string) error {
 	t.log.Warn("Job was removed, removing what was written since", "job", id)
 	return t.retry("remove job", func(ctx context.Context) error { return t.cfg.Store.Remove(ctx, id) })
@@ -275,7 +277,7 @@ func (t *Term) readManifest(id string) (manifest store.Manifest, version store.V
 	return manifest, version, err
 }
 
-// admitted handles a pending job that was loaded.
+// admitted handles the outcome of load for a pending job.
 func (t *Term) admitted(loaded loadedJob) {
 	id := loaded.id
 	p := t.jobs.pending[id]
@@ -308,7 +310,7 @@ func (t *Term) admitted(loaded loadedJob) {
 // larger data from the store.
 const maxPlanData = 8 << 10
 
-// take enters a loaded job in the table of jobs and tells the ledger of it.
+// take enters a loaded job in the job table and adds the job to the ledger.
 func (t *Term) take(loaded loadedJob) {
 	switch {
 	case loaded.active != nil:

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxLinesPerJob is how many of the ledger's decisions about one job are logged at
-	// level Info within throttleWindow. A job whose partitions all fail has a line for
-	// each of them, and the first lines say enough.
+	// maxLinesPerJob is how many of the ledger's decisions about one job are logged at level
+	// Info within throttleWindow. A job whose partitions all fail has a log line for each
+	// partition, and the first lines say enough.
 	maxLinesPerJob = 20
 	throttleWindow = time.Minute
 )
@@ -22,8 +22,8 @@ type logThrottle struct {
 	dropped int
 }
 
-// allow reports whether one more line is to be logged, and how many lines of the
-// previous window were dropped.
+// allow reports whether to log one more line, and returns how many lines of the previous
+// window were dropped.
 func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 	if now.Sub(l.since) >= throttleWindow {
 		dropped = l.dropped

@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// lookUp finds out about a job that a worker reports and that this leader did not
-// resume. Either the job has ended, or an earlier leader began it after this one had
-// listed the active jobs. In the second case this leader loads it here, or when its
-// submission is delivered again. Until then only the earlier leader may work on the
-// job.
+// lookUp reads the state of a job that a worker reports and that this leader did not
+// resume. Either the job has ended, or an earlier leader began the job after this leader
+// had listed the active jobs. In the second case this leader loads the job here, or when
+// the job's submission is delivered again. Until then only the earlier leader may work on
+// the job.
 func (t *Term) lookUp(id string) {
 	if t.jobs.pending[id] != nil {
-		return // its task will tell the ledger
+		return // the pending job's task will tell the ledger
 	}
 	p := t.addPending(id, &pendingJob{})
 	t.spawn(func() func() {

@@ -16,7 +16,7 @@ type pair struct {
 // One task merges several pairs. If each task merged only one pair, even fast merges
 // would wait for their turns on the loop, one after the other.
 const (
-	maxMergeTime  = time.Millisecond // after that time the remaining pairs wait for another task
+	maxMergeTime  = time.Millisecond // after this time the remaining pairs wait for another task
 	maxMergePairs = 256
 )
 
@@ -30,8 +30,8 @@ func (t *Term) merge(m ledger.Merge) {
 	t.startMerges(j)
 }
 
-// startMerges starts a task for the job's queued pairs, unless the job has as many
-// tasks as may merge at once.
+// startMerges starts a task for the job's queued pairs, unless the job already has the
+// maximum number of merge tasks.
 func (t *Term) startMerges(j *activeJob) {
 	if len(j.merges.pairs) == 0 || j.merges.tasks == t.cfg.MaxMerging {
 		return
@@ -64,8 +64,8 @@ func (t *Term) mergesDone(j *activeJob) {
 	t.limits.userCode.release()
 }
 
-// mergePairs merges pairs in order: the first one, and more while that takes little
-// time and memory. Tasks call it.
+// mergePairs merges pairs in order: the first pair, and further pairs while they take
+// little time and memory. Tasks call it.
 func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []nodePartial, took []time.Duration, err error) {
 	began := t.env.Now()
 	for _, p := range pairs {
@@ -82,7 +82,7 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []nodePartial, too
 	return merged, took, nil
 }
 
-// mergePair calls the job's code. Tasks call it.
+// mergePair calls the job's code to merge one pair. Tasks call it.
 func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
 	left, err := t.read(j.spec.ID, p.left)
 	if err != nil {
@@ -98,8 +98,8 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 }
 
 // merged handles the outcome of mergePairs: it tells the ledger of the pairs that were
-// merged and queues the others again. The task's place in the limiter stays taken until
-// large partials are in blobs.
+// merged and queues the other pairs again. The task's place in the limiter stays taken
+// until large partials are in blobs.
 func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []time.Duration, failed error) {
 	j.merges.pairs = append(j.merges.pairs, pairs[len(merged):]...)
 	t.writeBlobs(j, merged, maxInMemory, func(err error) {

@@ -11,17 +11,19 @@ import (
 // kinds of observations.
 type Observation interface{ observation() }
 
-// MergeDone says that the job's code has merged two partials, or has failed to.
+// MergeDone says that the job's code has merged two partials, or has failed to merge
+// them.
 type MergeDone struct{ Took time.Duration }
 
-// CheckpointDone says that a checkpoint is durable. Took counts from its request.
+// CheckpointDone says that a checkpoint is durable. Took is the time since the ledger
+// requested the checkpoint.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress says that a job's manifest is durable. Done is the number of partitions
-// that are done in this manifest and were not done in the previous manifest. Repeated
-// is the number of executions that this manifest adds, minus Done. Progress that a
-// dead leader had not made durable counts once the next leader's manifest contains it,
-// so over all terms Done counts each partition once.
+// Progress says that a job's manifest is durable. Done is the number of partitions that
+// are done in this manifest and were not done in the previous manifest. Repeated is the
+// number of executions that this manifest adds, minus Done. Partitions that a dead leader
+// had not made durable count when the next leader's manifest contains them, so over all
+// terms Done counts each partition once.
 type Progress struct{ Done, Repeated uint64 }
 
 // PhaseDone says that the term has completed a phase of its beginning.
@@ -55,7 +57,7 @@ func (PhaseDone) observation()      {}
 func (Figures) observation()        {}
 
 // targetDuration is how long the active jobs should take with the desired number of
-// workers. It is long compared with the time that a machine takes to start.
+// workers. The duration is long compared with the time that a machine takes to start.
 const targetDuration = 5 * time.Minute
 
 func (t *Term) observeFigures() {
@@ -111,7 +113,8 @@ func (t *Term) observePhases(before, after store.TermRecord) {
 	}
 }
 
-// phases returns how long each of the Phases took, nil if it is not known.
+// phases returns how long each of the Phases took, or nil for a phase whose duration is
+// not known.
 func phases(t store.TermRecord) []*time.Duration {
 	known := func(d time.Duration) *time.Duration {
 		if d == 0 {

@@ -16,8 +16,8 @@ type parkedJob struct {
 
 func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
 
-// maxParked bounds how many parked jobs are remembered. The others are loaded again
-// each time their submission is delivered.
+// maxParked is the maximum number of parked jobs that are remembered. Further jobs are
+// loaded again each time their submission is delivered.
 const maxParked = 10_000
 
 // unknownKind parks a job whose kind this leader does not know.

@@ -13,7 +13,7 @@ type partial struct {
 	data []byte
 	blob string
 
-	job      string // its job's ID
+	job      string // the ID of the node's job
 	inForest bool   // the node is, or was, in the ledger's forest
 }
 
@@ -76,9 +76,9 @@ type nodePartial struct {
 	partial
 }
 
-// writeBlobs writes the partials above limit bytes that have no blob yet, and then
-// calls then. It writes none if the job is ending: the job's blobs are removed once the
-// tasks that write them have returned.
+// writeBlobs writes the partials above limit bytes that have no blob yet, and then calls
+// then. It writes nothing if the job is ending, because the job's blobs are removed once
+// the tasks that write blobs have returned.
 func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
 	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {
@@ -102,7 +102,7 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 	})
 }
 
-// putPartial writes a partial into a blob and drops its bytes if they are many.
+// putPartial writes a partial into a blob and drops a large partial's bytes from memory.
 func (t *Term) putPartial(job string, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, job, p.node, p.data)

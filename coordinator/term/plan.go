@@ -12,8 +12,8 @@ import (
 // errCancelled says that the job was cancelled while it was being planned.
 var errCancelled = errors.New("job was cancelled while it was being planned")
 
-// plan returns the job's plan. It calls the job's code, and keeps the plan unless an
-// earlier leader has kept one before it died: that plan stays. Tasks call it.
+// plan returns the job's plan. It calls the job's code and stores the plan. If an earlier
+// leader stored a plan before it died, plan returns the stored plan. Tasks call it.
 func (t *Term) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
 	for attempt := 1; ; attempt++ {
 		plan, err = j.job.Plan(ctx, j.spec.Params)

@@ -11,7 +11,7 @@ import (
 const confirmAfter = 750 * time.Millisecond
 
 // probe asks a worker for a sign of life. During recovery one probe is enough: if the
-// worker seems dead, the leader only stops waiting for its first report.
+// worker seems dead, the leader only stops waiting for the worker's first report.
 func (t *Term) probe(worker string) {
 	once := !t.ledger.Recovered()
 	t.spawn(func() func() {

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Report processes a worker's report, which is valid and came in a message of size
-// bytes. The reply follows at once, or once the active jobs are loaded. A report that
-// exceeds the backlog until then gets no reply.
+// Report processes a worker's report, which is valid and came in a message of size bytes.
+// The reply follows at once, or when the active jobs are loaded. Until they are loaded, a
+// report that does not fit into the backlog gets no reply.
 func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	if report.Epoch != t.leadership.Epoch {
 		reply(wire.Receipt{
@@ -35,7 +35,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 }
 
 // storePartials puts the partials of a job's report into the table and appends their
-// refs. It turns a damaged item into a failure, so that its partitions run again.
+// refs. It turns a damaged item into a failure, so that the item's partitions run again.
 func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {

@@ -11,7 +11,7 @@ import (
 const maxParallel = 16
 
 // resume fences and loads the jobs that were active before this term, and then begins
-// dispatch. Until then the loop only answers.
+// dispatch. Until dispatch begins, the loop only queues reports and answers queries.
 func (t *Term) resume() {
 	t.spawn(func() func() {
 		var ids []string

@@ -16,7 +16,7 @@ import (
 // and none of them blocks.
 type Term struct {
 	cfg        Config
-	kinds      map[wire.JobKind]jobs.Job // the definitions of cfg
+	kinds      map[wire.JobKind]jobs.Job // the job definitions in cfg.Jobs
 	ctx        context.Context           // done when the term is over
 	leadership *election.Term
 	env        Env
@@ -36,7 +36,7 @@ type Term struct {
 // limits bound the operations that run beside the loop.
 type limits struct {
 	active     limiter // jobs that are active, or that are being received from the queue
-	userCode   limiter // merges and finishes
+	userCode   limiter // merges and finishes of the jobs' own code
 	extensions limiter // of submissions
 }
 
@@ -45,12 +45,12 @@ type times struct {
 	begun      time.Time
 	beacon     time.Time
 	extensions time.Time // of submissions
-	stopping   time.Time // when it was told to stop
+	stopping   time.Time // when the term was told to stop
 }
 
-// New returns a term that has not begun. Ctx ends with the leadership, or earlier if
-// the term has left (see [Term.Left]). Tasks end with ctx, and nothing may be called
-// on the loop after that.
+// New returns a term that has not begun. Ctx ends with the leadership, or earlier if the
+// term has left (see [Term.Left]). Tasks end with ctx. After ctx is done, the loop must
+// not call the term.
 func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, transport Transport) (*Term, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -95,7 +95,7 @@ func (t *Term) TickEvery() time.Duration {
 	return tickEvery
 }
 
-// Tick does what has become due.
+// Tick does the work that has become due.
 func (t *Term) Tick() {
 	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
 		t.sendBeacon()
@@ -107,7 +107,7 @@ func (t *Term) Tick() {
 	t.recordTerm()
 }
 
-// Stop begins a voluntary end of the term: the last checkpoints are taken.
+// Stop begins a voluntary end of the term, with a last checkpoint of each job.
 func (t *Term) Stop() {
 	if t.times.stopping.IsZero() {
 		t.times.stopping = t.env.Now()
@@ -116,9 +116,9 @@ func (t *Term) Stop() {
 	}
 }
 
-// Left reports whether a term that was told to stop may end: everything that can be
-// made durable is durable, or StopWithin has passed. The successor is the worker that
-// should lead next, or empty for any. The caller asks after each call on the loop.
+// Left reports whether a term that was told to stop may end: everything that can be made
+// durable is durable, or StopWithin has passed. The successor is the worker that should
+// lead next, or empty for any. The loop calls Left after each other call of the term.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() || t.ledger != nil && !t.ledger.AllDurable() && t.since(t.times.stopping) <= t.cfg.StopWithin {
 		return "", false
@@ -127,7 +127,7 @@ func (t *Term) Left() (successor string, left bool) {
 }
 
 // step feeds the ledger an event and performs the actions that it returns. While the
-// active jobs are loaded there is no ledger, and events are dropped.
+// active jobs are being loaded there is no ledger, and events are dropped.
 func (t *Term) step(e ledger.Event) {
 	if t.ledger == nil {
 		return
@@ -165,9 +165,9 @@ func (t *Term) perform(a ledger.Action) {
 	}
 }
 
-// spawn runs a task beside the loop. If the task returns a function, the loop then
-// calls it. A task uses its arguments and what never changes; everything else belongs
-// to the loop.
+// spawn runs a task beside the loop. If the task returns a function, the loop then calls
+// it. A task uses its arguments and immutable values; all other state belongs to the
+// loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {
 		if then := task(); then != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// timeline has the milestones of a term, each as the time since the lease was
-// acquired. Zero means that the milestone is not reached yet.
+// timeline has the milestones of a term, each as the time from the acquisition of the
+// lease to the milestone. Zero means that the term has not reached the milestone.
 type timeline struct {
 	fenced          time.Duration // every active job's manifest has the epoch
 	recovered       time.Duration // the ledger may assign work
 	firstAssignment time.Duration // a worker was given a span
 	firstResult     time.Duration // a worker reported a node that it finished in this term
 
-	record    store.TermRecord // that was written last
-	recording bool             // a write is in flight
+	record    store.TermRecord // the record that was written last
+	recording bool             // a write of the record is in flight
 }
 
 // mark sets a milestone to now, unless it was reached earlier.
@@ -33,8 +33,8 @@ func (t *Term) markFirstAssignment(receipt wire.Receipt) {
 	}
 }
 
-// recordTerm writes the term into the history, each time that it has reached another
-// milestone.
+// recordTerm writes the term's record into the history if the term has reached another
+// milestone since the last write.
 func (t *Term) recordTerm() {
 	line := &t.timeline
 	if line.recording {
@@ -49,7 +49,7 @@ func (t *Term) recordTerm() {
 	}
 	if line.firstAssignment > 0 {
 		record.FirstAssignment = new(max(0, line.firstAssignment-line.recovered))
-		if line.firstResult > 0 { // which may be of work that an earlier leader assigned
+		if line.firstResult > 0 { // the result may come from work that an earlier leader assigned
 			record.FirstResult = new(max(0, line.firstResult-line.firstAssignment))
 		}
 	}
