@@ -6,12 +6,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something that the shell must do. This file holds all actions.
+// Action is something that the caller of [Machine.Step] must do. This file holds all
+// actions.
 type Action interface{ action() }
 
-// Question is embedded in each action that expects an [Answer]. The shell answers
-// it exactly once, with its number, at most Within after the action. A call that
-// timed out may have taken effect.
+// Question is embedded in each action that expects an [Answer]. The machine's caller
+// answers each question exactly once, with the question's number, at most Within
+// after the action. A call that timed out may have taken effect.
 type Question struct {
 	Number uint64 // grows by one with each question
 	Within time.Duration
@@ -62,8 +63,8 @@ type Release struct {
 // SendSuspicion calls [Peers].SendSuspicion.
 type SendSuspicion struct{ Epoch uint64 }
 
-// Lead starts the leading function. Its context ends at Deadline unless
-// SetDeadline extends it. The next Lead does not come before [Returned].
+// Lead starts the leading function. The function's context ends at Deadline unless
+// SetDeadline extends the deadline. The next Lead does not come before [Returned].
 type Lead struct {
 	Record      Record
 	Cause       Cause
@@ -73,25 +74,25 @@ type Lead struct {
 	Deadline    time.Duration
 }
 
-// SetDeadline sets when the leading function's context ends, and with which cause.
-// It does not revive a context that has ended.
+// SetDeadline sets when the leading function's context ends, and the cause with which
+// the context ends. SetDeadline does not revive a context that has ended.
 type SetDeadline struct {
 	Deadline time.Duration
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] when the leading loop turns next. Earlier turns do
-// not count.
+// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat].
+// Earlier calls do not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.
 type EndTerm struct{ Cause error }
 
-// StopLeading closes the channel of [Term.Stopping].
+// StopLeading closes the channel that [Term.Stopping] returns.
 type StopLeading struct{}
 
-// Done ends this process's part in elections. Pings and reads that are still
-// unanswered need no answer.
+// Done ends this process's part in elections. Open questions of Ping and Read need no
+// answer.
 type Done struct{}
 
 func (Ping) action()          {}

@@ -10,17 +10,17 @@ import (
 // candidacy is the decision to try to lead.
 type candidacy struct {
 	cause    Cause
-	epoch    uint64        // of the leader to replace
-	worker   string        // the leader to replace
-	leaseID  string        // of the leader to replace
+	epoch    uint64        // epoch of the leader to replace
+	worker   string        // worker ID of the leader to replace
+	leaseID  string        // lease ID of the leader to replace
 	replaces string        // the lease ID to claim over; empty: claim only a free lease
-	lastSign time.Duration // the leader's last sign of life; the same as decided if the leader was not checked
-	decided  time.Duration
-	claim    Claim // once the campaign has begun
+	lastSign time.Duration // when the leader gave its last sign of life; equal to decided if the leader was not checked
+	decided  time.Duration // when the process decided to try to lead
+	claim    Claim         // set when the campaign begins
 }
 
-// acceptOffer claims the lease that this worker was offered. The lease ID was
-// changed for this worker alone, so it does not wait.
+// acceptOffer claims the lease that this worker was offered. The claim does not wait:
+// only this worker knows the offered lease ID.
 func (m *Machine) acceptOffer() {
 	c := candidacy{
 		cause: Handover, epoch: m.offer.Epoch, leaseID: m.offer.LeaseID, replaces: m.offer.LeaseID,
@@ -33,16 +33,16 @@ func (m *Machine) acceptOffer() {
 	m.campaign(c)
 }
 
-// prepare waits a random moment, so that few processes claim at once, and until
-// the cooldown is over.
+// prepare waits a random moment, so that few processes claim at once. The wait lasts
+// at least until the end of the cooldown.
 func (m *Machine) prepare(c candidacy) {
 	m.candidacy = c
 	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. It does not ping a silent
-// leader again: another timeout would take long and add no evidence.
+// confirm pings the leader once more before the campaign. A silent leader is not
+// pinged again: another timeout would take long and add no evidence.
 func (m *Machine) confirm() {
 	if m.candidacy.cause == Silent || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)
@@ -59,7 +59,7 @@ func (m *Machine) onConfirmed(err error) {
 	m.onPong(err)
 }
 
-// stillWanted reports whether the candidacy is still justified by all that was heard.
+// stillWanted reports whether no event since the decision made the candidacy obsolete.
 func (m *Machine) stillWanted() bool {
 	c := &m.candidacy
 	return (m.connection.up || m.cfg.Exclusive) && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
@@ -76,7 +76,7 @@ func (m *Machine) acquire() {
 	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.candidacy.claim})
 }
 
-// onAcquired handles the outcome of a claim. While storage is unavailable it
+// onAcquired handles the outcome of a claim. While storage is unavailable, the machine
 // repeats the same claim, because an earlier try may have taken effect.
 func (m *Machine) onAcquired(record Record, err error) {
 	switch {
@@ -105,8 +105,9 @@ func (m *Machine) onAcquired(record Record, err error) {
 }
 
 // newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must differ and
-// are not secret: a process that can read or write the lease's storage needs none.
-// So any generator with a random seed will do, if no two processes share the seed.
+// are not secret: a process that can read or write the lease's storage can do harm
+// without a lease ID. So any generator with a random seed will do, if no two processes
+// share the seed.
 func newLeaseID(random *rand.Rand) string {
 	hi, lo := random.Uint64(), random.Uint64()
 	hi = hi&^0xf000 | 0x4000

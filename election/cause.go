@@ -11,7 +11,7 @@ type Cause string
 // The causes of a term.
 const (
 	First    Cause = "first"    // the lease was never held before
-	Free     Cause = "free"     // the lease was free: released, or expired unnoticed
+	Free     Cause = "free"     // the lease was released, or had expired before the process read the record
 	Expired  Cause = "expired"  // the process waited until the lease expired
 	Died     Cause = "died"     // the previous leader's process was gone
 	Silent   Cause = "silent"   // the previous leader gave no sign of life for too long

@@ -11,85 +11,86 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config sets an election's times. Each field but ID may be zero, which means its
-// default. All workers of a cluster should use the same values.
+// Config has an election's settings. ID is required; a zero field gets its default. All
+// workers of a cluster should use the same values.
 type Config struct {
 	// ID is the worker's ID, see [wire.ValidWorker]. No two processes share one.
 	ID string
 
 	// Duration is how long the lease lasts without a renewal. It must equal the
-	// duration that the lease's driver was given. It bounds how long no process leads
-	// if every faster way to notice a dead leader fails. Default 15 s, at least 100 ms.
+	// duration that the lease's driver was given. If every faster way to notice a dead
+	// leader fails, a new leader waits for the lease's expiry. Default 15 s, at least
+	// 100 ms.
 	Duration time.Duration
 	// Margin is how much earlier than storage a leader considers its lease expired.
 	// It covers clocks that run at different speeds, and the time between checking
 	// the leadership and acting on it. Default 2/15 of Duration.
 	Margin time.Duration
-	// RenewEvery is the time from one renewal to the next. It leaves room for one
-	// renewal that fails and one that succeeds: RenewEvery + 2 CallTimeout <=
+	// RenewEvery is the time from one renewal to the next. It leaves time for a failed
+	// renewal and a successful retry: RenewEvery + 2 CallTimeout <=
 	// Duration - Margin. Default 1/5 of Duration.
 	RenewEvery time.Duration
 	// CallTimeout bounds each call to the lease. Default 1/5 of Duration.
 	CallTimeout time.Duration
 
 	// PingRate is the approximate number of pings per second that a leader gets from
-	// all followers together; it does not depend on their number. A dead process is
+	// all followers together, whatever the number of followers. A dead process is
 	// noticed after about 1/PingRate seconds. Default 40, at most 1000.
 	PingRate float64
 	// PingTimeout bounds each ping. A ping that is in flight when the leader's process
-	// dies is not answered, so the timeout is short; but a busy leader must be able to
-	// answer within it. Default 400 ms.
+	// dies is not answered, so the timeout is short. A busy leader must be able to answer
+	// within PingTimeout. Default 400 ms.
 	PingTimeout time.Duration
 	// SilentAfter is how long pings must stay unanswered before a leader whose process
 	// lives counts as stalled or cut off: at least 2 PingTimeout, and less than
 	// Duration. Default 2 s, or half of Duration if that is less.
 	SilentAfter time.Duration
-	// StableFor is how long after this process has reconnected a missing message is
-	// still no evidence: after a NATS server's restart, a leader's subscription may
-	// come back later than a follower's. It exceeds the reconnect wait of the NATS
-	// clients. Default 2 s.
+	// StableFor is how long after a reconnect of this process a missing message is
+	// still no evidence that its sender is dead. After a NATS server's restart, a
+	// leader's subscription may come back later than a follower's. StableFor exceeds
+	// the reconnect wait of the NATS clients. Default 2 s.
 	StableFor time.Duration
 	// Jitter scales the random moment that a follower waits before it tries to take
 	// over: the moment is drawn from [0, Jitter times the number of followers). So the
 	// first follower tries after about one Jitter, and few other followers try before
-	// they hear of the new leader. It is long enough to acquire a lease and send a
-	// beacon. Default 10 ms, at most 1 s.
+	// they hear of the new leader. Jitter should be long enough to acquire a lease and
+	// send a beacon. Default 10 ms, at most 1 s.
 	Jitter time.Duration
 	// Cooldown is how long a process that has led leaves leading to others, unless
-	// another process offers it the lease. It doubles with each leading function that
-	// fails. Default 2 s.
+	// another process offers it the lease. The cooldown doubles with each consecutive
+	// leading function that fails. Default 2 s.
 	Cooldown time.Duration
 
 	// Exclusive makes the lease a mutex. A follower then never claims the lease over
 	// the ID of a holder that seems dead, so a holder that is only cut off or suspended
 	// keeps the lease until it expires. While the holder seems dead, and while the
-	// follower is disconnected from its peers, it watches the record in storage, and
-	// claims the lease when it is free. Without peers, Exclusive is always set.
+	// follower is disconnected from its peers, the follower watches the record in storage
+	// and claims the lease when it is free. Without peers, Exclusive is always set.
 	Exclusive bool
-	// WatchEvery is the mean time between two reads of a follower that watches the
-	// record. Each read waits 0.5 to 1.5 times as long, at random. Default 1/10 of
+	// WatchEvery is the mean time between two reads by a follower that watches the
+	// record. Each pause is random, 0.5 to 1.5 times WatchEvery. Default 1/10 of
 	// Duration.
 	WatchEvery time.Duration
 
-	// Rand is the source of all random decisions and of lease IDs. It is used from one
-	// goroutine. No two processes have the same seed. Nil: [Run] makes a source with a
-	// random seed. A Machine requires Rand.
+	// Rand is the source of all random decisions and of lease IDs. Rand is used from one
+	// goroutine. No two processes may use the same seed. If Rand is nil, [Run] makes a
+	// source with a random seed. [NewMachine] requires Rand.
 	Rand *rand.Rand
-	// Logger gets one line per change. Its attributes should identify the process,
-	// because the lines do not. Nil: nothing is logged.
+	// Logger gets one line per change of state. Its attributes should identify the
+	// process, because the messages do not. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
 	peerless bool // Run was given no peers
 }
 
 const (
-	// listenFor is how long a process that knows no leader waits for a beacon before
-	// it reads the record. The wait is up to twice as long, at random, so that not all
-	// processes read at once.
+	// listenFor is the shortest time for which a process that knows no leader waits for
+	// a beacon before it reads the record. The wait is random, one to two times
+	// listenFor, so that not all processes read at once.
 	listenFor = 50 * time.Millisecond
 	// startGrace is the time within which a new leader starts to answer pings.
 	startGrace = 300 * time.Millisecond
-	// pingGap is the least time between two pings of one follower.
+	// pingGap is the least time between two pings by one follower.
 	pingGap = 20 * time.Millisecond
 	// maxFollowers bounds the number of followers that a beacon can announce.
 	maxFollowers = 1_000_000
@@ -155,6 +156,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// trustWindow returns how long a leader trusts a renewal, counted from when it was
-// sent.
+// trustWindow returns how long a leader trusts a renewal after sending it.
 func (c Config) trustWindow() time.Duration { return c.Duration - c.Margin }

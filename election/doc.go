@@ -2,8 +2,8 @@
 //
 // A cluster has one lease. Its holder leads, under an epoch that grows by one with
 // each holder and never goes back. [Run] takes part for one process: it follows,
-// takes over, leads and hands over until it is told to stop. [Hold] is the same as a
-// distributed mutex: it runs a function while the process holds the lease.
+// takes over, leads and hands over until it is told to stop. [Hold] offers the lease as
+// a distributed mutex: it runs a function while the process holds the lease.
 //
 //	              beacon heard, or record says "held"
 //	┌───────────┐ ──────────────────────────────▶ ┌───────────┐
@@ -42,8 +42,9 @@
 //
 // # The machine and its shell
 //
-// [Machine] decides. It is a state machine without a clock, I/O or goroutines.
-// [Run] is the shell around it:
+// [Machine] makes all decisions. It is a state machine without a clock, I/O or
+// goroutines. [Run] is the shell around the machine: it feeds inputs to the machine
+// and performs the machine's actions.
 //
 //	             Step(now, Input) []Action
 //	           ┌───────────────────────────┐
@@ -61,29 +62,29 @@
 // within milliseconds and can replay a failure. The scripts in testdata show what a
 // machine does about each thing that can fail.
 //
-//   - Each question is answered once. Answers carry its number. Only the answer to
-//     the last question counts; the machine ignores the others.
-//   - A claim, a renewal, a transfer, an offer and a release are finished: the
-//     machine asks nothing else before their answer, whatever it hears.
+//   - Each question is answered once. The answer carries the question's number. Only
+//     the answer to the last question counts; the machine ignores other answers.
+//   - The machine never abandons a claim, a renewal, a transfer, an offer or a release:
+//     whatever it hears, it waits for the answer before it asks the next question.
 //   - The actions of one step are started in their order.
 //   - The machine ends a term at the first step, of any input, at or after the
-//     term's deadline. The leading function's context checks the clock as well and
-//     needs no step.
+//     term's deadline. The leading function's context also checks the clock, so the
+//     context ends in time even without a step.
 //
 // # What it promises
 //
 //   - Each epoch is led at most once, by the process that acquired it.
-//   - Leading is a context ([LeadFunc]). It ends when the process can no longer
-//     trust its lease, even if a renewal is in flight.
-//   - Returned before released: the lease is released or handed over only after the
-//     leading function has returned.
+//   - Leadership is a context ([LeadFunc]). The context ends when the process can no
+//     longer trust its lease, even if a renewal is in flight.
+//   - The lease is released or handed over only after the leading function has
+//     returned.
 //   - Followers make no storage calls while a leader answers pings.
 //
-// It does not promise that two processes never act as leaders at the same instant.
-// No lease can promise that: a process may be suspended after it has checked that
-// it leads and before it acts. Safety therefore rests on the epoch. A new leader
-// first fences all writes of the old one, and every message carries the epoch. The
-// lease only decides which process tries, so a mistaken takeover costs a moment and
+// The package does not promise that two processes never act as leaders at the same
+// instant. No lease can promise exclusion: a process may be suspended after it has
+// checked that it leads and before it acts. Safety therefore rests on the epoch. A new
+// leader first fences all writes of the old one, and every message carries the epoch.
+// The lease only decides which process tries, so a mistaken takeover costs a moment and
 // does no harm.
 //
 // # The trust window
@@ -93,38 +94,39 @@
 //	     │◀─── RenewEvery ───▶│                       │◀─── Margin ───▶│
 //	     │◀────────────────────── Duration ───────────────────────────▶│
 //
-// A leader trusts its lease until Duration - Margin after it sent the last
-// successful renewal, on its own monotonic clock. The answer's time does not count.
-// A successful renewal extends the deadline. A renewal that fails is retried. A
-// renewal that finds the lease lost ends the term at once.
+// A leader trusts its lease until Duration - Margin after it sent the last successful
+// renewal, on its own monotonic clock. The time at which the renewal's answer arrives
+// does not count. A successful renewal extends the deadline. A renewal that fails is
+// retried. A renewal that finds the lease lost ends the term at once.
 //
-// A renewal is sent only after a beat of the leading loop ([Term.Beat]) that comes
-// after the renewal was due. So a loop that hangs is deposed like a process that
+// Once a renewal is due, it is sent after the next beat of the leading loop
+// ([Term.Beat]). So a leader whose loop hangs loses the lease like a process that
 // died.
 //
 // In a process that was suspended and resumed, the context's Err returns an error
 // at once, because Err checks the clock. Its Done channel is closed by a timer,
-// which may fire a moment later; and Linux's monotonic clock does not advance while
-// the whole machine is suspended. Fencing covers both.
+// which may fire a moment later. Linux's monotonic clock does not advance while the
+// whole machine is suspended. Fencing covers both cases.
 //
 // # Noticing that a leader is gone
 //
 // Followers ping the leader on a subject of its epoch. The more followers there
 // are, the more rarely each of them pings, so the leader's load stays constant.
-// From the fastest way to the slowest:
+// Followers notice a dead leader in these ways, the fastest first:
 //
 //   - The leader chose a successor and offers it the lease: the successor claims at
 //     once.
 //   - No responders: NATS says that no process listens on the subject, so the leader's
-//     process is gone. The follower tells the others, which check for themselves. Each
-//     waits a random moment, checks again, and claims the lease over the dead holder's
-//     lease ID. One claim succeeds. The other claimants find the lease held, hear the
-//     new leader's beacon and follow.
-//   - Silence: the process lives but does not answer for [Config.SilentAfter], so it
-//     is stalled or cut off. Followers then act as above.
+//     process is gone. The follower tells the other followers, which also ping. Each
+//     follower waits a random moment, checks again, and claims the lease over the dead
+//     holder's lease ID. One claim succeeds. The other claimants find the lease held,
+//     hear the new leader's beacon and follow.
+//   - Silence: the leader's process lives but does not answer for [Config.SilentAfter],
+//     so it is stalled or cut off. Followers then act as above.
 //   - Expiry: the leader is silent and this follower never heard it, so the follower
-//     itself may be cut off. It claims only once the lease has expired. Otherwise two
-//     processes that cannot hear each other would depose each other for ever.
+//     itself may be cut off. The follower claims the lease only after the lease has
+//     expired. Otherwise two processes that cannot hear each other would depose each
+//     other for ever.
 //
 // With [Config.Exclusive] the lease is a mutex. Then only an offer, a release and the
 // lease's expiry let a follower claim: a holder that is cut off or suspended keeps
@@ -134,71 +136,72 @@
 // exclusive, and followers always watch the record.
 //
 // A message that is missing while the process is disconnected, or shortly after, is
-// no evidence ([Config.StableFor]). Time during which the process was suspended is
-// no evidence either. A new leader gets a moment to start answering.
+// no evidence that the sender is dead ([Config.StableFor]). Silence during a
+// suspension of this process is no evidence either. A new leader gets 300 ms to start
+// answering pings.
 //
 // # What can fail, and why it is safe
 //
-// In each state:
+// Failures in each state:
 //
 //   - Searching: a failed read is retried after a growing pause. A record that is
 //     already out of date costs one ping, or one claim that is refused.
-//   - Following: a ping or its answer is lost. Silence counts only while the process
-//     waits for an answer, and ends with any sign of life.
+//   - Following: a ping or its answer is lost. Only time spent waiting for an answer
+//     counts as silence, and any sign of life resets it.
 //   - Confirming: the process dies or is told to stop. Nothing has changed yet.
-//   - Claiming: the process dies before the answer. The record may name it. No
-//     process answers under that epoch, so others claim over that lease ID. If the
-//     process is told to stop instead, it waits for the answer and releases the
-//     lease. If another process leads a higher epoch by the time of the answer, the
-//     process does not start to lead. If the answer takes longer than the trust
-//     window, the term ends before it begins.
+//   - Claiming: the process dies before the answer. If the record names the dead
+//     process, no process answers pings under the record's epoch, and others claim over
+//     the record's lease ID. If the process is told to stop instead, it waits for the
+//     answer and releases the lease. If another process leads a higher epoch by the
+//     time of the answer, the process does not start to lead. If the answer takes
+//     longer than the trust window, the term ends before it begins.
 //   - Leading: a renewal is lost, late or refused. The term ends at its deadline in
-//     any case. The lease is handed over only after the renewal's answer, so that the
+//     any case. The lease is handed over only after the renewal's answer, so a late
 //     renewal cannot take a lease that is already free.
 //   - Transferring: if the process dies here or the answer is lost, the lease has a new
-//     ID that no process was told. The others find that no process answers, read the ID
-//     in the record, and claim over that ID.
-//   - Offering: the offer comes twice, or late. A second claim over its ID fails,
-//     because the lease has the first claimant's ID. An offer from a leader that was
-//     replaced is ignored.
-//   - Releasing: the call is lost. The lease is claimed over, or expires. A call that
-//     arrives late names a lease ID that the lease no longer has.
+//     ID that no other process knows. The others find that no process answers, read the
+//     ID in the record, and claim over that ID.
+//   - Offering: the offer comes twice, or late. A second claim over the offered ID
+//     fails, because the lease has the first claimant's ID. An offer from a leader that
+//     was replaced is ignored.
+//   - Releasing: the call is lost. Another process claims over the lease ID, or the
+//     lease expires. A call that arrives late names a lease ID that the lease no longer
+//     has, and fails.
 //
-// In any state:
+// Failures in any state:
 //
-//   - The leader dies: see above. Until the next one leads, workers continue with
-//     the work they have.
+//   - The leader dies: followers notice it as described above. Until the next one
+//     leads, workers continue with the work they have.
 //   - The leader is suspended and resumed: another process leads by then. The old
 //     leader's context has ended, its renewal fails, its writes are fenced, and its
 //     messages are refused.
-//   - Storage is out: the leader leads until its deadline, then no process leads. All
-//     of them retry with growing pauses and log the outage once.
+//   - Storage is unavailable: the leader leads until its deadline, then no process
+//     leads. All processes retry with growing pauses and log the outage once.
 //   - The answer to a claim is lost: the process repeats the claim, and gets the same
 //     epoch if the first try took effect. If the process gives up instead, the record
 //     names a leader that does not answer, and others take over.
-//   - The answer to a renewal is lost: drivers recognize their own write. If they
+//   - The answer to a renewal is lost: the driver recognizes its own write. If it
 //     cannot, the leader steps down, which is safe.
 //   - A follower suspects a leader that works: the others ping it, get an answer and
-//     continue. If the follower does take over, the old leader hears the new one's
-//     beacon and stops at once; or its next renewal fails, or a write is refused.
+//     continue. If the follower does take over, the old leader stops when it hears the
+//     new leader's beacon, when its next renewal fails, or when a write is refused.
 //   - The successor of a handover dies: the others find that no process answers, read
 //     the record once, and claim over the lease ID in the record.
 //   - A leading function fails repeatedly: the process's cooldown grows with each
-//     failure, and others try.
-//   - A beacon carries an epoch that no process has: the leader stops, and at their
-//     next check all processes believe the record again. Anyone who can send messages
-//     can repeat that; NATS permissions keep strangers out.
+//     failure, and other processes try to lead.
+//   - A beacon carries an epoch that no process has: the leader stops. At their next
+//     check all processes believe the record again. Anyone who can send messages can
+//     repeat such a beacon; NATS permissions keep strangers out.
 //   - The leading function does not return after its context has ended: the process
-//     handles events but does nothing else, and does not renew its lease. Another
-//     process leads.
+//     only handles events and does not renew its lease. Another process leads.
 //
 // # The model
 //
 // takeover.pml is a model of the protocol for the model checker spin: claims,
 // renewal, release, transfer, fences and checkpoints, with crashes, suspensions,
 // lost answers and late writes at any point. Its header says what it covers and what
-// it omits. 'make model' has spin search all executions within some bounds, and
-// again with each of ten defects, which it must find.
+// it omits. 'make model' has spin search all executions within some bounds. It then
+// repeats the search with each of ten defects, and spin must find each defect.
 //
 // # Drivers
 //

@@ -16,14 +16,14 @@ type BeaconHeard struct{ wire.Beacon }
 // has stopped (if the leader itself sent the message).
 type SuspicionHeard struct{ wire.Suspicion }
 
-// OfferReceived says that a leader that stops hands the lease to this worker.
+// OfferReceived says that a stopping leader offers the lease to this worker.
 type OfferReceived struct{ wire.Offer }
 
-// Disconnected says that this process has lost its connection to its peers. From
-// now on a missing message is no evidence about other processes.
+// Disconnected says that this process has lost its connection to its peers. Until
+// Reconnected a missing message is no evidence that its sender is dead.
 type Disconnected struct{}
 
-// Reconnected says that this process has its connection to its peers again.
+// Reconnected says that this process is connected to its peers again.
 type Reconnected struct{}
 
 func (BeaconHeard) event()    {}

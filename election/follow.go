@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// follow enters the state of a process that neither leads nor campaigns, or stops.
-// The answer to an open question is ignored from now on.
+// follow ends a stopping process, accepts an offer, or else follows the known leader or
+// searches for one. The answer to an open question is ignored from now on.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
@@ -20,7 +20,7 @@ func (m *Machine) follow() {
 		m.search = search{}
 		m.wait(searching, m.nextRead())
 	}
-	if !m.connection.up && !m.watches() { // nothing can be asked before Reconnected
+	if !m.connection.up && !m.watches() { // no ping or read before Reconnected
 		m.wake = never
 	}
 }
@@ -43,9 +43,9 @@ func (m *Machine) nextRead() time.Duration {
 	return max(m.now+wait, m.cooldownUntil)
 }
 
-// deferRead postpones the read of the record once if another process is about to read
-// the record. The other process either finds a leader, whose beacon will come, or
-// becomes the leader. So most processes need not call storage.
+// deferRead postpones this process's read of the record, once, if another process is
+// about to read the record. The other process either finds a leader, whose beacon will
+// come, or becomes the leader. So most processes need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true
@@ -95,7 +95,7 @@ func (m *Machine) onRecord(record Record, err error) {
 }
 
 // wasRefused reports whether the last claim was refused because the lease was held
-// under this ID. If the next claim succeeds, the lease has expired.
+// under leaseID. If the next claim succeeds, that lease has expired.
 func (m *Machine) wasRefused(leaseID string) bool {
 	return m.streaks.refused > 0 && m.streaks.refusedBy == leaseID
 }
@@ -127,8 +127,8 @@ func (m *Machine) onPong(err error) {
 		return
 
 	default:
-		// A process that was suspended during the ping has waited no longer than the
-		// ping's timeout.
+		// If this process was suspended during the ping, the suspension does not count
+		// as waiting, so the wait is at most the ping's timeout.
 		l.silence += min(m.now-m.question.sent, m.cfg.PingTimeout) + pingGap
 		if l.silence < m.cfg.SilentAfter {
 			break
@@ -144,7 +144,7 @@ func (m *Machine) onPong(err error) {
 }
 
 // suspectLeader decides to replace the leader and tells the other processes to check
-// the leader. The cause Expired means to claim the lease only once it has expired.
+// the leader. With the cause Expired, the lease is claimed only after its expiry.
 func (m *Machine) suspectLeader(cause Cause) {
 	l := &m.leader
 	c := candidacy{

@@ -7,7 +7,8 @@ import (
 )
 
 // handOver transfers the lease to the successor, or releases the lease and announces
-// the release. If a step fails, the other processes notice it a little later.
+// the release. If a step fails, the other processes notice a little later that no
+// process leads.
 func (m *Machine) handOver() {
 	t := &m.term
 	successor := t.returned.Successor
@@ -65,8 +66,8 @@ func (m *Machine) onReleased(err error) {
 	m.coolDown()
 }
 
-// coolDown leaves leading to other processes for a while. The time doubles with
-// each consecutive term that failed.
+// coolDown starts the cooldown, in which leading is left to other processes. The
+// cooldown doubles with each consecutive term that failed.
 func (m *Machine) coolDown() {
 	cooldown := min(m.cfg.Cooldown<<min(m.streaks.terms, 10), max(maxCooldown, m.cfg.Cooldown))
 	m.cooldownUntil = m.now + cooldown

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Announcer is a Peers that can send beacons and answer pings for a leader whose
-// leading function does not.
+// Announcer is a Peers that can send beacons and answer pings in place of the leading
+// function.
 type Announcer interface {
-	// Announce sends beacons for the term and answers pings until ctx is done. It
+	// Announce sends beacons for the term and answers pings until ctx is done. Announce
 	// returns early with an error if it cannot listen for pings.
 	Announce(ctx context.Context, term *Term) error
 }
 
-// holdPingRate is the default PingRate of Hold, where each follower pings at this
-// rate: the beacons of Hold do not say how many processes there are.
+// holdPingRate is the default PingRate of Hold. Each follower pings at this rate,
+// because Hold's beacons do not contain the number of processes.
 const holdPingRate = 5
 
 // Hold waits until this process holds the lease, runs work, releases the lease and
-// returns work's error. It is a distributed mutex: use it if there is no leading
-// loop that would report beats, send beacons and answer pings.
+// returns work's error. Hold is a distributed mutex: use it for work that has no leading
+// loop to report beats, send beacons and answer pings.
 //
-// Work's context is done if ctx is done or if the lease is lost, and its deadline is
-// the instant at which the lease can no longer be trusted; each renewal extends it.
-// Work must then return. If work returns an error after the lease was lost
-// ([context.Cause] wraps ErrDeposed), Hold waits for the lease again. If ctx is done
-// before work has begun, Hold returns the cause of ctx.
+// Work must return when its context is done. The context is done if ctx is done or if
+// the lease is lost. The context's deadline is the instant at which the lease can no
+// longer be trusted; each renewal extends the deadline. If work returns an error after
+// the lease was lost ([context.Cause] wraps ErrDeposed), Hold waits for the lease
+// again. If ctx is done before work has begun, Hold returns the cause of ctx.
 //
 // The lease is renewed as long as the process runs, even if work hangs. With
-// cfg.Exclusive or without peers, a process that returns from work in time never
-// overlaps with the next holder. Otherwise a holder that is cut off from its peers
-// may overlap with its successor until its next renewal: pass term.Epoch to
-// whatever work writes to, as a fencing token.
+// cfg.Exclusive or without peers, work that returns before its context's deadline
+// never overlaps with the next holder's work. Otherwise a holder that is cut off from
+// its peers may overlap with its successor until its next renewal. In that case send
+// term.Epoch as a fencing token with every write that work makes.
 //
 // Peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer]:
 // otherwise the other processes would believe that this process is dead.
@@ -53,14 +53,14 @@ func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(c
 	return h.err
 }
 
-// holder leads by running work. The leading function runs in one goroutine at a
-// time, and Run returns after the last.
+// holder leads by running work. Its leading function runs in one goroutine at a time,
+// and Run returns after the last call has returned.
 type holder struct {
 	peers     Peers
 	beatEvery time.Duration
 	work      func(context.Context, *Term) error
 	stop      context.CancelFunc // ends Run
-	finished  bool               // work is not to be run again
+	finished  bool               // work must not run again
 	err       error              // the error that work returned
 }
 
@@ -86,7 +86,7 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	})
 	err = h.work(ctx, term)
 	if err != nil && leaseCtx.Err() != nil {
-		return "", err // the lease was lost: wait for it again
+		return "", err // the lease was lost: wait for the lease again
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -11,17 +11,17 @@ type leader struct {
 	epoch   uint64
 	worker  string
 	leaseID string
-	workers int // in the cluster; 0: unknown
+	workers int // number of workers in the cluster; 0: unknown
 
-	since     time.Duration // when the process first heard of it
-	lastSign  time.Duration // when it gave the last sign of life; equal to since if it gave none
-	answered  bool          // it gave a sign of life
-	resigned  bool          // it announced that it has stopped
-	suspected bool          // a process has sent a suspicion about it
-	seemsDead bool          // this process considers it dead, and waits until the lease is free
+	since     time.Duration // when this process first heard of the leader
+	lastSign  time.Duration // when the leader gave its last sign of life; equal to since if there was none
+	answered  bool          // the leader gave a sign of life
+	resigned  bool          // the leader announced that it has stopped
+	suspected bool          // a process has sent a suspicion about the leader
+	seemsDead bool          // this process considers the leader dead, and waits until the lease is free
 	pinged    time.Duration // when the last ping was sent
 	nextPing  time.Duration // when the next ping is due
-	silence   time.Duration // time spent waiting for answers to pings since lastSign
+	silence   time.Duration // total time since lastSign spent waiting for answers to pings
 }
 
 // effect says how an event affects a process that does not lead.
@@ -33,7 +33,7 @@ const (
 	leaderChanged        // there is another leader, or this worker got an offer
 )
 
-// observe updates what is known about the leader and the connection.
+// observe records what event says about the leader and the connection.
 func (m *Machine) observe(event Event) effect {
 	switch ev := event.(type) {
 	case BeaconHeard:
@@ -66,9 +66,9 @@ func (m *Machine) observe(event Event) effect {
 
 func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	switch {
-	case b.Worker == m.cfg.ID: // this process sent it, and may not lead any more
+	case b.Worker == m.cfg.ID: // this process sent the beacon, and may not lead any more
 		return noEffect
-	case b.Epoch < m.leader.epoch: // the sender was deposed and does not know it yet
+	case b.Epoch < m.leader.epoch: // the sender was deposed and does not know yet
 		return noEffect
 	}
 	effect := noEffect
@@ -101,7 +101,7 @@ func (m *Machine) observeSuspicion(s wire.Suspicion) effect {
 	return recheck
 }
 
-// adopt starts to follow a leader.
+// adopt makes l the known leader.
 func (m *Machine) adopt(l leader) {
 	l.since, l.lastSign = m.now, m.now
 	l.workers = m.leader.workers
@@ -117,8 +117,8 @@ func (m *Machine) signOfLife() {
 	m.streaks.refused, m.streaks.refusedBy, m.streaks.storage = 0, "", 0
 }
 
-// connectedSince reports whether a message that has been missing since the instant
-// is evidence.
+// connectedSince reports whether a missing answer to a message sent at that time is
+// evidence: the connection has been stable since then.
 func (m *Machine) connectedSince(sent time.Duration) bool {
 	return m.connection.up && sent >= m.connection.stableFrom
 }

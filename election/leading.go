@@ -7,19 +7,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// termState is a term from the acquired lease to the released lease.
+// termState is the state of a term, from acquiring the lease to releasing it.
 type termState struct {
 	record   Record
 	deadline time.Duration // when the process stops trusting the last renewal
 	cause    error         // why the term ends if the deadline passes
-	ended    error         // why the term ended; nil while it lasts
+	ended    error         // why the term ended; nil while the term lasts
 	awaiting bool          // a renewal waits for a beat of the leading loop
 	misses   int           // consecutive renewals that failed
-	returned *Returned     // by the leading function
-	offer    wire.Offer    // to the successor
+	returned *Returned     // result of the leading function; nil until the function returns
+	offer    wire.Offer    // the offer to the successor
 }
 
-// lead starts to lead with the lease that the open claim has acquired.
+// lead starts a term with record, which the present candidacy's claim has acquired.
 func (m *Machine) lead(record Record) {
 	if m.leader.epoch > record.Epoch { // a later leader was heard before the answer came
 		m.follow()
@@ -52,7 +52,8 @@ func (m *Machine) trusted() bool {
 	return m.state == leading && m.term.ended == nil && m.term.returned == nil
 }
 
-// setDeadline sets when the term ends unless a renewal succeeds before.
+// setDeadline sets when and with which cause the term ends unless a renewal succeeds
+// before.
 func (m *Machine) setDeadline(deadline time.Duration, cause error) {
 	m.term.deadline, m.term.cause = deadline, cause
 	m.do(SetDeadline{Deadline: deadline, Cause: cause})
@@ -65,7 +66,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// depose ends the term. Only the first cause counts.
+// depose ends the term. Only the first call's cause counts.
 func (m *Machine) depose(cause error) {
 	if m.trusted() {
 		m.term.ended, m.term.awaiting = cause, false
@@ -74,7 +75,7 @@ func (m *Machine) depose(cause error) {
 	}
 }
 
-// awaitBeat holds back the renewal that is due until the leading loop turns.
+// awaitBeat delays the renewal that is due until the leading loop's next beat.
 func (m *Machine) awaitBeat() {
 	m.term.awaiting = true
 	m.do(AwaitBeat{})

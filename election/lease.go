@@ -2,21 +2,21 @@ package election
 
 import "context"
 
-// Lease is a mutual exclusion record in storage. It excludes by time, so it only
-// decides which process tries to lead; safety rests on the epoch. Every call returns
-// within a bounded time, and fails with ErrUnavailable if storage does not answer in
-// that time.
+// Lease is a mutual exclusion record in storage. A lease excludes other processes by
+// time, so it only decides which process tries to lead. Safety rests on the epoch.
+// Every call returns within a bounded time: if storage does not answer in time, the
+// call fails with ErrUnavailable.
 type Lease interface {
 	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)
 	// Acquire makes the claimant the holder under the next epoch, or fails with
-	// ErrHeld. When it returns, the record names the claimant, and the lease's
+	// ErrHeld. When Acquire returns, the record names the claimant, and the lease's
 	// duration has started no earlier than the call. A claimant that did not get the
-	// answer may repeat the claim and gets the same epoch.
+	// answer may repeat the claim, which then returns the same epoch.
 	Acquire(ctx context.Context, claim Claim) (Record, error)
 	// Renew restarts the lease's duration, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
-	// Release frees the lease and keeps the record, so that epochs keep growing. It
+	// Release frees the lease and keeps the record, so that epochs keep growing. Release
 	// fails with ErrLost if the lease was lost.
 	Release(ctx context.Context, held Record) error
 }

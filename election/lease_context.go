@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. Each renewal of the lease extends
-// its deadline; once the deadline has passed, it cannot be extended any more.
+// leaseContext is the context of a leadership. Each renewal of the lease extends the
+// context's deadline. A deadline that has passed cannot be extended.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
@@ -18,8 +18,8 @@ type leaseContext struct {
 	timer    *time.Timer
 }
 
-// newLeaseContext returns a context that ends at the deadline. It has the values
-// of ctx but does not end with it. The caller must call end.
+// newLeaseContext returns a context that ends at the deadline. The new context has the
+// values of ctx but does not end when ctx ends. The caller must call end.
 func newLeaseContext(ctx context.Context, deadline time.Time) *leaseContext {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c := &leaseContext{Context: inner, cancel: cancel, deadline: deadline, cause: errExpired}
@@ -34,8 +34,8 @@ func (c *leaseContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err compares the deadline with the clock, because in a process that was
-// suspended the timer fires late.
+// Err is like the Err of any context, but also compares the deadline with the clock: in
+// a process that was suspended, the timer fires late.
 func (c *leaseContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

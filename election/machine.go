@@ -10,57 +10,58 @@ import (
 )
 
 // Machine decides for one process when to follow, to campaign, to lead and to
-// hand over. It has no clock, no goroutine and no I/O: a shell such as [Run] feeds
-// it inputs and performs the actions that it returns. The same inputs and the same
-// random source give the same actions. A Machine is used from one goroutine.
+// hand over. A Machine has no clock, no goroutine and no I/O: its caller, usually
+// [Run], feeds inputs to [Machine.Step] and performs the actions that Step returns.
+// The same inputs and the same random source give the same actions. A Machine must
+// be used from one goroutine.
 type Machine struct {
 	cfg      Config
 	log      *slog.Logger
 	now      time.Duration
 	state    state
-	wake     time.Duration // when to continue if no input comes before
+	wake     time.Duration // when to call onWake if no input comes before
 	question question      // the question whose answer counts
 	stopping bool
 	actions  []Action // of the current step
 
 	leader     leader
 	known      bool        // the process believes that leader leads
-	offer      *wire.Offer // received and not accepted yet
+	offer      *wire.Offer // the offer that was received and not accepted yet; nil: none
 	connection connection
 	search     search
 	candidacy  candidacy
 	term       termState
 	streaks    streaks
 
-	cooldownUntil time.Duration // until then the process leaves leading to others
+	cooldownUntil time.Duration // before this instant the process claims the lease only after an offer
 }
 
 // question is the last question that was asked.
 type question struct {
 	number uint64
 	sent   time.Duration
-	open   bool // its answer counts and has not come
+	open   bool // the question's answer counts and has not come
 }
 
 // connection describes the machine's connection to the peers.
 type connection struct {
 	up         bool
-	stableFrom time.Duration // a message that was missing before this instant is no evidence
+	stableFrom time.Duration // a missing message that was due before this instant is no evidence
 }
 
-// search is the state of a process that knows no leader, for reading the record.
+// search says how a process that knows no leader schedules its read of the record.
 type search struct {
 	othersRead bool // another process is about to read the record
-	deferred   bool // the process has deferred its own read for that reason
+	deferred   bool // this process has deferred its read because of othersRead
 }
 
 // streaks counts consecutive failures, which lengthen pauses.
 type streaks struct {
-	refused   int    // claims refused although no leader was heard
-	refusedBy string // the lease ID that the last of these claims was to replace
-	storage   int    // calls for which storage was unavailable
+	refused   int    // claims that were refused while no leader was heard
+	refusedBy string // lease ID of the leader that the last refused claim was to replace
+	storage   int    // calls that failed because storage was unavailable
 	terms     int    // terms of this process whose leading function returned an error
-	logged    bool   // storage is unavailable and that was logged
+	logged    bool   // the present storage outage was logged
 }
 
 // state is the state of a machine. In each state the machine waits for an instant or
@@ -68,18 +69,18 @@ type streaks struct {
 type state int
 
 const (
-	searching    state = iota // waits for a beacon, then reads the record; watches it, see Machine.watches
+	searching    state = iota // waits for a beacon, then reads the record, or watches the record (Machine.watches)
 	following                 // waits, then pings the leader
 	confirming                // waits a random moment, then checks that the leader is dead
-	claiming                  // asks for the lease, or waits to ask again
-	leading                   // until the leading function has returned and no renewal is in flight
+	claiming                  // claims the lease, or waits to retry the claim
+	leading                   // lasts until the leading function has returned and no renewal is in flight
 	transferring              // changes the lease's ID for a successor
 	offering                  // offers the lease to the successor
 	releasing                 // releases the lease
 	stopped
 )
 
-// never is an instant that does not come.
+// never is a later instant than any other.
 const never = time.Duration(math.MaxInt64)
 
 // NewMachine returns the machine of a process that has just started. Instants are
@@ -95,7 +96,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 }
 
 // Due returns when the machine needs a Tick if it gets no input before. The
-// largest instant means that it needs none.
+// largest Duration means that the machine needs no Tick.
 func (m *Machine) Due() time.Duration {
 	if m.trusted() {
 		return min(m.wake, m.term.deadline)
@@ -125,7 +126,7 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 	case Stop:
 		m.onStop()
 	}
-	m.expire() // a lease may have been acquired too long ago
+	m.expire() // the answer to a claim may come after the lease's deadline
 	if m.now >= m.wake {
 		m.wake = never
 		m.onWake()
@@ -153,7 +154,7 @@ func (m *Machine) onEvent(e Event) {
 		if !m.stillWanted() {
 			m.follow()
 		}
-	case claiming: // a claim that was sent is finished first
+	case claiming: // a claim in flight must be answered first
 		if !m.question.open && !m.stillWanted() {
 			m.follow()
 		}
@@ -186,7 +187,7 @@ func (m *Machine) onAnswer(a Answer) {
 	}
 }
 
-// onWake continues after the instant for which the state waited.
+// onWake handles the end of the current state's wait.
 func (m *Machine) onWake() {
 	switch m.state {
 	case searching:
@@ -202,7 +203,7 @@ func (m *Machine) onWake() {
 	}
 }
 
-// onStop ends the states that need not be finished.
+// onStop leaves each state that can be abandoned, and asks a leader to stop.
 func (m *Machine) onStop() {
 	if m.stopping {
 		return
@@ -220,12 +221,12 @@ func (m *Machine) onStop() {
 	}
 }
 
-// wait enters a state that continues at an instant.
+// wait enters state s, in which onWake is called at the instant until.
 func (m *Machine) wait(s state, until time.Duration) {
 	m.state, m.question.open, m.wake = s, false, until
 }
 
-// ask enters a state that continues with the answer to a new question.
+// ask enters state s and returns a new question, whose answer onAnswer handles.
 func (m *Machine) ask(s state, within time.Duration) Question {
 	m.question = question{number: m.question.number + 1, sent: m.now, open: true}
 	m.state, m.wake = s, never
@@ -234,8 +235,8 @@ func (m *Machine) ask(s state, within time.Duration) Question {
 
 func (m *Machine) do(a Action) { m.actions = append(m.actions, a) }
 
-// storageFailed logs the first of several consecutive failures as a warning, and
-// the others as details.
+// storageFailed logs the first of several consecutive storage failures as a warning,
+// and the others at debug level.
 func (m *Machine) storageFailed(operation string, err error) {
 	log := m.log.Warn
 	if m.streaks.logged {
@@ -245,7 +246,7 @@ func (m *Machine) storageFailed(operation string, err error) {
 	log("Lease storage unavailable", "operation", operation, "error", err)
 }
 
-// storageWorked logs that storage is available again, if it was not.
+// storageWorked logs that storage is available again if an outage was logged.
 func (m *Machine) storageWorked() {
 	if m.streaks.logged {
 		m.streaks.logged = false

@@ -9,17 +9,16 @@ import (
 // Peers carries the messages about leadership between the processes of a cluster.
 type Peers interface {
 	// Ping asks the leader of an epoch for a sign of life. ErrNoResponders means that
-	// the leader's process is gone. After any other error nothing is known about the
-	// leader.
+	// the leader's process is gone. Any other error says nothing about the leader.
 	Ping(ctx context.Context, epoch uint64) error
 	// SendSuspicion tells the other processes that the leader of the epoch seems dead,
-	// so that they check for themselves. Epoch 0 means that the sender knows no leader
+	// so that they ping the leader too. Epoch 0 means that the sender knows no leader
 	// and is about to read the record. Delivery is best effort.
 	SendSuspicion(epoch uint64)
-	// Offer hands the lease to a worker. It returns nil once the worker has the offer,
+	// Offer hands the lease to a worker. Offer returns nil once the worker has the offer,
 	// and ErrNoResponders if the worker's process is gone.
 	Offer(ctx context.Context, worker string, offer wire.Offer) error
-	// Events returns the received events, in order. It always returns the same
-	// channel, which is buffered and never closed.
+	// Events returns the channel of received events, in order. Every call returns the
+	// same channel, which is buffered and never closed.
 	Events() <-chan Event
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// perform starts an action.
+// perform starts an action of the machine.
 func (s *shell) perform(action Action) {
 	switch a := action.(type) {
 	case Ping:
@@ -49,7 +49,7 @@ func (s *shell) perform(action Action) {
 		s.leaseCtx.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
-		case <-s.beats: // a beat before this request does not prove that the loop turns now
+		case <-s.beats: // discard an earlier beat: it does not prove that the loop still turns
 		default:
 		}
 		s.awaited = s.beats
@@ -62,8 +62,8 @@ func (s *shell) perform(action Action) {
 	}
 }
 
-// ask makes a call and answers its question. The call ends early only if ctx or Run
-// ends.
+// ask runs call in a new goroutine and answers question q with the result. The call
+// ends within q.Within, and earlier if ctx or Run ends.
 func (s *shell) ask(ctx context.Context, q Question, call func(context.Context) (Record, error)) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, q.Within)
@@ -84,7 +84,7 @@ func (s *shell) startLeading(l Lead) {
 		Beat: func() {
 			select {
 			case beat <- struct{}{}:
-			default: // a beat that was not read yet is enough
+			default: // an unread beat is in the channel already
 			}
 		},
 		Stopping: stopping,

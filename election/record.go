@@ -14,7 +14,8 @@ type Claim struct {
 	Holder  string
 	LeaseID string // a UUID drawn for this claim; a retry of the claim keeps it
 	// Replaces is the lease ID of a holder that is believed dead, or an ID that was
-	// transferred to the claimant. A held lease changes hands only if it still has
-	// that ID. Empty: take the lease only if it is free or has expired.
+	// transferred to the claimant. The claim of a held lease succeeds only if the lease
+	// still has the ID in Replaces. If Replaces is empty, the claim succeeds only if the
+	// lease is free or has expired.
 	Replaces string
 }

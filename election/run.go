@@ -10,16 +10,17 @@ import (
 )
 
 // Run takes part in elections until ctx is done: it follows the leader, takes over if
-// there is no leader, and leads. It does so repeatedly. If ctx is done while this
-// process leads, Run asks the leading function to stop (see [Term.Stopping]). The
-// function leads until it returns; then the lease is handed over or released. Run
-// returns an error only if cfg is invalid.
+// there is no leader, and leads, any number of times. If ctx is done while this process
+// leads, Run asks the leading function to stop (see [Term.Stopping]). The process leads
+// until the function returns; then the lease is handed over or released. Run returns an
+// error only if cfg is invalid.
 //
-// If peers is nil, the processes use the lease alone: followers watch it in storage
-// and take over when it is released or has expired. See [Config.Exclusive].
+// If peers is nil, the processes use the lease alone: followers watch its record in
+// storage and take over when the lease is released or has expired. See
+// [Config.Exclusive].
 //
-// Run reads the peers' events all the time. When it returns, every goroutine that
-// it started has ended.
+// Run reads the peers' events all the time. When Run returns, every goroutine that it
+// started has ended.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -53,16 +54,16 @@ type shell struct {
 	leadFunc LeadFunc
 	done     bool
 
-	calls   context.Context // ends the calls in flight
+	calls   context.Context // the context of calls; ends when Run ends
 	running sync.WaitGroup
 	answers chan Answer
 
-	// Of the current or the last term.
+	// The following fields belong to the current or the last term.
 	leaseCtx *leaseContext
-	ended    <-chan struct{} // closed when leaseCtx ends; nil once the machine knows
+	ended    <-chan struct{} // closed when leaseCtx ends; nil once the machine knows that leaseCtx has ended
 	beats    <-chan struct{} // beats of the leading loop
-	awaited  <-chan struct{} // beats while the machine waits for one, otherwise nil
-	stopping chan<- struct{} // close it to ask the leading function to stop
+	awaited  <-chan struct{} // the same channel as beats while the machine waits for a beat, otherwise nil
+	stopping chan<- struct{} // closed to ask the leading function to stop
 	returned chan Returned
 }
 
@@ -106,8 +107,8 @@ func (s *shell) step(in Input) {
 	}
 }
 
-// catchUp steps the events that have arrived. Without catchUp, a process that was
-// suspended would conclude that the others were silent during the suspension.
+// catchUp feeds the machine the events that have arrived. Without catchUp, a process
+// that was suspended would conclude that the others were silent during the suspension.
 func (s *shell) catchUp() {
 	events := s.peers.Events()
 	for range len(events) {
@@ -115,14 +116,13 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed tells the machine that the leadership has ended, in case the machine does
-// not know that yet.
+// deposed tells the machine that leaseCtx has ended. The machine may know it already.
 func (s *shell) deposed() {
 	s.ended = nil
 	s.step(Deposed{context.Cause(s.leaseCtx)})
 }
 
-// noPeers replaces peers if Run was given none.
+// noPeers replaces peers if Run's peers are nil.
 type noPeers struct{}
 
 func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }

@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// The error codes of storage, by their meaning here.
+// Storage's error codes, grouped by their meaning for the lease.
 var (
 	heldByAnother = []bloberror.Code{
 		bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired,
@@ -52,8 +52,8 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return seen, nil
 }
 
-// write replaces the record if the blob has the given lease and ETag. An empty ETag
-// means that the record is not known: it matches no blob, so the write fails.
+// write replaces the record if the blob has that lease ID and ETag. An empty etag means
+// that the record is not known: an empty etag matches no blob, so the write fails.
 func (l *Lease) write(ctx context.Context, record election.Record, leaseID string, etag azcore.ETag) error {
 	if etag == "" {
 		etag = `"0"`
@@ -70,8 +70,8 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 }
 
 // create makes the blob, and its container if err says that the container is missing.
-// Several processes may do that at once. create refuses to replace a blob that existed
-// before, because its epoch was lost with the old blob.
+// Several processes may call create at once. create refuses to replace a blob that
+// existed before, because its epoch was lost with the old blob.
 func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
 		return fmt.Errorf("blob %s in container %s, which holds the last epoch, was deleted: stop all workers, "+

@@ -16,34 +16,34 @@
 // Acquire takes two or three requests, and one more if the record is not known:
 //
 //  1. Change Lease from the replaced ID to the claim's ID. This is a compare-and-swap on
-//     the holder. It does not restart the duration.
-//  2. Acquire Lease under the claim's ID. This restarts the duration and decides: it
-//     succeeds if the lease has that ID or is free.
-//  3. Write epoch, holder and lease ID into the metadata, under the lease ID and
-//     If-Match. Only then is the claimant the holder.
+//     the holder. Change Lease does not restart the duration.
+//  2. Acquire Lease under the claim's ID. This request decides the claim: it succeeds if
+//     the lease has the claim's ID or is free, and then restarts the duration.
+//  3. Write epoch, holder and lease ID into the metadata, on condition of the lease ID
+//     and of If-Match. The claimant is the holder only after this write.
 //
-// Lease calls do not change the ETag, so the record that was read last need not be read
-// again if Acquire Lease returns its ETag.
+// Lease calls do not change the blob's ETag. So if Acquire Lease returns the ETag of the
+// last read record, the record need not be read again.
 //
 // A claim ends if Change Lease refuses it because another process has the lease, so a
 // late claim costs one request. A second claim that replaces the same ID continues with
-// Acquire Lease all the same, in case storage uses the same error code for an expired
-// lease.
+// Acquire Lease despite the refusal, in case storage uses the same error code for an
+// expired lease.
 //
 // Every step may be repeated, so a lost answer costs only time. A repeated claim finds
-// its lease and its record. Transfer writes the record before it changes the lease,
-// because the holder can still release a lease that it has not changed yet.
+// the lease and the record of the earlier try. Transfer writes the record before it
+// changes the lease ID, because the holder can still release the lease under the old ID.
 //
 // # What can fail
 //
 //   - An answer is lost, or storage is slow, busy or unreachable: the call returns
 //     election.ErrUnavailable within [Config.CallTimeout], or by its context's deadline
-//     if that is sooner. This includes the SDK's retries.
+//     if the deadline is sooner. The SDK's retries are included.
 //   - A request arrives after its caller has given up. The lease may then be held until
 //     it expires under an ID that no process uses. The record cannot go back, because
-//     each write of it is a compare-and-swap.
-//   - Access is denied: the error, which is also election.ErrUnavailable, says how to fix
-//     it. See package account.
+//     each write of the record is a compare-and-swap.
+//   - Access is denied: the error wraps election.ErrUnavailable and says how to get
+//     access. See package account.
 //   - An operator deletes the blob. Holders lose the lease, and processes that have seen
 //     the record refuse to continue: otherwise epochs would start again at 1, and the
 //     fences in storage would refuse the new leader's writes. Never delete the blob, and

@@ -26,12 +26,12 @@ type Lease struct {
 	mu   sync.Mutex
 	last observation
 	mine string // the lease ID under which this process last had the lease
-	gone string // the lease ID in whose place a claim was last refused
+	gone string // Replaces of the last claim that Change Lease refused
 }
 
 // observation is the record that was read or written last.
 type observation struct {
-	record election.Record // Held: the blob was leased then
+	record election.Record // Held says whether the blob was leased at that time
 	etag   azcore.ETag     // empty: the record was never read
 }
 
@@ -94,7 +94,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// The lease is free, or a claim was refused with this code before: try to acquire.
+		// The lease is free, or Change Lease refused another claim with this code before:
+		// try to acquire.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -108,7 +109,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 }
 
 // enter writes the claimant, which has the blob's lease, into the record as the holder
-// of the next epoch. It reads the record first unless the known one has the given ETag.
+// of the next epoch. enter reads the record first unless the known record has the ETag
+// etag.
 func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETag) (election.Record, error) {
 	seen := l.known()
 	for {
@@ -119,7 +121,7 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 			}
 		}
 		record := election.Record{Epoch: seen.record.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
-		if seen.record.LeaseID == claim.LeaseID { // an earlier try has written it
+		if seen.record.LeaseID == claim.LeaseID { // an earlier try has written the record
 			record.Epoch = seen.record.Epoch
 			return record, nil
 		}
@@ -130,8 +132,8 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 		case !isCode(err, conflict):
 			return record, err
 		}
-		// The previous holder wrote just before the lease changed hands, or an earlier try
-		// of this write succeeded: read again.
+		// The previous holder wrote the record just before the lease changed hands, or an
+		// earlier try of this write succeeded: read the record again.
 		etag = ""
 	}
 }
@@ -178,7 +180,7 @@ func (l *Lease) release(ctx context.Context, held election.Record) error {
 	case !isCode(err, notHolder):
 		return err
 	}
-	// An earlier try may have released the lease. Then the record has not changed since.
+	// An earlier try may have released the lease. If so, the record is unchanged.
 	seen, err := l.read(ctx)
 	switch {
 	case err != nil:
@@ -220,13 +222,13 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 		switch {
 		case seen.record.Epoch != held.Epoch:
 			return election.ErrLost
-		case seen.record.LeaseID == leaseID: // an earlier try has written it
+		case seen.record.LeaseID == leaseID: // an earlier try has written the record
 			return l.pass(ctx, held, leaseID)
 		}
 	}
 }
 
-// pass changes the lease's ID. It also succeeds if an earlier try has changed the ID.
+// pass changes the lease's ID, and succeeds if an earlier try has changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -266,8 +268,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal records that a claim in place of a lease ID was refused. It reports
-// whether the previous refusal was for another ID.
+// firstRefusal records that a claim that replaces the lease ID over was refused, and
+// reports whether the previous refusal was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -282,8 +284,8 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed translates the error of a call. Unless storage's error code decides the
-// outcome, the error is ErrUnavailable: the call may have taken effect.
+// failed adds doing to the error of a call. An error that does not prove the call's
+// outcome becomes ErrUnavailable: the call may have taken effect.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {
 		if errors.Is(err, known) {

@@ -12,15 +12,15 @@ import (
 // Config says which blob holds the lease and how long the lease lasts.
 type Config struct {
 	// Container and Blob name the blob. Blob's default is "_lease". The storage driver
-	// uses no such key, so it may share the container.
+	// for jobs does not use that name, so it may share the container.
 	Container, Blob string
 	// Duration is how long the lease lasts without a renewal: whole seconds, 15 s (the
-	// default) to 60 s. It equals the election's Duration in all processes.
+	// default) to 60 s. Duration must equal the election's Duration in all processes.
 	Duration time.Duration
-	// CallTimeout bounds each call, unless the caller's context ends sooner. It is at most
-	// a third of Duration, the default, so that a renewal can fail and be retried while
-	// the lease is trusted. An acquisition takes two to four requests: if storage takes
-	// up to 2 s to answer one, give the election the same CallTimeout.
+	// CallTimeout bounds each call, unless the caller's context ends sooner. The default
+	// and the maximum is a third of Duration, so that a renewal can fail and be retried
+	// while the lease is trusted. An acquisition takes two to four requests: if a request
+	// may take up to 2 s, give the election the same CallTimeout.
 	CallTimeout time.Duration
 }
 
@@ -45,14 +45,14 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Open returns the lease. It makes no call: the first Read or Acquire creates a missing
-// blob or container.
+// Open returns the lease. Open makes no call to storage: the first Read or Acquire
+// creates a missing blob or container.
 func Open(a *account.Account, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure lease: %w", err)
 	}
-	// Each try gets half of the time, so that there can be a second one.
+	// Each try gets half of the time, so that there can be a second try.
 	retry := account.Retry{Within: cfg.CallTimeout, Try: cfg.CallTimeout / 2}
 	container, err := a.Container(cfg.Container, retry)
 	if err != nil {

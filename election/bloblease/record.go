@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// The names in the metadata. Values are text.
+// The names of the record's fields in the metadata, whose values are text.
 const (
 	epochName  = "epoch"
 	holderName = "holder"
@@ -24,8 +24,8 @@ func encode(r election.Record) map[string]*string {
 	return map[string]*string{epochName: &epoch, holderName: &r.Holder, leaseName: &r.LeaseID}
 }
 
-// decode returns the record without Held. Empty metadata is the zero Record. Names are
-// compared without case, because HTTP does not preserve it.
+// decode returns the record, without Held. For empty metadata it returns the zero
+// Record. Names are compared without case, because HTTP does not preserve case.
 func decode(metadata map[string]*string) (election.Record, error) {
 	var (
 		r     election.Record

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Config says what to run.
+// Config says which command to run.
 type Config struct {
 	Args  []string      // the command and its arguments
 	Env   []string      // name=value, added to this process's environment
-	Grace time.Duration // from SIGTERM to SIGKILL
+	Grace time.Duration // time from SIGTERM to SIGKILL
 
-	// Watchdog is a program and its first arguments. With Args after them it calls
-	// [Watchdog] with Args and Grace.
+	// Watchdog is the watchdog's program and that program's first arguments. Run appends
+	// Args to them. The program must call [Watchdog] with Args and Grace.
 	Watchdog []string
 
 	Logger *slog.Logger
@@ -24,11 +24,11 @@ type Config struct {
 
 // Result says how a command ended.
 type Result struct {
-	Status  int  // as in a shell: the exit status, or 128 + the signal's number
+	Status  int  // as in a Unix shell: the exit status, or 128 + the signal's number
 	Stopped bool // the command was told to stop
 }
 
-// Exit statuses of a command that cannot be started, as in a shell.
+// Exit statuses of a command that cannot be started, as in a Unix shell.
 const (
 	StatusNotExecutable = 126
 	StatusNotFound      = 127
@@ -42,13 +42,13 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Reason }
 
-// Find checks that a command exists and may be executed. Its error is a StartError.
+// Find checks that a command exists and may be executed. Find's error is a *StartError.
 func Find(name string) error {
 	_, err := exec.LookPath(name)
 	return startError(name, err)
 }
 
-// startError returns nil or a *StartError.
+// startError converts err to a *StartError, or returns nil if err is nil.
 func startError(name string, err error) error {
 	switch {
 	case err == nil:

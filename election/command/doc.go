@@ -1,5 +1,5 @@
-// Package command runs a command while its process holds a lease, and ends the
-// command before the lease can be lost.
+// Package command runs a command while this process, the elector, holds a lease. The
+// command is ended before the lease can be lost.
 //
 //	elector (holds the lease)              watchdog                  command
 //	─────────────────────────              ────────                  ───────
@@ -17,8 +17,9 @@
 //
 //   - The elector cannot renew the lease: the deadline stays, and the watchdog stops the
 //     command before the lease expires.
-//   - The elector is suspended (SIGSTOP): the same. The watchdog and the command have
-//     separate process groups, so a terminal's signals do not reach them.
+//   - The elector is suspended (SIGSTOP): the watchdog stops the command before the
+//     lease expires. The watchdog and the command have separate process groups, so a
+//     terminal's signals do not reach them.
 //   - The elector dies: the watchdog reads the end of its standard input and stops the
 //     command, first with SIGTERM, then with SIGKILL after the grace period or at the
 //     deadline.
@@ -29,11 +30,10 @@
 //   - The watchdog is suspended: the elector kills the command's process group at the
 //     deadline.
 //   - The elector and the watchdog are suspended together but the command is not, or the
-//     whole machine is suspended and resumed: the command runs on, in the latter case
-//     for up to 100 ms. Only the fencing token protects against that: the resource that
-//     the command writes to must refuse an epoch below the highest it has seen.
-//   - The command's processes leave its process group (daemons do): they are not
-//     stopped.
+//     whole machine is suspended and resumed: the command runs on; after a resume of the
+//     machine for up to 100 ms. Only the fencing token covers this case: the resource
+//     that the command writes to must refuse an epoch below the highest it has seen.
+//   - Processes that leave the command's process group, as daemons do, are not stopped.
 //
 // The package needs Unix. It is for Bellwether's command line.
 package command

@@ -4,13 +4,13 @@ import "time"
 
 // order is a line of JSON from the elector to the watchdog.
 type order struct {
-	Deadline time.Duration `json:"deadline"` // on the shared clock; 0: unchanged
+	Deadline time.Duration `json:"deadline"` // instant on the shared clock; 0: unchanged
 	Stop     bool          `json:"stop,omitempty"`
 	Kill     bool          `json:"kill,omitempty"`
 }
 
-// event is a line of JSON from the watchdog to the elector. The watchdog sends one
-// when the command has started, and one when the command has ended or could not be
+// event is a line of JSON from the watchdog to the elector. The watchdog sends an event
+// when the command has started, and another when the command has ended or could not be
 // started.
 type event struct {
 	PID    int         `json:"pid,omitempty"`

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	pollEvery = 100 * time.Millisecond // bounds how late a clock that jumped is noticed
-	// A watchdog that does not report the command's end this long after the deadline is
-	// killed.
+	pollEvery = 100 * time.Millisecond // longest time until a jump of the clock is noticed
+	// watchdogGrace is how long after the deadline a watchdog that has not reported the
+	// command's end is killed.
 	watchdogGrace = 250 * time.Millisecond
 )
 
-// Run runs the command and returns when its process group has ended. ctx is the
-// context of an [election.Hold]: its deadline moves with each renewal. When ctx is
-// done, Run stops the command, or kills it if the lease was lost.
+// Run runs the command and returns when its process group has ended. ctx is the context
+// that [election.Hold] passes to its work: the deadline moves with each renewal. When
+// ctx is done, Run stops the command, or kills it if the lease was lost.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	w, err := startWatchdog(cfg)
 	if err != nil {
@@ -48,8 +48,8 @@ type watchdog struct {
 	orders   *os.File
 	reports  *os.File
 	events   chan event // closed when the watchdog has ended
-	deadline time.Time  // sent last
-	pid      int        // of the command
+	deadline time.Time  // the deadline that was sent last
+	pid      int        // process ID of the command; 0: not started
 	ended    bool       // the command's end was reported
 }
 
@@ -104,8 +104,8 @@ func (w *watchdog) close() {
 	_ = w.reports.Close()
 }
 
-// kill kills the command's process group and the watchdog. It returns when the group
-// has no process.
+// kill kills the command's process group and the watchdog. Like killGroup, kill waits
+// until the group has no process.
 func (w *watchdog) kill() {
 	_ = w.cmd.Process.Kill()
 	if w.pid > 0 {
@@ -145,7 +145,7 @@ func (w *watchdog) supervise(ctx context.Context) (Result, error) {
 	}
 }
 
-// extend tells the watchdog a deadline that has changed.
+// extend sends the deadline of ctx to the watchdog if the deadline has changed.
 func (w *watchdog) extend(ctx context.Context) {
 	deadline, ok := ctx.Deadline()
 	if !ok || deadline.Equal(w.deadline) {
@@ -158,9 +158,9 @@ func (w *watchdog) extend(ctx context.Context) {
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order and ignores errors. If the write fails, either the watchdog
-// has ended, as its events say, or it does not read any more. In the second case it
-// applies the last deadline that it has read.
+// send writes an order and ignores errors. If the write fails, the watchdog has ended or
+// does not read any more. Its end is noticed by the end of its events. A watchdog that
+// does not read applies the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedClock returns an instant of a clock that all processes of the machine share.
+// sharedClock returns the time of a clock that all processes of the machine share.
 func sharedClock() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	reportTo     = 3           // descriptor of the events
+	reportTo     = 3           // descriptor to which events are written
 	groupTimeout = time.Second // bounds the wait for processes that got SIGKILL
 )
 
 // Watchdog runs a command for the elector that has started this process. It reads
 // orders from standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
-	// A signal to all processes of a service reaches the elector too, which decides.
+	// Ignore signals to all processes of a service: the elector gets them too, and
+	// decides when to stop the command.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The kernel kills the command when the thread that has started the command ends.
 	runtime.LockOSThread()
@@ -46,7 +47,7 @@ func Watchdog(args []string, grace time.Duration) error {
 	_ = reports.Encode(event{PID: cmd.Process.Pid}) // if the elector is gone, the end of its orders stops the command
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // ProcessState says how it ended
+		_ = cmd.Wait() // ProcessState says how the command ended
 		close(exited)
 	}()
 	g := &group{id: cmd.Process.Pid, grace: grace, deadline: first.Deadline}
@@ -72,7 +73,7 @@ type group struct {
 	grace    time.Duration
 	deadline time.Duration // on the shared clock
 	stopping bool
-	killAt   time.Duration // once it is stopping
+	killAt   time.Duration // when to send SIGKILL, on the shared clock; set by stop
 }
 
 // supervise returns when the command has ended and its process group was killed.
@@ -100,7 +101,7 @@ func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 	}
 }
 
-// check sends the signals that are due and returns the time until the next one.
+// check sends the signals that are due and returns the time until the next check.
 func (g *group) check() time.Duration {
 	now := sharedClock()
 	if now >= g.deadline-g.grace {
@@ -117,14 +118,14 @@ func (g *group) check() time.Duration {
 	return killAt - now
 }
 
-// stop asks the command to end, once.
+// stop sends SIGTERM to the command. Only the first call has an effect.
 func (g *group) stop() {
 	if g.stopping {
 		return
 	}
 	g.stopping, g.killAt = true, sharedClock()+g.grace
 	g.signal(syscall.SIGTERM)
-	g.signal(syscall.SIGCONT) // a suspended process handles SIGTERM only then
+	g.signal(syscall.SIGCONT) // a suspended process handles SIGTERM only after SIGCONT
 }
 
 // signal sends a signal to the group.
@@ -132,15 +133,16 @@ func (g *group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.id, s) // fails if the group has no process
 }
 
-// killGroup kills a process group and waits until it has no process. It gives up after
-// groupTimeout: a process that was killed but not waited for by its parent still counts.
+// killGroup kills a process group and waits until the group has no process. killGroup
+// gives up after groupTimeout, because a killed process whose parent has not waited for
+// it remains in the group.
 func killGroup(id int) {
 	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// statusOf returns the exit status as a shell does.
+// statusOf returns the exit status that a Unix shell would report.
 func statusOf(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

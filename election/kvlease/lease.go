@@ -32,7 +32,7 @@ type Lease struct {
 
 // observation is the record that was read or written last.
 type observation struct {
-	record   election.Record // Held: not released
+	record   election.Record // Held: not released, but perhaps expired
 	revision uint64          // 0: there was no record
 	since    time.Time       // when this process first saw the revision
 }
@@ -67,8 +67,9 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
-	// A conflict means that another process has written, or that an earlier write of this
-	// process succeeded and its answer was lost. The next read shows which.
+	// A conflict means that another process has written the record, or that an earlier
+	// write of this process succeeded and its answer was lost. The next read shows
+	// which case it is.
 	for {
 		seen, err := l.read(ctx)
 		if err != nil {
@@ -121,8 +122,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the record of a holder. It reads the record only if the revision is not
-// known, or after a conflict.
+// swap replaces the holder's record held by next. swap reads the record only if the
+// revision is not known, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -155,7 +156,8 @@ func isHeldAs(now, held election.Record) bool {
 	return now.Held && now.Epoch == held.Epoch && now.LeaseID == held.LeaseID
 }
 
-// expired reports whether this process has seen the same revision for the duration.
+// expired reports whether this process has seen the same revision for the lease's
+// duration.
 func (l *Lease) expired(seen observation) bool {
 	return seen.revision != 0 && time.Since(seen.since) >= l.duration
 }
@@ -166,7 +168,8 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe stores a revision. A revision that is known keeps its instant.
+// observe stores a record and its revision. If the revision is already known, its first
+// instant is kept.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()
@@ -193,7 +196,7 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return l.observe(record, entry.Revision()), nil
 }
 
-// write replaces the record if it has the given revision, or fails with errConflict.
+// write replaces the record if its revision is revision, or fails with errConflict.
 func (l *Lease) write(ctx context.Context, record election.Record, revision uint64) error {
 	var err error
 	if revision == 0 {

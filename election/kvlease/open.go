@@ -14,19 +14,18 @@ import (
 // Config says which key holds the lease and how long the lease lasts.
 type Config struct {
 	// Bucket is the key-value bucket's name: letters, digits, dashes, underscores.
-	// It is created if it is missing.
+	// A missing bucket is created.
 	Bucket string
 	// Key is the record's key. Default "leader".
 	Key string
-	// Duration is how long the lease lasts without a renewal. It equals the election's
-	// Duration in all processes. Default 15 s.
+	// Duration is how long the lease lasts without a renewal. It must equal the
+	// election's Duration in all processes. Default 15 s.
 	Duration time.Duration
 	// CallTimeout bounds each call, unless the caller's context ends sooner.
 	// Default 1/5 of Duration.
 	CallTimeout time.Duration
-	// Replicas is the number of servers that keep the bucket, 1 to 5. It counts only when
-	// the bucket is created.
-	// Default 1.
+	// Replicas is the number of servers that keep the bucket, 1 to 5. Replicas is used
+	// only when the bucket is created. Default 1.
 	Replicas int
 }
 
@@ -48,7 +47,7 @@ func (c Config) validate() error {
 }
 
 // Open returns the lease and creates its bucket if it is missing. Several processes may
-// do that at once. Open fails with election.ErrUnavailable if a retry may succeed.
+// call Open at once. Open fails with election.ErrUnavailable if a retry may succeed.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -73,7 +72,7 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 			History:     1,
 			Replicas:    cfg.Replicas,
 		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // another process has just created it, with another configuration
+		if errors.Is(err, jetstream.ErrBucketExists) { // another process has just created the bucket with another configuration
 			bucket, err = js.KeyValue(ctx, cfg.Bucket)
 		}
 	}
@@ -90,8 +89,8 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 	return bucket, nil
 }
 
-// isTemporary reports whether a retry may succeed. In a cluster of servers, some learn
-// of a new bucket later than others.
+// isTemporary reports whether a retry may succeed after err. In a cluster of NATS
+// servers, some servers learn of a new bucket later than others.
 func isTemporary(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// formatVersion changes when an older program would misread a record.
+// formatVersion must change when an older program would misread a new record.
 const formatVersion = 1
 
 // errFormat: the key's value is not a record that this program can read.

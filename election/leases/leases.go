@@ -24,7 +24,7 @@ import (
 )
 
 // Open opens the lease of the storage's cluster. cfg has the lease's Duration; Open sets
-// its CallTimeout if the kind of lease needs a timeout other than the default. It fails
+// cfg.CallTimeout if the kind of lease needs a timeout other than the default. Open fails
 // with an error that is election.ErrUnavailable or cluster.ErrUnavailable if storage is
 // not ready yet, and with cluster.ErrConfig if the kind of lease does not take the
 // Duration.
@@ -35,17 +35,17 @@ func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (electi
 	if err := s.Check(ctx); err != nil {
 		return nil, err
 	}
-	// An acquisition takes up to four requests, so calls get as much of the lease's
-	// duration as still allows two renewals in time.
+	// An acquisition takes up to four requests, so CallTimeout is the longest that still
+	// allows two renewals within the lease's duration.
 	cfg.CallTimeout = cfg.Duration / 3
 	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
 // OpenNamed opens a named lease that is kept beside the cluster's lease and is
 // independent of it. The name is 1 to 40 lower-case letters, digits and dashes. The
-// lease has cfg's Duration and CallTimeout. On JetStream the lease uses nc, which may be
-// reconnecting: then OpenNamed fails with an error that is not cluster.ErrConfig, and
-// may be called again. On Azure it makes no call.
+// lease has cfg's Duration and CallTimeout. On JetStream the lease uses nc. If nc is
+// reconnecting, OpenNamed fails with an error that is not cluster.ErrConfig, and may be
+// called again. On Azure, OpenNamed makes no call to storage.
 func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
 	if c.Storage != cluster.Azure {
 		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})

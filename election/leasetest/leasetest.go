@@ -14,22 +14,22 @@ import (
 
 // Driver is a driver under test.
 type Driver struct {
-	// Duration is how long its leases last.
+	// Duration is how long the driver's leases last.
 	Duration time.Duration
-	// New makes a lease that was never held. Each call of the function that it returns
-	// opens the lease as another process would.
+	// New makes a lease that was never held, and returns a function. Each call of that
+	// function opens the lease as another process would.
 	New func(t *testing.T) func() election.Lease
 }
 
-// Case is one property that every driver must have. A case is skipped if the driver
-// lacks an optional method that it tests.
+// Case tests one property that every driver must have. A case that tests an optional
+// method is skipped if the driver lacks the method.
 type Case struct {
 	Name string
 	Run  func(t *testing.T, driver Driver)
 }
 
-// Run runs all cases in parallel. A test that cannot use that, for example under
-// testing/synctest, ranges over [Cases] instead.
+// Run runs all cases in parallel. A test that cannot run cases in parallel, for example
+// under testing/synctest, ranges over [Cases] instead.
 func Run(t *testing.T, driver Driver) {
 	for _, c := range Cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func Run(t *testing.T, driver Driver) {
 	}
 }
 
-// Cases are all cases.
+// Cases has all test cases for drivers.
 var Cases = []Case{
 	{"a lease never held is free", neverHeld},
 	{"a held lease is held", held},
@@ -224,7 +224,7 @@ func lost(t *testing.T, driver Driver) {
 	b.must(b.lease.Renew(t.Context(), second), election.ErrLost)
 }
 
-// waitFree claims the lease without Replaces until that succeeds. A success before the
+// waitFree claims the lease without Replaces until a claim succeeds. A success before the
 // lease's duration has passed since begun is an error.
 func (p party) waitFree(driver Driver, begun time.Time) election.Record {
 	p.t.Helper()

@@ -23,19 +23,19 @@ type Storage struct {
 // New returns the storage of a lease that lasts for duration without a renewal.
 func New(duration time.Duration) *Storage { return NewWithClock(duration, time.Now) }
 
-// NewWithClock is like New, for a lease that expires by the given clock.
+// NewWithClock is like [New], but the lease expires by the clock now.
 func NewWithClock(duration time.Duration, now func() time.Time) *Storage {
 	return &Storage{duration: duration, now: now}
 }
 
-// Record returns the current record. It does not count as a call.
+// Record returns the current record. [Storage.Calls] does not count it.
 func (s *Storage) Record() election.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current()
 }
 
-// Calls returns the number of calls that were made, including those that failed.
+// Calls returns the number of calls to all Leases of s, including failed calls.
 func (s *Storage) Calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Storage) current() election.Record {
 // Call names a method of Lease.
 type Call string
 
-// The calls for which Open's function returns a Fault.
+// The calls into which the faults function of [Storage.Open] can inject a Fault.
 const (
 	Read     Call = "read"
 	Acquire  Call = "acquire"
@@ -62,9 +62,9 @@ const (
 
 // Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // time until the call takes effect; it has no effect if its context is done before
+	Delay  time.Duration // time until the call takes effect; the call has no effect if its context is done before
 	Before error         // the call has no effect and fails with this error
-	Late   time.Duration // from the effect to the answer; the answer is lost if the context is done before
+	Late   time.Duration // time from the effect to the answer; the answer is lost if the call's context is done before
 	After  error         // the call takes effect and fails with this error
 }
 
@@ -79,8 +79,8 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Open returns access to the storage for one process. Unless faults is nil, each call
-// gets the fault that it returns. It is called from the goroutine that makes the call.
+// Open returns access to the storage for one process. If faults is not nil, each call
+// gets the Fault that faults returns. The goroutine that makes the call runs faults.
 func (s *Storage) Open(faults func(Call) Fault) *Lease {
 	if faults == nil {
 		faults = func(Call) Fault { return Fault{} }
@@ -192,8 +192,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	})
 }
 
-// heldAs reports whether the lease is held as the record says. An expired lease
-// may be renewed until another process has acquired it.
+// heldAs reports whether the lease still has the epoch and lease ID of held. An expired
+// lease may be renewed until another process has acquired it.
 func (s *Storage) heldAs(held election.Record) bool {
 	return s.record.Held && s.record.Epoch == held.Epoch && s.record.LeaseID == held.LeaseID
 }

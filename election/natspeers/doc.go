@@ -7,18 +7,18 @@
 //
 // The package receives beacons, suspicions and offers, and sends suspicions, pings
 // and offers. The leading loop itself sends beacons and answers pings, so that a
-// loop that hangs is noticed. For a leader without such a loop, [Peers.Announce]
-// does both.
+// loop that hangs is noticed. For a leader without such a loop, [Peers.Announce] sends
+// beacons and answers pings.
 //
 // # What can fail
 //
 //   - Messages that do not decode, have an unknown version, or contain no epoch or an
 //     invalid worker ID are logged and dropped.
-//   - The connection is lost: the event Disconnected is reported, and Reconnected when
-//     the client has reconnected and subscribed again. Messages sent in between are
-//     lost.
+//   - The connection is lost: the event Disconnected is reported, and later Reconnected
+//     when the client has reconnected and subscribed again. Messages sent in between
+//     are lost.
 //   - The receiver of the events is slow: the client buffers about a thousand
 //     messages, then drops further messages and reports a slow consumer to the
-//     connection's error handler. Every message is either sent again, or its content
-//     is in storage too.
+//     connection's error handler. A dropped message does no harm: it is sent again, or
+//     its content is in storage too.
 package natspeers

@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Peers exchanges messages for one worker. The connection stays the caller's: other
-// code may use it, and Peers does not change its handlers.
+// Peers exchanges messages for one worker. The connection belongs to the caller: other
+// code may use the connection, and Peers does not change the connection's handlers.
 type Peers struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
@@ -29,13 +29,13 @@ type Peers struct {
 	closing       chan struct{}
 	close         sync.Once
 	receiving     sync.WaitGroup
-	connected     bool // owned by receive
+	connected     bool // the last reported state; used only by receive
 }
 
 var _ election.Peers = (*Peers)(nil)
 
-// New starts to listen. The worker's ID must be valid, see [wire.ValidWorker]. The
-// caller must close the Peers.
+// New starts to listen for messages from peers. The worker's ID must be valid, see
+// [wire.ValidWorker]. The caller must close the Peers.
 func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
 		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
@@ -84,11 +84,11 @@ func (p *Peers) Events() <-chan election.Event { return p.events }
 
 // resendAfter is how long a ping waits for its answer before it sends another
 // request. A request that is in flight when the leader's process dies is never
-// answered, but a request sent after that fails at once.
+// answered, but a request sent after the death fails at once.
 const resendAfter = 80 * time.Millisecond
 
-// Ping asks the leader of an epoch for a sign of life. The first answer to any of
-// its requests counts.
+// Ping asks the leader of an epoch for a sign of life. Ping may send several requests;
+// the first answer counts.
 func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -129,8 +129,8 @@ func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
 	return nil
 }
 
-// SendSuspicion tells the other processes that the leader of an epoch seems dead. If
-// the connection is lost, so is the message.
+// SendSuspicion tells the other processes that the leader of an epoch seems dead. The
+// message is lost if the connection is lost.
 func (p *Peers) SendSuspicion(epoch uint64) {
 	p.publish(p.subjects.Suspicion(), wire.Encode(wire.Suspicion{Epoch: epoch, Worker: p.worker}))
 }

@@ -18,7 +18,7 @@ func (p *Peers) receive() {
 			p.onMessage(msg)
 		case status := <-p.status:
 			p.noteConnection(status == nats.CONNECTED)
-			if len(p.status) == 0 { // further changes may have been dropped if this one was read late
+			if len(p.status) == 0 { // further status changes may have been dropped if this status was read late
 				p.noteConnection(p.nc.IsConnected())
 			}
 		case <-p.closing:
@@ -62,8 +62,8 @@ var (
 	errNoLeaseID = errors.New("no lease ID")
 )
 
-// decode returns a valid message as an event, and the answer for which its sender
-// waits.
+// decode returns a valid message as an event, and the answer for which the message's
+// sender waits, or nil.
 func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err error) {
 	switch msg.Subject {
 	case p.subjects.Beacon():
@@ -104,7 +104,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 	}
 }
 
-// report delivers an event. It returns false if Peers is closed.
+// report delivers an event, and returns false if Peers is closed.
 func (p *Peers) report(event election.Event) bool {
 	select {
 	case p.events <- event:
