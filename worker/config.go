@@ -21,15 +21,15 @@ import (
 // Config describes a worker process. [Run] validates it. Cluster and Jobs are required;
 // the other fields have defaults.
 type Config struct {
-	// Cluster says which cluster to join and how to reach its NATS and its storage.
+	// Cluster says which cluster to join and how to reach the cluster's NATS and storage.
 	Cluster cluster.Config
 
-	// Jobs are the definitions that this process can run, at least one. No two of them
-	// have the same name and version. The process is assigned no other jobs.
+	// Jobs are the definitions that this process can run, at least one. No two of them have
+	// the same name and version. Leaders assign the process no other jobs.
 	Jobs []jobs.Job
 
-	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two
-	// processes share one. The default is the host's name and a random suffix.
+	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two processes
+	// may have the same ID. The default is the host's name and a random suffix.
 	ID string
 
 	// Slots is how many partitions run at once. The default is GOMAXPROCS, since a
@@ -37,14 +37,14 @@ type Config struct {
 	Slots int
 
 	// Lease is how long the leader's lease lasts without being renewed, at least 100 ms;
-	// Azure takes whole seconds from 15 s to 1 min. All workers of a cluster use the same
+	// Azure accepts whole seconds from 15 s to 1 min. All workers of a cluster use the same
 	// duration. The default is 15 s.
 	Lease time.Duration
 
-	// DrainTimeout bounds how long running partitions may take to end when the process
-	// is told to stop, at least 1 s. Partitions that take longer are cancelled and run
-	// again elsewhere. The default is 20 s, which fits into the 30 s that Kubernetes
-	// gives by default and leaves room for the handover.
+	// DrainTimeout bounds how long running partitions may take to end when the process is
+	// told to stop, at least 1 s. Partitions that take longer are cancelled and run again
+	// elsewhere. The default is 20 s, which fits into the 30 s that Kubernetes gives by
+	// default and leaves time for the handover.
 	DrainTimeout time.Duration
 
 	// HTTP is the address on which to serve /healthz, /readyz and /metrics, such as
@@ -60,16 +60,16 @@ type Config struct {
 	Version string
 
 	// WatchEvictions asks Azure's metadata service every second whether this virtual
-	// machine is about to be evicted, redeployed or rebooted. If it is, the process stops
-	// as if ctx had ended, and then approves the event. Only one worker per machine should
-	// watch, with a DrainTimeout below the 30 s that spot machines get.
+	// machine is about to be evicted, redeployed or rebooted. Before such an event, the
+	// process stops as if ctx had ended, and then approves the event. Only one worker per
+	// machine should watch, with a DrainTimeout below the 30 s that spot machines get.
 	WatchEvictions bool
 
 	// MetadataURL is the address of the metadata service. Only tests change the default.
 	MetadataURL string
 
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment
-	// sets GOMAXPROCS. It suits a program that does nothing else: the slots keep their
+	// sets GOMAXPROCS. LimitCPU suits a program that is only a worker. The slots keep their
 	// cores busy, messages do not wait behind partitions, and the garbage collector leaves
 	// the other cores to other processes.
 	LimitCPU bool
@@ -82,13 +82,13 @@ type Config struct {
 // Bounds of Config.
 const (
 	minLease        = 100 * time.Millisecond
-	minDrainTimeout = time.Second // leaves room for a checkpoint
+	minDrainTimeout = time.Second // leaves time for a checkpoint
 )
 
-// ErrConfig marks an error about a field of Config, the cluster's included.
+// ErrConfig marks an error about a field of Config, including the fields of Config.Cluster.
 var ErrConfig = cluster.ErrConfig
 
-// configError is an ErrConfig that has only the text of the error that it wraps.
+// configError marks the wrapped error as an [ErrConfig] without changing its text.
 type configError struct{ error }
 
 func (e configError) Is(target error) bool { return target == ErrConfig }
@@ -106,7 +106,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks what can be checked before the process connects.
+// validate checks every field that can be checked before the process connects.
 func (c Config) validate() error {
 	switch {
 	case len(c.Jobs) == 0:
@@ -123,8 +123,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// NewID returns a worker ID that no other process has: the host's name, for people, and
-// a random suffix.
+// NewID returns a worker ID that no other process has. The ID is the host's name, which
+// people recognize, and a random suffix.
 func NewID() string {
 	var suffix [4]byte
 	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand

@@ -1,7 +1,7 @@
-// Package worker is a whole worker process of a cluster. A Go program becomes a worker
-// by calling [Run], without the command line. Run connects to NATS and to storage, takes
-// part in elections, leads if elected, and executes what the leader assigns, until its
-// context ends.
+// Package worker runs a whole worker process of a cluster. A Go program becomes a worker by
+// calling [Run], without the command line. Run connects to NATS and to storage, takes part
+// in elections, leads if elected, and executes what the leader assigns, until its context
+// ends.
 //
 //	             ┌──────────────────────── Run ─────────────────────────┐
 //	ctx ends ───▶│ executor      slots, tasks, reports to the leader    │◀──▶ NATS
@@ -12,7 +12,7 @@
 //
 // # Stopping
 //
-// A process stops gracefully when ctx ends or when Azure evicts its machine:
+// A process stops gracefully when ctx ends or when Azure evicts the process's machine:
 //
 //  1. The executor drains: running partitions end, the rest of their spans is given back,
 //     and results are kept until the leader, which may be this process, has made them
@@ -30,11 +30,11 @@
 //	                                  and coordinator.
 //	a loop of the process hangs       /healthz answers 503, so that a supervisor restarts
 //	                                  the process. A leader whose loop hangs loses its lease.
-//	a job's code does not return      Run returns executor.ErrStuck after draining. Its
+//	a job's code does not return      Run returns executor.ErrStuck after draining. The job's
 //	                                  goroutines are left behind: the program should exit.
 //	a field of Config cannot work     Run returns ErrConfig at once, or when storage answers
 //	                                  if only storage can tell.
 //	the HTTP address is in use        Run returns ErrConfig.
-//	the metadata service is away      Logged once. Run polls it less often until it answers.
+//	the metadata service is away      Logged once. Run polls less often until the service answers.
 //	the process dies                  Other workers re-run the work that only it held.
 package worker

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
-// health is the state of the process that /healthz, /readyz and /metrics show. Its
-// methods may be called from any goroutine.
+// health is the state of the process that /healthz, /readyz and /metrics show. The methods
+// of health may be called from any goroutine.
 type health struct {
 	idle    executor.Status // shown until the executor starts
 	nc      *nats.Conn
@@ -21,7 +21,7 @@ type health struct {
 
 	executor atomic.Pointer[executor.Worker] // nil until storage is open
 	ended    atomic.Bool                     // the executor has ended, and the process is about to end
-	epoch    atomic.Uint64                   // under which this process leads, or 0
+	epoch    atomic.Uint64                   // epoch under which this process leads, or 0
 	turned   chan struct{}                   // offered a value at each turn of the leader's loop
 }
 
@@ -31,7 +31,7 @@ func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
 	return h
 }
 
-// leads records that this process leads until end is called.
+// leads records that this process leads in term t until end is called.
 func (h *health) leads(t *election.Term) (end func()) {
 	h.metrics.termBegan(t.Cause)
 	h.epoch.Store(t.Epoch)
@@ -41,7 +41,7 @@ func (h *health) leads(t *election.Term) (end func()) {
 	}
 }
 
-// leaderTurned records a turn of the leader's loop. It never blocks.
+// leaderTurned records a turn of the leader's loop. leaderTurned never blocks.
 func (h *health) leaderTurned() {
 	select {
 	case h.turned <- struct{}{}:
@@ -49,7 +49,7 @@ func (h *health) leaderTurned() {
 	}
 }
 
-// status returns what the executor does at the moment.
+// status returns the executor's present status.
 func (h *health) status() executor.Status {
 	if e := h.executor.Load(); e != nil {
 		return e.Status()
@@ -59,12 +59,14 @@ func (h *health) status() executor.Status {
 	return s
 }
 
-// turnTimeout is how long a loop may take for a turn. Both loops turn at least once a
-// second, far more often under load, and never block within a turn.
+// turnTimeout is how long a loop may take for one turn. The executor's loop and the
+// leader's loop turn at least once a second, far more often under load, and never block
+// within a turn.
 const turnTimeout = 2 * time.Second
 
 // stalled waits for a turn of the executor's loop and, if this process leads, of the
-// leader's loop. It returns a reason for each loop that does not turn in time.
+// leader's loop. stalled returns a reason for each loop that does not turn within
+// turnTimeout.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
@@ -78,7 +80,7 @@ func (h *health) stalled(ctx context.Context) []string {
 		select {
 		case <-h.turned:
 		case <-ctx.Done():
-			if h.epoch.Load() == epoch { // otherwise the term ended during the wait
+			if h.epoch.Load() == epoch { // the term has not ended during the wait
 				reasons = append(reasons, "the leader's loop does not turn")
 			}
 		}

@@ -60,7 +60,7 @@ func serveHTTP(address string, h *health, log *slog.Logger) (*httpServer, error)
 }
 
 func (s *httpServer) close() {
-	_ = s.server.Close() // drops requests in flight
+	_ = s.server.Close() // requests in flight are dropped
 	s.serving.Wait()
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// leaseCalls are the names under which the calls of a lease are counted, in the same
-// metric as the calls of storage.
+// leaseCalls are the names under which lease calls are counted, in the same metric as
+// storage calls.
 var leaseCalls = []string{"lease_read", "lease_acquire", "lease_renew", "lease_release", "lease_transfer"}
 
-// countLease passes each call on to the lease and then calls done with its name and
-// its error.
+// countLease wraps a lease. After each call to the lease, it calls done with the call's
+// name and error.
 func countLease(lease election.Lease, done func(name string, err error)) election.Lease {
 	c := countedLease{lease, done}
 	if t, ok := lease.(election.Transferrer); ok {

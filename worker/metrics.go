@@ -15,10 +15,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// metrics are the figures of /metrics. Labels have few values, all known in advance:
-// no IDs of jobs or workers. A process shows its counters from its start on, so that
-// rates include the first increment. Only the leader shows the gauges that only a
-// leader knows.
+// metrics are the values that /metrics serves. Labels have few values, all known in
+// advance: no IDs of jobs or workers. A process shows its counters from its start on, so
+// that rates include the first increment. Gauges whose value only the leader knows are
+// shown by the leader only.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -30,21 +30,24 @@ type metrics struct {
 	storageCalls   *prometheus.CounterVec
 	done, repeated prometheus.Counter
 
-	figures         atomic.Pointer[term.Figures] // the leader's; nil if this process does not lead or has no figures yet
-	checkpointBytes atomic.Int64                 // of the last checkpoint in this term; 0 before the first
+	figures         atomic.Pointer[term.Figures] // the leader's figures; nil if this process does not lead or has no figures yet
+	checkpointBytes atomic.Int64                 // size of the last checkpoint in this term; 0 before the first checkpoint
 }
 
-// leaderOnly ends the help of a gauge that only the leader shows.
+// leaderOnly is the last sentence of the help text of a gauge that only the leader shows.
 const leaderOnly = " Only the leader has this metric."
 
-// summable ends the help of a metric that processes count only while they lead.
+// summable is the last sentence of the help text of a metric that a process counts only
+// while it leads.
 const summable = " Counted by leaders, so the sum over all workers is the cluster's."
 
-// Buckets, in seconds.
+// Histogram buckets, in seconds.
 var (
-	// Reports and merges take about a millisecond, and at worst a few seconds.
+	// shortTimes suits reports and merges, which take about a millisecond and at worst a
+	// few seconds.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
-	// Checkpoints wait for storage, and takeovers for a lease of up to a minute.
+	// longTimes suits checkpoints, which wait for storage, and takeovers, which wait for a
+	// lease of up to a minute.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
@@ -178,7 +181,7 @@ func (m *metrics) termEnded() { m.figures.Store(nil) }
 
 func (m *metrics) reportDone(took time.Duration) { m.reports.Observe(took.Seconds()) }
 
-// storageCall counts a call to blobs or to the queue.
+// storageCall counts a call to the blob storage or to the queue.
 func (m *metrics) storageCall(c store.Call) {
 	m.storageCalls.WithLabelValues(c.Name, c.Outcome()).Inc()
 	if c.Name == "put" && c.Kind == "manifest" && c.Err == nil {
@@ -186,7 +189,8 @@ func (m *metrics) storageCall(c store.Call) {
 	}
 }
 
-// leaseCall counts a call to the lease. A race that another process won is a conflict.
+// leaseCall counts a call to the lease. If another process won a race for the lease, the
+// call counts as a conflict.
 func (m *metrics) leaseCall(name string, err error) {
 	outcome := store.Call{Err: err}.Outcome()
 	if errors.Is(err, election.ErrHeld) || errors.Is(err, election.ErrLost) {

@@ -31,9 +31,9 @@ type process struct {
 	log      *slog.Logger
 }
 
-// run executes, and leads if elected, until ctx is done and the process has stopped in
-// order: the executor drains first, so that the leader, which may be this process,
-// makes durable what the executor holds; then the election ends, with a handover if
+// run executes partitions, and leads if elected, until ctx is done. run then stops the
+// process in order. First the executor drains, so that the leader, which may be this
+// process, makes the executor's results durable. Then the election ends, with a handover if
 // this process leads.
 func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.store, executor.Config{
@@ -44,7 +44,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	group, failed := errgroup.WithContext(context.WithoutCancel(ctx))
-	working, drain := context.WithCancel(failed) // also ends if either part fails
+	working, drain := context.WithCancel(failed) // also ends if the executor or the election fails
 	defer drain()
 	defer context.AfterFunc(ctx, drain)()
 	standing, leave := context.WithCancel(failed)

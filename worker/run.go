@@ -21,10 +21,10 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// Run runs a worker process. It returns nil after it has stopped in order, because ctx
-// ended or because Azure evicts the machine. It returns an error that is [ErrConfig]
-// if cfg cannot work, and an error that is [executor.ErrStuck] if a job's code did not
-// return: its goroutines are left behind, and the program should exit.
+// Run runs a worker process. Run returns nil after it has stopped in order, because ctx
+// ended or because Azure evicts the machine. Run returns an error that is [ErrConfig] if
+// cfg cannot work, and an error that is [executor.ErrStuck] if a job's code did not return.
+// The goroutines of such a job are left behind, so the program should exit.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -94,7 +94,7 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return p.run(ctx)
 }
 
-// openStorage opens the storage, and the lease on it, whose calls the metrics count.
+// openStorage opens the storage and its lease. The metrics count calls to both.
 func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	where := p.cfg.Cluster
 	where.Logger = p.log
@@ -113,20 +113,20 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	return storage, nil
 }
 
-// limitCPU lowers GOMAXPROCS to one more than the slots: see [Config].LimitCPU.
+// limitCPU lowers GOMAXPROCS to slots + 1: see [Config].LimitCPU.
 func limitCPU(slots int) {
 	if os.Getenv("GOMAXPROCS") == "" && slots+1 < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(slots + 1)
 	}
 }
 
-// reconnectWait, and up to as much again at random, is the pause between two attempts
-// to reach NATS: much shorter than a lease, and long enough for a server with many
-// clients.
+// reconnectWait is the least pause between two attempts to reach NATS; up to the same time
+// is added at random. The pause is much shorter than a lease, and long enough for a server
+// with many clients.
 const reconnectWait = 250 * time.Millisecond
 
-// connectNATS returns a connection that connects in the background, and reconnects
-// whenever it is lost. It never gives up.
+// connectNATS returns a connection that connects in the background, reconnects after each
+// loss and never gives up.
 func connectNATS(cfg Config, log *slog.Logger) (*nats.Conn, error) {
 	last := ""
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID,
@@ -159,13 +159,13 @@ func connectNATS(cfg Config, log *slog.Logger) (*nats.Conn, error) {
 }
 
 const (
-	openTimeout  = 5 * time.Second // of one attempt to open storage
+	openTimeout  = 5 * time.Second // bounds one attempt to open storage
 	openPause    = 100 * time.Millisecond
 	openPauseMax = 2 * time.Second
 )
 
-// retryOpen calls open until it succeeds. If ctx ends first, it returns neither a
-// value nor an error. It returns an error that retrying cannot fix.
+// retryOpen calls open until it succeeds. If ctx ends first, it returns neither a value nor
+// an error. If open returns an error that retrying cannot fix, retryOpen returns the error.
 func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
 	last := ""
 	for pause := openPause; ; pause = min(2*pause, openPauseMax) {

@@ -94,7 +94,7 @@ func between[T cmp.Ordered](flag string, got, least, most T) error {
 	return nil
 }
 
-// Limits of flags. Larger values would take days, or all memory.
+// Limits of flags. A benchmark with larger values would take days or all memory.
 const (
 	mostRounds        = 1000
 	mostProcesses     = 256
@@ -105,16 +105,16 @@ const (
 
 // report is the result of a benchmark.
 type report interface {
-	// Table writes tables with tabs between columns.
+	// Table writes the report as tables with tabs between columns.
 	Table(w io.Writer)
 	Figure() plot.Figure
 }
 
-// tell receives the current activity and, if all is above 0, its progress.
+// tell shows the current activity and, if all is above 0, how much of the activity is done.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark with a progress line, prints its report and draws the chart. If one
-// of the two fails, the other is still done: the measurement took long.
+// measure runs a benchmark with a progress line, prints the report and draws the chart. If
+// printing or drawing fails, the other is still done, because the measurement took long.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

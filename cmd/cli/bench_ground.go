@@ -24,12 +24,12 @@ type benchGround struct {
 	client  *client.Client
 	workers *procs.Supervisor
 	log     *slog.Logger
-	args    []string  // of every process
-	output  io.Writer // of all of them
+	args    []string  // arguments of every process
+	output  io.Writer // output of all processes
 }
 
 // startBench starts a NATS server and storage. --storage selects the kind of storage; other
-// flags that name a cluster or an account are refused, and environment variables ignored.
+// flags that name a cluster or an account are rejected. Environment variables are ignored.
 func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
 	if err := b.checkAlone(); err != nil {
 		return nil, err
@@ -70,7 +70,8 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	return g, nil
 }
 
-// startBenchFlock starts a NATS server, storage, and n workers with some slots each.
+// startBenchFlock starts a NATS server, storage, and n workers with the given number of
+// slots each.
 func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (*benchGround, error) {
 	g, err := a.startBench(ctx, b)
 	if err != nil {
@@ -83,7 +84,7 @@ func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (
 	return g, nil
 }
 
-// flock returns a supervisor for processes that run a command of bench.
+// flock returns a supervisor for processes that run a subcommand of bench.
 func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -94,7 +95,7 @@ func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	}), nil
 }
 
-// startWorkers starts n workers with some slots each and additional flags.
+// startWorkers starts n workers with additional flags and the given number of slots each.
 func (g *benchGround) startWorkers(n, slots int, flags ...string) (err error) {
 	if g.workers, err = g.flock(append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(slots)}, flags...)...); err != nil {
 		return err

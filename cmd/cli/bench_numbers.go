@@ -19,7 +19,7 @@ func (n *numberList) Set(text string) error {
 		v, ok := wholeNumber(strings.TrimSpace(word))
 		if !ok || v < n.least || v > n.most {
 			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, separated by commas", n.least, n.most)
-			if word != text { // otherwise cobra already prints it
+			if word != text { // if word is the whole text, cobra already prints word
 				err = fmt.Errorf("%q: %w", word, err)
 			}
 			return err

@@ -9,7 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// benchWorkerCommand is 'worker' with the jobs of the benchmarks instead of the program's.
+// benchWorkerCommand is like the command worker, but with the benchmarks' jobs instead of
+// the program's jobs.
 func (a *app) benchWorkerCommand() *cobra.Command {
 	cmd := a.workerCommand()
 	cmd.Hidden = true

@@ -77,7 +77,7 @@ func (a *app) showKind(job jobs.Job) error {
 	})
 }
 
-// job returns the job of that name.
+// job returns the job called name.
 func (a *app) job(name string) (jobs.Job, error) {
 	names := make([]string, len(a.jobs))
 	for i, job := range a.jobs {
@@ -89,7 +89,7 @@ func (a *app) job(name string) (jobs.Job, error) {
 	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
 }
 
-// completeJob completes the name of a job as the first argument.
+// completeJob completes the first argument, the name of a job.
 func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	if len(args) == 0 {

@@ -17,8 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line of this process with these jobs, and exits. If several of
-// them have the same name, submit and run use the first; workers run every version.
+// Main runs the command line of this process with the known jobs, and exits. If several
+// jobs have the same name, the commands submit and run use the first of these jobs. Workers
+// run every version.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -40,8 +41,8 @@ func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job)
 // defaultName is the name of the program that Run runs.
 const defaultName = "bellwether"
 
-// run is Run for a program of that name. Help, hints and completion scripts contain the
-// name.
+// run is like [Run], for a program called name. Help, hints and completion scripts contain
+// the program's name.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
@@ -150,6 +151,6 @@ func completeFolders(cmd *cobra.Command, flag string) {
 
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag is not registered, or has a completion
+		panic(err) // the flag is not registered, or already has a completion function
 	}
 }

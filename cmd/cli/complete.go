@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeID completes the ID of a job as the first argument.
+// completeID completes the first argument, the ID of a job.
 func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -15,7 +15,7 @@ func (a *app) completeID(cmd *cobra.Command, args []string, prefix string) ([]co
 	return a.completeIDs(cmd, args, prefix)
 }
 
-// completeIDs completes the ID of a job as any argument.
+// completeIDs completes every argument, each the ID of a job.
 func (a *app) completeIDs(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp
 	c, err := a.connect(cmd.Context())

@@ -79,7 +79,8 @@ var (
 	errTooShort    = errors.New("the job ended before another worker led: give a larger --limit")
 )
 
-// demo runs the job on a cluster and in this process, and compares the bytes.
+// demo runs the job on a cluster and in this process, and compares the bytes of the two
+// results.
 func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log logFlags) (err error) {
 	n := &narrator{out: a.Out, began: time.Now(), silent: a.output == outputJSON}
 	n.title("%s, by %d worker processes and a NATS server on this machine\n%s", job.Name(), demoWorkers, params)
@@ -115,8 +116,8 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 	return nil
 }
 
-// demoCluster runs the part of the demo that needs a cluster. It stops all processes
-// and removes all files before it returns.
+// demoCluster runs the part of the demo that needs a cluster. demoCluster stops all
+// processes and removes all files before it returns.
 func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params jobs.Params, log logFlags, report *demoReport) error {
 	dir, err := os.MkdirTemp("", "bellwether-demo-")
 	if err != nil {
@@ -170,7 +171,8 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 	return nil
 }
 
-// demoJob submits the job, kills its leader half-way and waits for the end.
+// demoJob submits the job, kills the leader when half of the job is done, and waits for the
+// job's end.
 func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, workers *procs.Supervisor, job jobs.Job, params jobs.Params, report *demoReport) error {
 	leader, err := awaitDemoWorkers(ctx, c)
 	if err != nil {
@@ -205,8 +207,8 @@ func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, worker
 	p.clear()
 	n.say("half-way: SIGKILL to process %d, the leader", leader.PID)
 
-	// After work has been assigned again, the history contains every step of the
-	// change of leader.
+	// Once the new leader has assigned work, the history contains every step of the change
+	// of leader.
 	takenOver := func(s client.Status) bool {
 		if s.Epoch <= leader.Epoch {
 			return false
@@ -264,7 +266,7 @@ func awaitDemoWorkers(ctx context.Context, c *client.Client) (client.Leader, err
 	}
 }
 
-// changeAfter returns the first change of leader after an epoch.
+// changeAfter returns the first change of leader after the epoch.
 func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (change, error) {
 	terms, err := c.History(ctx)
 	if err != nil {
@@ -278,7 +280,7 @@ func changeAfter(ctx context.Context, c *client.Client, epoch uint64) (change, e
 	return change{}, fmt.Errorf("the history has no leader after epoch %d", epoch)
 }
 
-// narrator prints what happens, with the time since the beginning.
+// narrator prints each event of the demo with the time since the demo's start.
 type narrator struct {
 	out    io.Writer
 	began  time.Time
@@ -328,7 +330,7 @@ func (n *narrator) verdict(r demoReport) {
 	n.printf("\nThe bytes differ.\ncluster  %s\nrun      %s\n", r.Cluster.Result, r.Run.Result)
 }
 
-// known returns nil for 0, which means that a duration is not known.
+// known returns nil if ms is 0, which means that the duration is unknown.
 func known(ms float64) *float64 {
 	if ms == 0 {
 		return nil

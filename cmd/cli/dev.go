@@ -65,11 +65,11 @@ are computed again later.`,
 	return cmd
 }
 
-// defaultData returns the default folder for dev's data below a folder for state.
+// defaultData returns the default folder for dev's data, which is below the folder state.
 func defaultData(state string) string { return filepath.Join(state, "bellwether", "dev") }
 
-// dataDir returns the folder for dev's data: the given one, or one below the user's
-// folder for state.
+// dataDir returns the folder for dev's data: given, or a folder below the user's folder for
+// state if given is empty.
 func dataDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -84,8 +84,8 @@ func dataDir(given string) (string, error) {
 	return defaultData(filepath.Join(home, ".local", "state")), nil
 }
 
-// stopTimeout is how long worker processes may take to stop. It is longer than the drain
-// timeout of the workers.
+// stopTimeout is how long worker processes may take to stop. The timeout is longer than the
+// drain timeout of the workers.
 const stopTimeout = 30 * time.Second
 
 func (a *app) dev(ctx context.Context, flags devFlags) error {
@@ -150,11 +150,12 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	return nil
 }
 
-// slotsEach returns the slots per worker if the workers share the machine's cores.
+// slotsEach returns the number of slots per worker if the workers share the machine's
+// cores.
 func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
-// newWorkers returns a supervisor for worker processes of this program. None has started
-// yet.
+// newWorkers returns a supervisor for worker processes of this program. No worker process
+// has started yet.
 func (a *app) newWorkers(servers *localServers, slots int, log logFlags, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 
 	minElectLease = time.Second
 
-	electPause         = time.Second            // before another try to open the lease
-	electReconnectWait = 500 * time.Millisecond // between tries to reach NATS
+	electPause         = time.Second            // between two attempts to open the lease
+	electReconnectWait = 500 * time.Millisecond // between two attempts to reach NATS
 )
 
 type electFlags struct {
@@ -70,7 +70,7 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(cmd.Context(), flags, args) },
 	}
-	cmd.Flags().SetInterspersed(false) // flags after COMMAND are the command's
+	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to COMMAND
 	cmd.Flags().StringVar(&flags.name, "name", "", "name of the lease: 1 to 40 lower-case letters, digits and dashes")
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts without a renewal; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.grace, "grace", 0, "time from SIGTERM to SIGKILL, at most half of --lease (default a third of --lease)")
@@ -80,7 +80,8 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 	return cmd
 }
 
-// electWatchdogCommand is started by elect and runs the command.
+// electWatchdogCommand is the watchdog process, which elect starts and which runs the
+// user's command.
 func (a *app) electWatchdogCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
@@ -94,13 +95,13 @@ func (a *app) electWatchdogCommand() *cobra.Command {
 	return cmd
 }
 
-// commandStatus is the exit status of the command, which elect exits with. No error is
-// printed for this status.
+// commandStatus is the exit status of the user's command. The command elect exits with the
+// same status and prints no error.
 type commandStatus int
 
 func (s commandStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// errLeaseAtRisk: the command was stopped because the lease was about to expire.
+// errLeaseAtRisk means that the command was stopped because the lease was about to expire.
 var errLeaseAtRisk = errors.New("the lease could not be renewed in time")
 
 // elector runs a command whenever its process holds the lease.
@@ -110,7 +111,7 @@ type elector struct {
 	cfg     election.Config
 	command command.Config
 	log     *slog.Logger
-	status  int // of the command, once it has ended
+	status  int // exit status of the command, once the command has ended
 }
 
 func (a *app) elect(ctx context.Context, flags electFlags, args []string) error {
@@ -152,8 +153,8 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	return err
 }
 
-// newElector checks the flags. The times leave room for one renewal that fails and one
-// that succeeds before the command would be stopped.
+// newElector checks the flags. The durations leave time for one failed renewal and one
+// successful renewal before the command would be stopped.
 func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)
@@ -217,7 +218,7 @@ func (e *elector) connect() (*nats.Conn, error) {
 	)
 }
 
-// open opens the lease, and retries until ctx is done.
+// open opens the lease. open retries until the lease is open or ctx is done.
 func (e *elector) open(ctx context.Context, nc *nats.Conn) (election.Lease, error) {
 	for logged := false; ; {
 		call, cancel := context.WithTimeout(ctx, e.cfg.Duration)

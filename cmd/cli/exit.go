@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The exit statuses.
+// Exit statuses of the program.
 const (
 	statusOK     = 0
 	statusFailed = 1 // the job failed or was cancelled, or an unexpected error

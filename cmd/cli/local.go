@@ -20,11 +20,11 @@ import (
 type localServers struct {
 	cfg     cluster.Config // for processes that join the cluster
 	nats    *natsserver.Server
-	azurite *azurite.Server // nil if not needed
+	azurite *azurite.Server // nil if Azurite is not needed
 }
 
-// startLocal starts the servers, which keep their data below dir. If withAzurite, the
-// storage account is in Azurite.
+// startLocal starts the servers, which keep their data below dir. If withAzurite is set, it
+// starts Azurite too, and the storage account is in Azurite.
 func (a *app) startLocal(ctx context.Context, cfg cluster.Config, dir string, port int, withAzurite bool, log *slog.Logger) (*localServers, error) {
 	server, err := startServer(dir, port, log)
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *localServers) close(log *slog.Logger) {
 	l.nats.Shutdown()
 }
 
-// startServer starts a NATS server in this process. Port 0 is any free port.
+// startServer starts a NATS server in this process. Port 0 selects any free port.
 func startServer(dir string, port int, log *slog.Logger) (*natsserver.Server, error) {
 	server, err := natsserver.Start(natsserver.Config{Dir: dir, Port: port, Logger: log})
 	switch {
@@ -91,8 +91,8 @@ func startServer(dir string, port int, log *slog.Logger) (*natsserver.Server, er
 	return server, nil
 }
 
-// startAzurite starts Azurite, which emulates Azure Storage on this machine. It keeps its
-// data below dir.
+// startAzurite starts Azurite, which emulates Azure Storage on this machine. Azurite keeps
+// its data below dir.
 func (a *app) startAzurite(ctx context.Context, dir string, log *slog.Logger) (*azurite.Server, error) {
 	dir = filepath.Join(dir, "azurite")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// logFlags say what a long-running process logs.
+// logFlags are the level and the format of the log of a long-running process.
 type logFlags struct{ level, format string }
 
 // Formats of log lines.
@@ -24,13 +24,13 @@ func (f *logFlags) register(cmd *cobra.Command) {
 	completeWords(cmd, "log-format", logAuto, logText, logJSON)
 }
 
-// args returns the flags for a child process that logs to the same place.
+// args returns the flags for a child process that logs to the same standard error.
 func (f *logFlags) args() []string {
 	return []string{"--log-level", f.level, "--log-format", f.format}
 }
 
-// durationsWithUnit formats durations as in text, such as "1.5s". In JSON they would be
-// numbers without a unit.
+// durationsWithUnit formats durations with a unit, such as "1.5s". Without this function,
+// durations in JSON would be numbers without a unit.
 func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.String())
@@ -38,8 +38,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger returns a logger to standard error. It replaces the format auto by the actual
-// format, so that args passes the actual format to child processes.
+// logger returns a logger to standard error. logger replaces the format auto by text or
+// JSON, so that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

@@ -24,7 +24,7 @@ type outcome struct {
 	SHA256     string          `json:"sha256"`   // SHA-256 of the result, as printed
 	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
 	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
-	Repeated   uint64          `json:"repeated"` // beyond one for each partition
+	Repeated   uint64          `json:"repeated"` // executions beyond the first of each partition
 	Skipped    []uint64        `json:"skipped"`  // partitions left out of the result
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
@@ -41,11 +41,12 @@ func newOutcome(o client.Outcome) outcome {
 	}
 }
 
-// listed returns a list that JSON prints as [] if it is empty, not as null.
+// listed returns a copy of numbers that is never nil, so that JSON prints an empty list as
+// [] and not as null.
 func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
 
-// showOutcome prints the outcome of a job that has ended, and returns an error unless
-// it completed.
+// showOutcome prints the outcome of a job that has ended, and returns an error unless the
+// job completed.
 func (a *app) showOutcome(o outcome) error {
 	if err := a.show(o, o.table); err != nil {
 		return err
@@ -85,8 +86,8 @@ func (o outcome) table(w io.Writer) {
 
 type field struct{ name, value string }
 
-// fields returns the members of a JSON object in the order in which they stand. Any
-// other result is one field.
+// fields returns the members of a JSON object in their order in the text. A result that is
+// not an object gives one field.
 func fields(result json.RawMessage) []field {
 	dec := json.NewDecoder(bytes.NewReader(result))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -107,7 +108,7 @@ func fields(result json.RawMessage) []field {
 	return list
 }
 
-// numbers lists numbers: only the first if there are many.
+// numbers formats a list of numbers. A long list is cut to its first numbers.
 func numbers(list []uint64) string {
 	const most = 20
 	var words []string
@@ -121,8 +122,8 @@ func numbers(list []uint64) string {
 	return strings.Join(words, " ")
 }
 
-// firstLine returns the first line of a text, without the stack of a panic that may
-// follow.
+// firstLine returns the first line of s, without the stack trace that follows if s
+// describes a panic.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -38,7 +38,7 @@ func (f *outputFormat) Type() string { return "FORMAT" }
 func (a *app) show(v any, table func(w io.Writer)) error {
 	if a.output == outputJSON {
 		enc := json.NewEncoder(a.Out)
-		enc.SetEscapeHTML(false) // a result's bytes are printed unchanged
+		enc.SetEscapeHTML(false) // print a result's bytes unchanged
 		if err := enc.Encode(v); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
@@ -89,7 +89,7 @@ func clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// timestamp returns a time for JSON, nil for the zero time.
+// timestamp returns a pointer to t for JSON, or nil if t is the zero time.
 func timestamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

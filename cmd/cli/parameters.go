@@ -25,7 +25,7 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the form in which they are stored.
+// read returns the parameters in the form in which storage holds them.
 func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {

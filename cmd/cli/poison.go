@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// listPoisoned lists the poison list.
+// listPoisoned prints the entries of the poison list.
 func (a *app) listPoisoned(ctx context.Context, c *client.Client) error {
 	list, err := c.Poisoned(ctx)
 	if err != nil {

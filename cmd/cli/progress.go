@@ -14,20 +14,21 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// snapshot is the progress of a job at a moment.
+// snapshot is the progress of a job at one moment.
 type snapshot struct {
 	State   client.State
-	Doing   string // what is counted, if it is not a job
+	Doing   string // the activity whose progress is counted, if not a job
 	Done    uint64
-	All     uint64  // 0: not planned
+	All     uint64  // number of partitions; 0: the job is not planned yet
 	Rate    float64 // partitions per second; 0: unknown
-	Workers int     // number of workers that hold work of the job; 0: unknown
+	Workers int     // number of workers that hold spans of the job; 0: unknown
 	Epoch   uint64  // epoch of the leader; 0: no leader
 	Cluster bool    // the job runs on a cluster: show Workers and Epoch
-	Trouble string  // what keeps it from advancing
+	Trouble string  // what keeps the job from advancing
 }
 
-// left returns the time that the rest takes at this rate, and whether that is known.
+// left returns the time until the job is done at the present rate, and whether this time is
+// known.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
@@ -82,7 +83,7 @@ func percent(done, all uint64) int {
 	return int(100 * float64(done) / float64(all)) // 100 only at the end
 }
 
-// rate formats a number per second with three digits at most.
+// rate formats perSecond with at most three digits.
 func rate(perSecond float64) string {
 	if perSecond < 1000 {
 		return fmt.Sprintf("%.3g", perSecond)
@@ -91,15 +92,15 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.3g%s", value, prefix)
 }
 
-// quietFor is the time between two lines if the output is not a terminal.
+// quietFor is the time between two progress lines if the output is not a terminal.
 const quietFor = 5 * time.Second
 
-// progress shows snapshots: on a terminal as a bar that is redrawn, and otherwise as a
-// line every quietFor.
+// progress shows snapshots. On a terminal it redraws a bar; otherwise it prints a line
+// every quietFor.
 type progress struct {
 	out     io.Writer
 	columns func() int // width of the terminal; nil: not a terminal
-	due     time.Time  // when to print the next line; not for a terminal
+	due     time.Time  // when to print the next line; unused on a terminal
 	drawn   bool
 }
 
@@ -156,7 +157,7 @@ type speedometer struct {
 	rate float64
 }
 
-// memory is roughly the time until a change of speed shows.
+// memory is roughly the time after which the measured rate reflects a change of speed.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

@@ -50,7 +50,7 @@ bytes. Progress goes to standard error, the result to standard output.`,
 	return cmd
 }
 
-// localID is shown in place of an ID for a job that ran in this process alone.
+// localID is shown as the job ID of a job that ran in this process only.
 const localID = "local"
 
 // runLocal runs a job in this process and shows progress.

@@ -9,12 +9,12 @@ import (
 )
 
 // duplicateWindow is the time after a signal within which further signals count as
-// duplicates. timeout(1) and some supervisors signal a process and then its group, so
-// that one request arrives twice.
+// duplicates. timeout(1) and some supervisors signal a process and then its group, so one
+// request arrives twice.
 const duplicateWindow = 250 * time.Millisecond
 
-// interruptible returns a context that ends with ctx, or at the first SIGINT or SIGTERM.
-// A second signal, unless it is a duplicate, ends the process.
+// interruptible returns a context that ends when ctx ends, or at the first SIGINT or
+// SIGTERM. A second signal, unless it is a duplicate, ends the process.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { time.AfterFunc(duplicateWindow, stop) })
@@ -22,8 +22,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // stopSignals returns a channel that receives SIGINT and SIGTERM without duplicates. The
-// channel holds up to two signals; further signals are dropped. The function stop ends
-// the delivery.
+// channel holds up to two signals; further signals are dropped. The function stop ends the
+// delivery of signals.
 func stopSignals() (received <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -34,8 +34,8 @@ func stopSignals() (received <-chan os.Signal, stop func()) {
 	}
 }
 
-// dropDuplicates forwards signals until ctx ends, except those that come within
-// duplicateWindow of the last one forwarded.
+// dropDuplicates forwards signals until ctx ends. dropDuplicates drops signals that arrive
+// within duplicateWindow after the last forwarded signal.
 func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Signal {
 	received := make(chan os.Signal, 2)
 	go func() {

@@ -23,16 +23,16 @@ type jobStatus struct {
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
 	State       client.State    `json:"state"`
-	Partitions  uint64          `json:"partitions"` // 0 until planned
+	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
-	Live        bool            `json:"live"`         // from the leader, not from the last checkpoint
-	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: none did
-	Workers     int             `json:"workers"`      // number of workers that hold work of the job
+	Live        bool            `json:"live"`         // the status is from the leader, not from the last checkpoint
+	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: no leader answered
+	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
 	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
-	SecondsLeft float64         `json:"seconds_left"` // at that rate; -1: unknown
+	SecondsLeft float64         `json:"seconds_left"` // until the job is done, at the rate above; -1: unknown
 	Trouble     string          `json:"trouble"`      // what keeps the job from advancing, or the last failure
 	Error       string          `json:"error"`
 	SHA256      string          `json:"sha256"`

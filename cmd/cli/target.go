@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// targetFlags say which cluster is meant and how to reach it. Flags override the
-// environment. The connection flags are those of the nats tool.
+// targetFlags say which cluster a command uses and how to reach the cluster. Flags override
+// the environment. The connection flags have the same names as in the nats tool.
 type targetFlags struct {
 	cluster  string
 	storage  string
@@ -44,7 +44,8 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nats.TLSCA, "tlsca", "", "TLS certificate authority file (env NATS_CA)")
 }
 
-// config returns what the flags say and, for the rest, the environment.
+// config returns the configuration from the flags. Values without a flag come from the
+// environment.
 func (f targetFlags) config() (cluster.Config, error) {
 	cfg := cluster.Config{
 		Name: f.cluster, NATS: f.nats, Storage: cluster.StorageKind(f.storage), Replicas: f.replicas,
@@ -61,8 +62,8 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
-// pollInterval is the time between two questions to a cluster about something that
-// takes seconds.
+// pollInterval is the time between two requests to a cluster about a change that takes
+// seconds.
 const pollInterval = 100 * time.Millisecond
 
 // connect connects to the cluster that the flags and the environment name.
@@ -74,7 +75,8 @@ func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	return a.connectTo(ctx, cfg, a.timeout)
 }
 
-// connectTo connects to a cluster. timeout bounds the wait for its answers.
+// connectTo connects to a cluster. timeout bounds the wait for each of the cluster's
+// replies.
 func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Duration) (*client.Client, error) {
 	if timeout <= 0 {
 		return nil, usagef("--timeout must be more than 0, got %v", timeout)
@@ -94,8 +96,8 @@ func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) fu
 	}
 }
 
-// onJob makes a command's RunE from a function that needs a job of a cluster, which
-// the first argument names.
+// onJob makes a command's RunE from a function that needs a job of a cluster. The command's
+// first argument is the job's ID.
 func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.onCluster(func(ctx context.Context, c *client.Client) error {
@@ -108,8 +110,8 @@ func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) er
 	}
 }
 
-// explain adds an exit status to an error that has none, and a hint which command or
-// flag helps.
+// explain adds an exit status to an error without an exit status, and a hint which command
+// or flag helps.
 func (a *app) explain(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	_, explained := errors.AsType[*statusError](err)

@@ -16,9 +16,9 @@ const module = "github.com/bellwether-compute/bellwether"
 type build struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
-	Library  string `json:"bellwether"` // version of the Bellwether module in it
+	Library  string `json:"bellwether"` // version of the Bellwether module in the program
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified"` // the files differed from the revision
+	Modified bool   `json:"modified"` // the source files differed from the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

@@ -20,7 +20,7 @@ not affect the job: interrupt it at any time.`,
 	}
 }
 
-// watch shows progress until the job has ended, then its outcome.
+// watch shows progress until the job has ended, and then the job's outcome.
 func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -40,8 +40,8 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	return a.showOutcome(newOutcome(o))
 }
 
-// watchUntil shows progress until the job has ended or enough reports true, and
-// returns the status then. A nil enough counts as always false.
+// watchUntil shows progress until the job has ended or enough returns true, and then
+// returns the job's status. If enough is nil, watchUntil waits for the job's end.
 func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, enough func(client.Status) bool) (client.Status, error) {
 	var last client.Status
 	for s, err := range c.Watch(ctx, id) {

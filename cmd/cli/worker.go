@@ -20,7 +20,7 @@ const (
 	minLease     = 100 * time.Millisecond
 
 	defaultDrain = 20 * time.Second
-	minDrain     = time.Second // leaves room for a checkpoint
+	minDrain     = time.Second // leaves time for a checkpoint
 )
 
 type workerFlags struct {
@@ -89,9 +89,9 @@ spot machines get. Freeze events (pauses of a few seconds) are ignored.`,
 	return cmd
 }
 
-// worker runs a worker until ctx ends or a signal stops it gracefully. It returns at
-// once on a second signal or when the parent process ends. The worker's goroutines are
-// still running then, so the process must exit.
+// worker runs a worker until ctx ends or a signal stops it gracefully. On a second signal,
+// or when the parent process ends, it returns at once. The worker's goroutines may still
+// run after an immediate return, so the process must exit.
 func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	log, err := flags.log.logger(a)
 	if err != nil {

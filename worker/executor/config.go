@@ -25,33 +25,33 @@ type Config struct {
 	// partition is expected to keep one core busy.
 	Slots int
 
-	// Host, PID and Since describe the process to people: its host's name, its
-	// process ID and when it started.
+	// Host, PID and Since describe the process to people: the host's name, the process ID
+	// and the time when the process started.
 	Host  string
 	PID   int
 	Since time.Time
 
-	// Jobs are the definitions that the worker knows, at least one; no two with the
-	// same name and version. The worker is assigned no other jobs.
+	// Jobs are the definitions that the worker can run, at least one. No two have the same
+	// name and version. Leaders assign the worker no other jobs.
 	Jobs []jobs.Job
 
-	// DrainTimeout bounds how long a worker that is told to stop waits for its
-	// running partitions to end and for its items to be durable. It must leave room
-	// for a checkpoint, so at least 1 s. 0 means 20 s, which fits into the 30 s that
+	// DrainTimeout bounds how long a worker that is told to stop waits for its running
+	// partitions to end and for its items to be durable. DrainTimeout is at least 1 s,
+	// which leaves time for a checkpoint. 0 means 20 s, which fits into the 30 s that
 	// Kubernetes gives by default.
 	DrainTimeout time.Duration
 
-	// ReportDone, if not nil, is called with the time from when a report was first
-	// sent until its receipt arrived. It must not block.
+	// ReportDone, if not nil, is called with the time from when a report was first sent
+	// until its receipt arrived. The function must not block.
 	ReportDone func(took time.Duration)
 
-	// Logger gets the log lines for operators. It is required.
+	// Logger gets the log lines for operators. Logger is required.
 	Logger *slog.Logger
 }
 
 const minDrainTimeout = time.Second
 
-// withDefaults replaces zero fields that have a default.
+// withDefaults returns c with the default in each zero field that has a default.
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
@@ -61,7 +61,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config that has its defaults, and returns all errors joined.
+// validate checks a Config that withDefaults returned, and returns all errors joined.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {

@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// failure returns the failure to report for an error at a partition.
+// failure converts the error of a partition to the form that a report carries.
 func failure(partition uint64, err error) wire.Failure {
 	var at *jobs.PartitionError
 	if errors.As(err, &at) {
-		err = at.Err // the partition is a field of the failure
+		err = at.Err // the failure has the partition in its own field
 	}
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded cuts a text to the length that a message may carry. It keeps the beginning,
-// which has the value of a panic and the innermost calls.
+// bounded cuts a text to the length that a message may carry. bounded keeps the beginning
+// of the text, which has a panic's value and innermost calls.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= wire.MaxErrorText {

@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear returns the session's input for a message, which is a tick if the message is
-// ignored.
+// hear converts a message to an input of the session. An ignored message becomes a tick.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {
@@ -37,12 +36,12 @@ func (l *link) read(m *nats.Msg) (session.Input, error) {
 	return readNudge(m)
 }
 
-// readAnswer reads the answer to a report, or to the question who leads.
+// readAnswer reads the reply to a report, or to the question who leads.
 func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 	nobody := m.Header.Get("Status") == "503" // NATS: no responders
 	if to == answerTo {
 		if nobody {
-			return nil, nil // a leader's beacon will be heard, or the question is repeated
+			return nil, nil // a leader's beacon will arrive, or the session asks again
 		}
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
 		if err != nil {
@@ -51,7 +50,7 @@ func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 		return session.LeaderHeard{Epoch: info.Epoch}, nil
 	}
 	if to != strconv.FormatUint(l.report.exchange, 10) {
-		return nil, nil // the answer to an earlier report
+		return nil, nil // reply to an earlier report
 	}
 	if nobody {
 		return session.NoResponders{Exchange: l.report.exchange}, nil
@@ -82,8 +81,8 @@ func readNudge(m *nats.Msg) (session.Input, error) {
 	return session.Nudged{Epoch: nudge.Epoch}, nil
 }
 
-// readProbe answers a leader that asks whether this process lives. The session takes
-// it as a nudge.
+// readProbe replies to a leader that asks whether this process lives. The session handles
+// the probe as a nudge.
 func (l *link) readProbe(m *nats.Msg) (session.Input, error) {
 	probe, err := wire.Decode[wire.Probe](m.Data)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// link connects the worker's session with NATS. It turns messages, connection
-// changes and the passing of time into the session's inputs, and performs its
-// actions. All of it happens on the goroutine that runs loop.
+// link connects the worker's session with NATS. link turns messages, connection changes and
+// the passing of time into the session's inputs, and performs the session's actions. All
+// work of the link happens on the goroutine that runs loop.
 type link struct {
 	w      *Worker
 	nc     *nats.Conn
 	subs   []*nats.Subscription
-	msgs   chan *nats.Msg // of all subscriptions; senders resend what overflows
+	msgs   chan *nats.Msg // messages of all subscriptions; senders resend messages that overflow
 	status chan nats.Status
-	inbox  string // prefix of the subjects on which answers arrive
+	inbox  string // prefix of the subjects on which replies arrive
 
-	connected bool          // the last state that the session was told
+	connected bool          // whether the session was last told that NATS is connected
 	due       time.Duration // when the session wants a tick
 	left      bool          // the session has ended
-	report    struct {      // that was sent last
+	report    struct {      // the report that was sent last
 		exchange uint64
 		epoch    uint64
 		data     []byte
@@ -35,11 +35,11 @@ type link struct {
 	limits logLimiter
 }
 
-// errDisconnected says that the connection was closed by its owner or by NATS.
+// errDisconnected says that the connection was closed, by its owner or by the NATS client.
 var errDisconnected = errors.New("the connection to NATS is closed")
 
 const (
-	answerTo  = "leader" // last token of the subject for answers to who leads
+	answerTo  = "leader" // last token of the subject for replies to the question who leads
 	msgBuffer = 256
 )
 
@@ -110,7 +110,7 @@ func connection(connected bool) session.Input {
 	return session.Disconnected{}
 }
 
-// step feeds the session and performs its actions.
+// step passes an input to the session and performs the session's actions.
 func (l *link) step(in session.Input) {
 	w := l.w
 	w.mu.Lock()
@@ -150,7 +150,7 @@ func (l *link) perform(action session.Action) {
 	}
 }
 
-// note handles a notice of the session: it logs or measures something.
+// note logs or measures a notice from the session.
 func (l *link) note(notice session.Notice) {
 	log := l.w.cfg.Logger
 	switch n := notice.(type) {
@@ -177,7 +177,7 @@ func (l *link) sendReport(a session.SendReport) {
 	l.publishReport()
 }
 
-// publishReport sends the last report.
+// publishReport sends the bytes of the last report.
 func (l *link) publishReport() {
 	l.publish(l.w.cfg.Subjects.Report(l.report.epoch), strconv.FormatUint(l.report.exchange, 10), l.report.data)
 }

@@ -8,16 +8,16 @@ import (
 // logLimiter limits the number of log lines about each kind of trouble.
 type logLimiter struct {
 	log   *slog.Logger
-	every time.Duration // between two lines of a kind
+	every time.Duration // least time between two lines about one kind of trouble
 	kinds map[string]*limited
 }
 
 type limited struct {
 	last  time.Time
-	since int // events that were not logged since
+	since int // number of events of this kind that were not logged since the last line
 }
 
-// warn logs trouble, unless a line of its kind was logged less than l.every ago.
+// warn logs trouble, unless a line of the same kind was logged less than l.every ago.
 func (l *logLimiter) warn(kind, text string, attrs ...any) {
 	k := l.kinds[kind]
 	if k == nil {

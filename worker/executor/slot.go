@@ -12,9 +12,9 @@ import (
 // slot runs one span at a time.
 type slot struct {
 	w      *Worker
-	number int         // from 0
-	stop   atomic.Bool // makes the stack return at the next partition; set and cleared under Worker.mu
-	task   *task       // that it runs, or nil; guarded by Worker.mu
+	number int         // number of the slot, from 0
+	stop   atomic.Bool // makes the merge stack return at the next partition; set and cleared under Worker.mu
+	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
 }
 
 func (s *slot) loop() {
@@ -28,7 +28,8 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span to run. It returns nil when the slot should end.
+// take waits for a span and returns it with its task. take returns nil when the slot should
+// end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
 	w.mu.Lock()
@@ -46,7 +47,7 @@ func (s *slot) take() (*session.HeldSpan, *task) {
 	}
 }
 
-// release gives back the rest of a span, and the slot.
+// release gives back the slot and the partitions of its span that are not delivered.
 func (s *slot) release(span *session.HeldSpan, t *task) {
 	w := s.w
 	w.mu.Lock()
@@ -57,13 +58,14 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 	t.users.Done()
 }
 
-// handedOver is called after each delivery and release. The caller holds the lock.
+// handedOver is called after each delivery and each release. The caller must hold
+// Worker.mu.
 func (s *slot) handedOver() {
 	s.stop.Store(false)
 	s.w.wakeLink()
 }
 
-// run runs a span until its end, or until the session has another use for the slot.
+// run runs a span until its end, or until the session needs the slot for another span.
 func (s *slot) run(span *session.HeldSpan, t *task) {
 	if t.stacks[s.number] == nil {
 		t.stacks[s.number] = t.opened.NewStack()
@@ -108,9 +110,9 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	}
 }
 
-// nextClaim returns how many partitions to claim so that they take about target,
-// assuming that they take as long as the last claim's partitions. It grows in steps
-// because partitions may differ.
+// nextClaim returns how many partitions to claim so that they take about target, if each
+// takes as long as a partition of the last claim. The number grows in steps because
+// partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -124,12 +126,11 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 type done struct {
 	hi   uint64 // deliver the partitions before this one
 	next uint64 // the first partition that was not run; equals hi if err is set
-	err  error  // of partition next, or nil
+	err  error  // error of partition next, or nil
 }
 
-// deliver hands over the finished partitions before d.hi, and then d.err as the
-// failure of partition d.next. It reports whether the slot may continue with the
-// span.
+// deliver hands over the finished partitions before d.hi, and then d.err as the failure of
+// partition d.next. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, err := s.items(t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
@@ -160,16 +161,16 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		d.hi = d.next
 	}
 	if err := w.session.Deliver(span, d.hi, d.next, items); err != nil {
-		// A merge that failed has emptied the stack.
+		// The failed merge has emptied the merge stack.
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
 	return true
 }
 
-// items takes the results of the partitions before hi off the stack, as items. After
-// an error it returns some of them, and the stack is not used again. It waits for
-// storage if a partial is too large for a report.
+// items removes the results of the partitions before hi from the merge stack and returns
+// them as items. After an error, items returns only some of the items, and the stack is not
+// used again. items waits for storage if a partial is too large for a report.
 func (s *slot) items(t *task, hi uint64) (list []wire.Item, err error) {
 	defer func() {
 		if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// task is a job that this worker has opened, or is opening.
+// task is a job that this worker has opened or is opening.
 type task struct {
 	w       *Worker
 	opening wire.Opening
 	ctx     context.Context // done when the job has ended, or the worker stops
 	cancel  context.CancelFunc
-	users   sync.WaitGroup // slots that run it; added to only while it is in Worker.tasks
-	opened  *jobs.Task     // set before the session is told that it is open
-	stacks  []jobs.Stack   // one per slot, made for its first span; used by that slot alone
-	panics  sync.Once      // the first panic's stack is logged
-	orphans []string       // blobs to remove, once the job has ended; set before ctx is done
+	users   sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
+	opened  *jobs.Task     // set before the session is told that the job is open
+	stacks  []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
+	panics  sync.Once      // logs the stack trace of the first panic only
+	orphans []string       // blobs to remove once the job has ended; set before ctx is done
 }
 
-// open opens a job in a goroutine. The caller holds the lock.
+// open opens a job in a goroutine. The caller must hold w.mu.
 func (w *Worker) open(o wire.Opening) {
 	t := &task{w: w, opening: o}
 	t.ctx, t.cancel = context.WithCancel(w.life)
@@ -35,7 +35,7 @@ func (w *Worker) open(o wire.Opening) {
 	w.goroutines.Go(t.run)
 }
 
-// run opens the job, and closes it once it has ended and no slot runs it.
+// run opens the job. Once the job has ended and no slot runs it, run closes the job.
 func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
@@ -46,7 +46,7 @@ func (t *task) run() {
 		if opened == nil {
 			return
 		}
-		t.cancel() // the job ended while it was opened
+		t.cancel() // the job ended while run opened it
 	}
 	<-t.ctx.Done()
 	t.users.Wait()
@@ -58,8 +58,8 @@ func (t *task) run() {
 	}
 }
 
-// announce tells the session whether the job was opened, and reports the same to its
-// caller.
+// announce tells the session the outcome of opening the job. announce reports whether the
+// job is now open.
 func (t *task) announce(opened *jobs.Task, err error) bool {
 	w, id := t.w, t.opening.Job
 	w.mu.Lock()
@@ -97,7 +97,7 @@ func (t *task) open() (*jobs.Task, error) {
 	return job.Open(t.ctx, o.Params, plan)
 }
 
-// readPlan reads the plan. It retries while storage is unavailable.
+// readPlan reads the job's plan. readPlan retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
 	err := t.retry("read plan", func() (err error) {
@@ -110,8 +110,8 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to storage. It retries until the task's context is
-// done.
+// writePartial writes a partial to storage. writePartial retries until the task's context
+// is done.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	err = t.retry("write partial", func() (err error) {
 		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
@@ -130,8 +130,8 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the partials of items if the job has ended: if they were
-// stored after the leader removed the job's partials, no other process removes them.
+// dropUndelivered removes the items' partials from storage if the job has ended. No other
+// process removes a partial that was stored after the leader removed the job's partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {
@@ -151,13 +151,13 @@ func (t *task) dropPartial(blob string) {
 }
 
 const (
-	dropTimeout     = 5 * time.Second // of a call that removes a partial
+	dropTimeout     = 5 * time.Second // bounds a call that removes a partial
 	minStoreBackoff = 50 * time.Millisecond
 	maxStoreBackoff = 5 * time.Second
 )
 
-// retry calls storage until the call succeeds, fails with an error that is not
-// retryable, or the task's context is done.
+// retry repeats a call to storage until the call succeeds, the call fails with an error
+// that is not retryable, or the task's context is done.
 func (t *task) retry(doing string, call func() error, retryable func(error) bool) error {
 	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()
@@ -177,7 +177,7 @@ func (t *task) retry(doing string, call func() error, retryable func(error) bool
 	}
 }
 
-// knows lists the definitions that the worker has, for an error.
+// knows lists the worker's job definitions, for an error text.
 func (w *Worker) knows() string {
 	var list []string
 	for kind := range w.known {

@@ -15,21 +15,21 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// Store has the methods of the cluster's storage that a worker needs. Its methods are
-// called from several goroutines.
+// Store has the methods of the cluster's storage that a worker needs. The methods of a
+// Store are called from several goroutines.
 type Store interface {
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
-	// PutPartial stores a partial that is too large for a message. The blob's name
-	// follows from its content. The name is returned together with an error too, because
-	// a write that failed may have taken effect.
+	// PutPartial stores a partial that is too large for a message. The blob's name is
+	// derived from the blob's content. The name is returned together with an error too,
+	// because a write that failed may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
-	// DropPartial removes a partial. It is called only after the job has ended.
+	// DropPartial removes a partial. DropPartial is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
-// ErrStuck says that a job's code did not return though its context was done. Its
-// goroutines are left behind, so the process should end.
+// ErrStuck says that a job's code did not return although its context was done. The
+// goroutines of such a job are left behind, so the process should end.
 var ErrStuck = errors.New("a job's code does not return")
 
 // Worker runs the spans that leaders assign.
@@ -39,30 +39,30 @@ type Worker struct {
 	store   Store
 	known   map[wire.JobKind]jobs.Job
 	timing  timing
-	started time.Time // the session's instants count from here
+	started time.Time // the session's instants are durations since this time
 
 	// life is done when everything that runs must stop: partitions, openings, writes.
 	life       context.Context
 	kill       context.CancelFunc
 	goroutines sync.WaitGroup // slots and tasks
 
-	wake chan struct{} // has a buffer of one: the link should step the session
-	ping chan struct{} // has no buffer: Turns waits for the link's next turn
+	wake chan struct{} // buffer of one; a value asks the link to step the session
+	ping chan struct{} // no buffer; Turns sends on it to wait for the link's next turn
 
-	mu      sync.Mutex // guards the fields below; it is never held during slow operations
-	work    *sync.Cond // there may be a span to take, or quit is set
+	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
+	work    *sync.Cond // signalled when there may be a span to take, or quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID
 	slots   []*slot
 	quit    bool // slots must return
 }
 
-// timing has the worker's times, except those of the conversation with its leader.
+// timing has the worker's durations, except those of the conversation with the leader.
 type timing struct {
 	claim       time.Duration // approximate time that the partitions of a claim take
-	slice       time.Duration // how long a job keeps a slot while another of its priority has none
-	stopTimeout time.Duration // for a job's code to return once its context is done
-	logEvery    time.Duration // between two log lines about the same kind of trouble
+	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
+	stopTimeout time.Duration // how long a job's code may take to return once its context is done
+	logEvery    time.Duration // least time between two log lines about the same kind of trouble
 }
 
 var defaultTiming = timing{
@@ -72,8 +72,8 @@ var defaultTiming = timing{
 	logEvery:    10 * time.Second,
 }
 
-// New checks the configuration and makes a worker. The connection stays the
-// caller's to close, after Run has returned.
+// New checks the configuration and makes a worker. The caller closes the connection after
+// Run has returned.
 func New(nc *nats.Conn, store Store, cfg Config) (*Worker, error) {
 	return newWorker(nc, store, cfg, defaultTiming, session.Timing{})
 }
@@ -112,13 +112,13 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 // now returns the session's present instant.
 func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
-// Run works until ctx is done, and then drains: running partitions end, the rest of
-// their spans is given back, and computed items are kept until the leader has made
-// them durable. Draining takes DrainTimeout at most; then running partitions are
+// Run executes spans until ctx is done, and then drains: running partitions end, the rest
+// of their spans is given back, and computed items are kept until the leader has made them
+// durable. Draining takes at most DrainTimeout. After this time, running partitions are
 // cancelled and lost, and Run returns within about two seconds.
 //
-// It also returns, with an error, when the connection is closed. A connection that
-// is lost and comes back is no error. Run must be called once.
+// Run also returns, with an error, when the connection is closed. A connection that is lost
+// and restored is no error. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	link, err := newLink(w, w.nc)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(err, w.stop())
 }
 
-// stop ends the slots and tasks.
+// stop ends all slots and tasks.
 func (w *Worker) stop() error {
 	w.kill()
 	w.mu.Lock()
@@ -159,8 +159,8 @@ func (w *Worker) stop() error {
 	}
 }
 
-// direct performs an action of the session that concerns slots and tasks. The
-// caller holds the lock.
+// direct performs an action of the session that concerns slots and tasks. The caller must
+// hold w.mu.
 func (w *Worker) direct(action session.Action) {
 	switch a := action.(type) {
 	case session.CollectFromSlots:
@@ -179,8 +179,9 @@ func (w *Worker) direct(action session.Action) {
 	}
 }
 
-// interrupt makes slots that run a span hand over at the end of their partition: all
-// of them, or those that run a span of the task only. The caller holds the lock.
+// interrupt makes running slots hand over their results at the end of their partition. If
+// only is not nil, it interrupts only the slots that run a span of this task. The caller
+// must hold w.mu.
 func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
 		if s.task != nil && (only == nil || s.task == only) {
@@ -189,8 +190,8 @@ func (w *Worker) interrupt(only *task) {
 	}
 }
 
-// wakeLink makes the link step the session if a direct call made something due.
-// The caller holds the lock.
+// wakeLink makes the link step the session if a direct call made a report or another action
+// due. The caller must hold w.mu.
 func (w *Worker) wakeLink() {
 	if !w.session.NeedsStep() {
 		return
@@ -201,8 +202,8 @@ func (w *Worker) wakeLink() {
 	}
 }
 
-// Turns returns once the goroutine that speaks with leaders has taken a turn, and
-// with an error if it does not until ctx is done.
+// Turns waits until the goroutine that talks to leaders has taken a turn. Turns returns an
+// error if ctx is done first.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
 	case w.ping <- struct{}{}:

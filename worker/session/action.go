@@ -6,66 +6,66 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something for the shell to do. Every kind but the notices is in this
-// file, see [Notice].
+// Action is an instruction to the caller of [Session.Step]. Every kind of action is in this
+// file. An action that only informs is a [Notice].
 type Action interface{ action() }
 
-// SendReport sends a report to the leader of its epoch. The answer is
+// SendReport sends a report to the leader of the report's epoch. The reply is the input
 // [ReceiptHeard] or [NoResponders] with the same exchange.
 type SendReport struct {
 	Exchange uint64 // number of the report, counted across all leaders
 	Report   wire.Report
 }
 
-// ResendReport sends the bytes of the last SendReport again, unchanged.
+// ResendReport sends the same bytes as the last SendReport.
 type ResendReport struct{ Exchange uint64 }
 
-// AskLeader asks who leads. The answer is [LeaderHeard].
+// AskLeader asks which worker leads. The reply is the input [LeaderHeard].
 type AskLeader struct{}
 
 // CollectFromSlots asks every slot that runs a span to deliver its results at the end of
-// the present partition. A report waits for them until
-// [Timing.HandOver] has passed.
+// the present partition. A report waits for these results until [Timing.HandOver] has
+// passed.
 type CollectFromSlots struct{}
 
-// OpenJob opens a job. The answer is a call of [Session.Opened] or
+// OpenJob opens a job. The caller reports the outcome with [Session.Opened] or
 // [Session.OpenFailed].
 type OpenJob struct{ Opening wire.Opening }
 
-// EndJob cancels the spans of a job that has ended, and closes it.
+// EndJob cancels the spans of a job that has ended, and closes the job.
 type EndJob struct {
 	Job string
 	// Blobs are the partials in storage that are not known to be durable. The leader may
-	// have removed the job's partials before it knew of these, so the worker must remove
-	// them.
+	// have removed the job's partials before it knew of these blobs, so the worker must
+	// remove the blobs.
 	Blobs []string
 }
 
-// WakeSlots lets idle slots try [Session.Take].
+// WakeSlots wakes idle slots so that they call [Session.Take].
 type WakeSlots struct{}
 
 // CancelRunning cancels everything that runs: draining has taken too long.
-type CancelRunning struct{ Running int } // slots that run a span
+type CancelRunning struct{ Running int } // number of slots that run a span
 
-// Leave ends the session: the worker has drained, or has taken too long. It is the
-// last action.
+// Leave ends the session: the worker has drained, or draining has taken too long. Leave is
+// the last action.
 type Leave struct {
 	Reason  LeaveReason
-	Items   int // kept that are not known to be durable; they are computed again
-	Running int // slots that still run a span
+	Items   int // number of kept items not known to be durable; other workers compute them again
+	Running int // number of slots that still run a span
 }
 
-// LeaveReason says why a worker leaves.
+// LeaveReason says why a worker leaves the cluster.
 type LeaveReason string
 
 // Reasons to leave.
 const (
 	Drained     LeaveReason = "drained"         // the leader knows that the worker holds nothing, and has made its items durable
-	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and there is nothing to lose
+	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and the worker holds no span and no item
 	TimedOut    LeaveReason = "drain timed out" // items may be lost
 )
 
-// Notice is an action that only informs: something to log or to measure.
+// Notice is an action that only informs the caller, who may log or measure it.
 type Notice interface {
 	Action
 	notice()
@@ -79,8 +79,8 @@ type ReportAnswered struct {
 	Took time.Duration // time from when the report was first sent
 }
 
-// ReportRefused says that the leader did not take the report. The conversation
-// starts over after Wait.
+// ReportRefused says that the leader refused the report. The worker starts another
+// conversation after Wait.
 type ReportRefused struct {
 	Epoch  uint64
 	Reason string
@@ -90,14 +90,15 @@ type ReportRefused struct {
 // ReceiptDropped says that a receipt was ignored as a whole.
 type ReceiptDropped struct{ Err error }
 
-// OrderIgnored says that the leader ordered something that makes no sense. The
-// rest of its receipt was carried out.
+// OrderIgnored says that one order in a receipt from the leader was invalid. The rest of
+// the receipt was carried out.
 type OrderIgnored struct {
 	Epoch uint64
 	Err   error
 }
 
-// MemoryFull says that no further partition is begun until an item becomes durable.
+// MemoryFull says that the worker begins no further partition until an item becomes
+// durable.
 type MemoryFull struct{ Bytes int }
 
 // DrainBegun says that the worker begins to drain.

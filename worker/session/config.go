@@ -14,14 +14,14 @@ type Config struct {
 	// Worker is the worker's ID.
 	Worker string
 
-	// Hello describes the process to each leader. Its Slots and Since are needed:
+	// Hello describes the process to each leader. Hello.Slots and Hello.Since are required:
 	// a session hands out as many spans at a time as there are slots, and Since
-	// distinguishes the process from earlier ones with the same ID.
+	// distinguishes the process from earlier processes with the same ID.
 	Hello wire.Hello
 
 	// MaxKept is the approximate number of bytes of kept items above which the worker
-	// begins no further partition. So many bytes accumulate only if nothing becomes
-	// durable for a long time. 0 means 256 MiB.
+	// begins no further partition. The limit is reached only if no item becomes durable for
+	// a long time. 0 means 256 MiB.
 	MaxKept int
 
 	// Timing has the intervals and timeouts of the session.
@@ -30,36 +30,36 @@ type Config struct {
 
 // Timing has the intervals and timeouts of a session. A zero field has a default.
 type Timing struct {
-	// Spacing is the least time between two reports, so that a worker of many
-	// short spans does not report after each. 0 means 5 ms.
+	// Spacing is the least time between two reports, so that a worker with many short spans
+	// does not report after each span. 0 means 5 ms.
 	Spacing time.Duration
 
-	// Interval is the time between reports if nothing is urgent, until the leader
-	// sets another one: it knows how many workers report. 0 means 200 ms.
+	// Interval is the time between reports if nothing is urgent, until the leader sets
+	// another interval. The leader knows how many workers report. 0 means 200 ms.
 	Interval time.Duration
 
 	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.
 	MaxInterval time.Duration
 
-	// DrainInterval bounds the interval while the worker drains, since it can leave
+	// DrainInterval bounds the interval while the worker drains, since the worker can leave
 	// only after it has reported that it holds nothing. 0 means 100 ms.
 	DrainInterval time.Duration
 
-	// HandOver is how long a report waits for slots that were asked to hand over.
-	// Slots that run short partitions do so in about a millisecond. 0 means 5 ms.
+	// HandOver is how long a report waits for slots that were asked to hand over. Slots
+	// that run short partitions hand over in about a millisecond. 0 means 5 ms.
 	HandOver time.Duration
 
 	// AnswerTimeout is how long to wait for a receipt before the report is resent.
 	// 0 means 1 s.
 	AnswerTimeout time.Duration
 
-	// MinBackoff and MaxBackoff bound the wait after a report that has no responders
-	// or that was refused. The wait doubles each time. MaxBackoff is also the time
-	// between two questions for the leader. 0 means 10 ms and 1 s.
+	// MinBackoff and MaxBackoff bound the wait after a report that has no responders or was
+	// refused. The wait doubles after each consecutive failure. MaxBackoff is also the time
+	// between two questions who leads. 0 means 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// DrainTimeout is how long running partitions have to end, and items to become
-	// durable, once the worker drains. Then running spans are cancelled. 0 means 20 s,
+	// DrainTimeout is how long running partitions have to end, and items to become durable,
+	// once the worker drains. After this time, running spans are cancelled. 0 means 20 s,
 	// which fits into the 30 s that Kubernetes gives by default.
 	DrainTimeout time.Duration
 
@@ -68,7 +68,7 @@ type Timing struct {
 	LeaveTimeout time.Duration
 }
 
-// withDefaults replaces zero fields that have a default.
+// withDefaults returns c with the default in each zero field that has a default.
 func (c Config) withDefaults() Config {
 	c.MaxKept = cmp.Or(c.MaxKept, 256<<20)
 	c.Timing = c.Timing.withDefaults()
@@ -89,7 +89,7 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// validate checks a Config that has its defaults, and returns all errors joined.
+// validate checks a Config that withDefaults returned, and returns all errors joined.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -121,8 +121,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// backoff returns the wait after one more consecutive failure. last is the previous
-// wait, or 0 after the first failure.
+// backoff returns the wait after one more consecutive failure. last is the wait after the
+// previous failure, or 0 if this failure is the first.
 func (t Timing) backoff(last time.Duration) time.Duration {
 	return max(t.MinBackoff, min(2*last, t.MaxBackoff))
 }

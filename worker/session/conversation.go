@@ -2,12 +2,12 @@ package session
 
 import "time"
 
-// schedule says when the next report is made, or the last one resent.
+// schedule says when the next report is made, or when the last report is resent.
 type schedule struct {
-	exchange uint64        // of the last report
-	interval time.Duration // between reports
+	exchange uint64        // number of the last report
+	interval time.Duration // time between reports
 	dueAt    time.Duration // when the next report is made if nothing is urgent
-	earliest time.Duration // before this instant no report is made
+	earliest time.Duration // no report is made before this instant
 
 	urgent bool // something must be reported at once
 	wanted bool // a report with the results of all slots must be made at once
@@ -18,23 +18,24 @@ type schedule struct {
 	sentAt   time.Duration // when the report in flight was first sent
 	resendAt time.Duration
 
-	// How long the last failure of a row made the session wait; 0 after a success.
-	absences time.Duration // reports without responders
-	refusals time.Duration // reports that were refused
+	// How long the session waits after the last of several consecutive failures; 0 after a
+	// success.
+	absences time.Duration // wait after a report without responders
+	refusals time.Duration // wait after a report that was refused
 }
 
-// searching reports whether the worker knows no leader that listens.
+// searching reports whether the worker knows of no leader that listens for reports.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
-// connected makes everything that waits for an answer due again, because the answer may
+// connected makes every request that waits for a reply due again, because the reply may
 // have been missed.
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
 }
 
-// follow switches to the leader of an epoch that was heard, unless the epoch is an old
-// one, and reports whether the worker now follows that leader.
+// follow switches to the leader of epoch unless epoch is lower than that of the present
+// leader. follow reports whether the worker now follows the leader of epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -52,7 +53,7 @@ func (s *Session) follow(epoch uint64) bool {
 	return epoch > 0 && epoch == s.leader.epoch
 }
 
-// startOver makes the next report the first of a conversation.
+// startOver makes the next report the first of a new conversation.
 func (s *Session) startOver() {
 	s.conversation = conversation{id: s.conversation.id + 1}
 	s.schedule.urgent = true
@@ -78,12 +79,13 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// waitForSlots asks the slots for their results if the next report should have them, and
-// reports whether to wait. Reports that are only urgent do not wait.
+// waitForSlots asks the slots for their results if the next report should contain these
+// results. waitForSlots reports whether the report must wait for the slots. A report that
+// is only urgent does not wait.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
-		return false // the time to wait is over, or no slot is awaited
+		return false // the report has waited long enough, or no slot is awaited
 	}
 	if !sched.wanted && !s.drain.begun && s.now < sched.dueAt {
 		return false
@@ -93,7 +95,7 @@ func (s *Session) waitForSlots() bool {
 	return s.work.awaited > 0
 }
 
-// collect asks every slot that runs a span to hand over.
+// collect asks every slot that runs a span to hand over its results.
 func (s *Session) collect() {
 	asked := false
 	for _, j := range s.work.jobs {
@@ -109,7 +111,7 @@ func (s *Session) collect() {
 	}
 }
 
-// handedOver notes that the slot of a span has delivered results or released the span.
+// handedOver records that a span's slot has delivered results or released the span.
 func (s *Session) handedOver(h *HeldSpan) {
 	if !h.asked {
 		return
@@ -138,14 +140,14 @@ func (s *Session) report() {
 	s.do(SendReport{Exchange: sched.exchange, Report: r})
 }
 
-// resend sends the report in flight once more.
+// resend sends the report in flight again.
 func (s *Session) resend() {
 	s.schedule.resendAt = s.now + s.cfg.Timing.AnswerTimeout
 	s.do(ResendReport{s.schedule.exchange})
 }
 
-// onNoResponders notes that the leader does not listen. Either the worker will hear of a
-// successor, or the leader listens again later.
+// onNoResponders records that the leader does not listen for reports. Either the worker
+// will hear of a successor, or the leader listens again later.
 func (s *Session) onNoResponders(in NoResponders) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return
@@ -158,10 +160,11 @@ func (s *Session) onNoResponders(in NoResponders) {
 	s.schedule.resendAt = s.now + s.schedule.absences
 }
 
-// onReceipt takes the receipt of the report in flight.
+// onReceipt handles a receipt. onReceipt ignores a receipt for any report except the report
+// in flight.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
-		return // a duplicate, or late
+		return // the receipt is a duplicate or late
 	}
 	r := in.Receipt
 	if err := s.check(r); err != nil {

@@ -1,13 +1,14 @@
-// Package session is a worker's side of the conversation with its leader. It decides when the
-// worker reports and what a report contains, and how the worker retries, follows a new leader,
-// drains and leaves. It keeps track of the spans that the worker holds, of their progress, and of
-// the items that are not durable yet. It is internal to this module.
+// Package session is a worker's side of the conversation with its leader. The session
+// decides when the worker reports and what a report contains, and how the worker retries,
+// follows a new leader, drains and leaves. The session keeps track of the spans that the
+// worker holds, of their progress, and of the items that are not durable yet. The package
+// is internal to this module.
 //
-// [Session] is a state machine without a clock, a goroutine or I/O, and nothing in
-// it depends on the order of a map. The real worker (worker/executor), the
-// simulator (bench/sim) and the scale benchmark (bench) are shells around it.
+// [Session] is a state machine without a clock, a goroutine or I/O, and nothing in it
+// depends on the order of a map. The real worker (worker/executor), the simulator
+// (bench/sim) and the scale benchmark (bench) call the session and perform its actions.
 //
-//	         shell: NATS, timers                     slots, tasks
+//	        caller: NATS, timers                     slots, tasks
 //	              │        ▲                              │
 //	       inputs │        │ actions                      │ direct calls
 //	    Connected │        │ SendReport, ResendReport     │ Take, Claim, HandOver,
@@ -22,16 +23,18 @@
 //	│ work: spans held, items kept until they are durable             │
 //	└─────────────────────────────────────────────────────────────────┘
 //
-// Direct calls return no actions. If one makes something due, NeedsStep says so and
-// the shell steps the session with a [Tick].
+// Direct calls return no actions. If a direct call makes a report or another action due,
+// [Session.NeedsStep] returns true, and the caller must then call [Session.Step] with a
+// [Tick].
 //
-// # When it reports
+// # When a session reports
 //
-// A report is made when its interval has passed, or earlier if something is urgent (a span or its
-// job is at an end and work runs short, a failure, a cut) or the leader nudges. It is never made
-// sooner than [Timing.Spacing] after the last report, and never while a report is in flight. A
-// report on the interval, after a nudge or while draining first asks slots for their results and
-// waits for them for [Timing.HandOver].
+// A report is made when its interval has passed, or earlier if something is urgent (a span
+// or its job is at an end and work runs short, a failure, a cut) or the leader nudges. A
+// report is never made sooner than [Timing.Spacing] after the last report, and never while
+// a report is in flight. Before a report that is due by the interval, by a nudge or while
+// draining, the session asks slots for their results. The session waits for these results
+// for at most [Timing.HandOver].
 //
 // # Invariants
 //
@@ -47,7 +50,7 @@
 //     goes back to the queue when its slot releases the span.
 //   - A report is resent unchanged until it has its receipt, the leader refuses it,
 //     or a higher epoch is heard. Then the next report is the first of another
-//     conversation and has everything that is not known to be durable.
+//     conversation and has every item that is not known to be durable.
 //   - A worker that drains leaves when no slot runs and all of its items are durable,
 //     unless the drain timeout has passed.
 //

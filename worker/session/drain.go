@@ -2,17 +2,17 @@ package session
 
 import "time"
 
-// drain is the worker's orderly end. Queued spans are given back at once and
-// running ones at their next partition; items are kept until they are durable.
+// drain is the state of the worker's orderly end. Queued spans are given back at once, and
+// running spans at their next partition. Items are kept until they are durable.
 type drain struct {
 	begun     bool
 	cancelled bool          // draining took too long, and running spans were cancelled
-	left      bool          // Leave was returned
+	left      bool          // Step has returned [Leave]
 	cancelAt  time.Duration // when running spans are cancelled
 	leaveAt   time.Duration // when the worker leaves even if items are not durable
 }
 
-// due returns when draining continues if nothing else happens.
+// due returns when draining needs its next step if no input comes before.
 func (d drain) due() time.Duration {
 	switch {
 	case !d.begun || d.left:
@@ -40,8 +40,9 @@ func (s *Session) beginDrain() {
 	s.collect()
 }
 
-// leave ends the session, and returns true, if everything is durable, if no leader
-// listens and there is nothing to lose, or if draining has taken too long.
+// leave ends the session and returns true in three cases: the leader knows that the worker
+// holds nothing, the worker holds nothing and no leader listens, or draining has taken too
+// long.
 func (s *Session) leave() bool {
 	nobody := s.searching() || !s.leader.connected
 	known := s.conversation.saidGoodbye && !s.conversation.inFlight

@@ -2,19 +2,19 @@ package session
 
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 
-// Input is something that happened. Every kind of input is in this file.
+// Input is an event that [Session.Step] handles. Every kind of input is in this file.
 type Input interface{ input() }
 
-// Tick says that time passed. The shell sends one at the instant that [Session.Due]
+// Tick says that time passed. The caller sends a Tick at the instant that [Session.Due]
 // returns, and soon after direct calls if [Session.NeedsStep] returns true.
 type Tick struct{}
 
-// Connected says that the connection to NATS is there, for the first time or
-// again. Messages may have been missed before.
+// Connected says that the connection to NATS was established or restored. Earlier messages
+// may have been missed.
 type Connected struct{}
 
-// Disconnected says that the connection to NATS is lost. Nothing is sent until it
-// is back.
+// Disconnected says that the connection to NATS is lost. The session sends nothing until
+// the connection is restored.
 type Disconnected struct{}
 
 // LeaderHeard says that the leader of an epoch sent a beacon, or answered
@@ -25,18 +25,19 @@ type LeaderHeard struct{ Epoch uint64 }
 // process lives.
 type Nudged struct{ Epoch uint64 }
 
-// ReceiptHeard says that a receipt came for the report of an exchange. A receipt
-// for an earlier exchange is ignored.
+// ReceiptHeard says that a receipt arrived for the report with this exchange number. A
+// receipt for an earlier exchange is ignored.
 type ReceiptHeard struct {
 	Exchange uint64
 	Receipt  wire.Receipt
 }
 
-// NoResponders says that no process listens for the report of an exchange: the leader
-// is dead, or does not listen yet.
+// NoResponders says that no process listens for the report with this exchange number: the
+// leader is dead, or does not listen yet.
 type NoResponders struct{ Exchange uint64 }
 
-// Drain says that the worker must stop. [Leave] follows.
+// Drain says that the worker must stop. The session returns [Leave] once the worker has
+// drained or draining has taken too long.
 type Drain struct{}
 
 func (Tick) input()         {}

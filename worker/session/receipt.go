@@ -9,10 +9,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ErrStale says that a receipt is not that of the report in flight.
+// ErrStale says that a receipt does not belong to the report in flight.
 var ErrStale = errors.New("receipt does not belong to the report in flight")
 
-// check reports why a receipt must be ignored.
+// check returns an error if the receipt must be ignored.
 func (s *Session) check(r wire.Receipt) error {
 	if !s.conversation.inFlight || r.Epoch != s.leader.epoch || r.Sequence != s.conversation.sequence {
 		return fmt.Errorf("%w: got epoch %d sequence %d", ErrStale, r.Epoch, r.Sequence)
@@ -40,7 +40,7 @@ func (s *Session) receive(r wire.Receipt) {
 	s.do(WakeSlots{})
 }
 
-// receiveJob notes which of a job's items the leader has.
+// receiveJob records which of a job's items the leader has received and which are durable.
 func (s *Session) receiveJob(r wire.JobReceipt) {
 	if r.Ended {
 		s.endJob(r.Job)
@@ -54,7 +54,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	s.dropItems(j, int(durable-j.durable))
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && s.conversation.moreFollows {
-		s.schedule.urgent = true // the leader has taken the items so far, so the rest follows at once
+		s.schedule.urgent = true // the leader has received the items sent so far, so the rest is sent at once
 	}
 	j.received = received
 }
@@ -75,10 +75,10 @@ func (s *Session) endJob(id string) {
 	}
 	s.work.held -= len(j.running)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
-	s.schedule.urgent = true // slots are free
+	s.schedule.urgent = true // slots are free for other spans
 }
 
-// addJob notes a job that an assignment may need.
+// addJob records a job that an assignment may need.
 func (s *Session) addJob(o wire.Opening) {
 	j, at := s.find(o.Job)
 	if j != nil {
@@ -87,7 +87,7 @@ func (s *Session) addJob(o wire.Opening) {
 	}
 	tree, err := jobs.NewTree(o.Partitions)
 	if err != nil {
-		return // Validate has refused it
+		return // Validate has rejected the receipt
 	}
 	last := s.work.ended[o.Job]
 	s.work.jobs = slices.Insert(s.work.jobs, at, &job{id: o.Job, opening: o, tree: tree, durable: last, received: last})
@@ -110,7 +110,8 @@ func (s *Session) cut(c wire.Cut) {
 	}
 }
 
-// assign takes on a span, and has its job opened if it is not open.
+// assign adds a span to the held spans. If the span's job is not open, assign asks the
+// caller to open the job.
 func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {

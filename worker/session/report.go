@@ -8,14 +8,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Bounds that together keep a report within [wire.MaxMessage], since a span
-// takes at most 130 bytes.
+// Bounds that together keep a report within [wire.MaxMessage]. A span takes at most 130
+// bytes.
 const (
 	// MaxHeld is how many spans a worker holds at most.
 	MaxHeld = 2048
 
-	// MaxInline is how many bytes of a partial may go into a report. A larger one
-	// goes into storage.
+	// MaxInline is how many bytes of a partial may go into a report. A larger partial goes
+	// into storage.
 	MaxInline = 256 << 10
 
 	itemBudget = 700 << 10 // bytes of items in a report
@@ -23,7 +23,7 @@ const (
 	itemSize   = 48        // bytes of an item without its data or text, at most
 )
 
-// nextReport makes the next report, which is then in flight.
+// nextReport makes the next report and marks it as in flight.
 func (s *Session) nextReport() wire.Report {
 	c := &s.conversation
 	c.sequence++
@@ -43,8 +43,8 @@ func (s *Session) nextReport() wire.Report {
 	return r
 }
 
-// unreceived lists the items that the leader has not received, job by job, as
-// many as fit, and reports whether there are more.
+// unreceived lists the items that the leader has not received, job by job, as many as fit
+// into a report. unreceived reports whether there are more such items.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget
 	for _, j := range s.work.jobs {
@@ -72,8 +72,8 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
-// heldSpans lists the held spans: first the running ones, in order of arrival,
-// then the queued ones, in about the order in which they will run.
+// heldSpans lists the held spans: first the running ones, in order of arrival, then the
+// queued ones, in about the order in which the queued spans will run.
 func (s *Session) heldSpans() []wire.HeldSpan {
 	var running, queued []*HeldSpan
 	for _, j := range s.work.jobs {

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Session is one worker's side of the conversation with its leader, without a
-// clock, a goroutine or I/O. A shell passes inputs to
-// [Session.Step] and performs the actions that it returns. Slots call
-// [Session.Take], [Session.Claim], [Session.HandOver], [Session.Deliver],
-// [Session.Abandon] and [Session.Release] directly; tasks that open jobs call
-// [Session.Opened] and [Session.OpenFailed]. Methods must not be called
-// concurrently: the caller holds one lock. The same calls give the same actions
-// and reports.
+// Session is one worker's side of the conversation with its leader, without a clock, a
+// goroutine or I/O. The caller passes inputs to [Session.Step] and performs the actions
+// that Step returns. Slots call [Session.Take], [Session.Claim], [Session.HandOver],
+// [Session.Deliver], [Session.Abandon] and [Session.Release] directly; tasks that open jobs
+// call [Session.Opened] and [Session.OpenFailed]. Methods must not be called concurrently,
+// so callers guard the session with a lock. The same calls give the same actions and
+// reports.
 type Session struct {
 	cfg     Config
 	now     time.Duration
 	actions []Action
-	// stepWanted is set by direct calls that made something due.
+	// stepWanted is set by direct calls that made a report or another action due.
 	stepWanted bool
 
 	leader       leader
@@ -31,9 +30,9 @@ type Session struct {
 // never is an instant that does not come.
 const never = time.Duration(math.MaxInt64)
 
-// New makes the session of a worker that has just started: it has no connection
-// and has heard of no leader. Instants are durations since then, on a clock that
-// never goes back.
+// New makes the session of a worker that has just started, has no connection and has heard
+// of no leader. Instants are durations since the call of New, on a clock that never goes
+// back.
 func New(cfg Config) (*Session, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -47,7 +46,7 @@ func New(cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// Step takes one input and returns the actions that the shell must perform, in order.
+// Step takes one input and returns the actions that the caller must perform, in order.
 func (s *Session) Step(now time.Duration, in Input) []Action {
 	s.now = max(s.now, now)
 	if !s.drain.left {
@@ -75,11 +74,11 @@ func (s *Session) Due() time.Duration {
 	return due
 }
 
-// NeedsStep reports whether direct calls since the last Step made something due
-// at once. The shell should then step soon.
+// NeedsStep reports whether direct calls since the last Step made a report or another
+// action due at once. If so, the caller should call Step soon.
 func (s *Session) NeedsStep() bool { return s.stepWanted }
 
-// hear takes an input.
+// hear updates the session's state for an input.
 func (s *Session) hear(in Input) {
 	switch in := in.(type) {
 	case Connected:
@@ -101,7 +100,7 @@ func (s *Session) hear(in Input) {
 	}
 }
 
-// proceed does everything that is due.
+// proceed performs every action that is due.
 func (s *Session) proceed() {
 	if s.drain.begun && s.leave() || !s.leader.connected {
 		return
@@ -125,17 +124,18 @@ func (s *Session) do(a Action) { s.actions = append(s.actions, a) }
 // hurry makes the next report due at once.
 func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
 
-// Epoch returns the epoch of the leader that is followed, 0 before the first.
+// Epoch returns the epoch of the leader that the worker follows, or 0 before the first
+// leader.
 func (s *Session) Epoch() uint64 { return s.leader.epoch }
 
-// Answered reports whether the leader that is followed accepted the last report that it
-// answered, and is not known to be gone.
+// Answered reports whether the present leader accepted the last report that it answered and
+// is not known to be gone.
 func (s *Session) Answered() bool { return s.leader.answered }
 
 // Draining reports whether the worker drains.
 func (s *Session) Draining() bool { return s.drain.begun }
 
-// Busy returns how many spans slots run.
+// Busy returns how many slots run a span.
 func (s *Session) Busy() int { return s.work.busy }
 
 // Queued returns how many spans wait for a slot.
@@ -155,8 +155,8 @@ func (s *Session) Kept() (items, bytes int) {
 	return items, s.work.keptBytes
 }
 
-// Full reports whether so much is kept that no further partition is begun until
-// some of it is durable.
+// Full reports whether the kept items take so much memory that the worker begins no further
+// partition until an item is durable.
 func (s *Session) Full() bool { return s.work.keptBytes >= s.cfg.MaxKept }
 
 // Empty reports whether no span is held, no slot is busy and no item is kept.
@@ -165,11 +165,11 @@ func (s *Session) Empty() bool {
 	return s.work.held == 0 && s.work.busy == 0 && items == 0
 }
 
-// leader has what the worker knows of the leader that it follows.
+// leader is what the worker knows about the leader that it follows.
 type leader struct {
-	connected bool   // to NATS
-	epoch     uint64 // 0 before the first
-	gone      bool   // NATS said that no process listens for reports to it
+	connected bool   // connected to NATS
+	epoch     uint64 // 0 before the first leader
+	gone      bool   // NATS said that no process listens for reports to this leader
 	answered  bool
 	askAt     time.Duration // when to ask who leads, while searching
 }
@@ -177,7 +177,7 @@ type leader struct {
 // conversation is the exchange of numbered reports and receipts with one leader.
 type conversation struct {
 	id          uint64
-	sequence    uint64 // of the last report; 0 before the first
+	sequence    uint64 // number of the last report; 0 before the first report
 	inFlight    bool   // the last report has no receipt yet
 	moreFollows bool   // the last report left out items that did not fit
 	saidGoodbye bool   // the last report said that the worker drains and holds nothing

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// HeldSpan is a span that the worker was assigned and has not finished. A slot
-// gets one from [Session.Take] and gives it back with [Session.Release].
+// HeldSpan is a span that the worker was assigned and has not finished. A slot gets a span
+// from [Session.Take] and gives the span back with [Session.Release].
 type HeldSpan struct {
 	id      wire.SpanID
 	job     *job
@@ -18,7 +18,7 @@ type HeldSpan struct {
 	claimed uint64 // the first partition that is not begun
 	hi      uint64
 	arrival uint64 // grows with each span assigned
-	dropped bool   // no longer held; deliveries for it are ignored
+	dropped bool   // no longer held; deliveries for the span are ignored
 	yields  bool   // its slot was told to release it for another span
 	asked   bool   // its slot was asked to hand over results
 }
@@ -29,10 +29,9 @@ func (h *HeldSpan) Job() string { return h.job.id }
 // Left returns how many partitions of the span are not claimed.
 func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
 
-// Take gives an idle slot the span to run next, or nil. Of the jobs whose spans
-// wait it prefers the highest priority, then the job with the fewest slots, then
-// the job that has waited longest for a slot. Of the job's spans it takes the one
-// that arrived first.
+// Take returns the span that an idle slot runs next, or nil if no span waits. Among jobs
+// with waiting spans, Take prefers the highest priority, then the fewest slots, then the
+// longest wait for a slot. Among the job's spans, Take returns the span that arrived first.
 func (s *Session) Take() *HeldSpan {
 	if s.drain.begun || s.work.busy == s.cfg.Hello.Slots || s.Full() {
 		return nil
@@ -64,7 +63,7 @@ func compareJobs(a, b *job) int {
 	)
 }
 
-// runnable reports whether a span of the job could run if there were a slot.
+// runnable reports whether a span of the job waits and could run in a free slot.
 func (j *job) runnable() bool { return j.state == open && len(j.queued) > 0 }
 
 func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
@@ -72,11 +71,11 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 	return slices.Insert(spans, at, h)
 }
 
-// Claim gives a slot the next partitions of its span to begin, at most want. An empty
-// span means that the slot must deliver its results and release the span, because the
-// span is at its end, was cut or dropped, must make room for a span that has a better
-// right to the slot, or too much is kept. Long says that the span has had its slot
-// for longer than a job should while another job of the same priority has none.
+// Claim gives a slot the next partitions of its span to begin, at most want. If Claim
+// returns an empty span, the slot must deliver its results and release h: h is at its end,
+// was cut or dropped, must yield its slot to a span that has a better right to the slot, or
+// the kept items take too much memory. Long says that h has had its slot for longer than a
+// job should while another job of the same priority has no slot.
 func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
 		return jobs.Span{}
@@ -91,8 +90,8 @@ func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	return claim
 }
 
-// mustYield reports whether more spans have a better right to a slot than slots
-// are idle or about to be.
+// mustYield reports whether h must release its slot. A slot must be released if the spans
+// with a better right to a slot outnumber the slots that are idle or about to be idle.
 func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	waiting := 0
 	for _, j := range s.work.jobs {
@@ -107,9 +106,10 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
 }
 
-// HandOver returns how far a slot that keeps running should deliver, if it has run
-// the partitions before next. The result is next, rounded down to a tree boundary so
-// that few nodes cover the range. At most an eighth is left for the next delivery.
+// HandOver returns the partition up to which a slot that keeps running should deliver. The
+// slot has run the partitions before next. The result is next, rounded down to a tree
+// boundary so that few nodes cover the range. At most an eighth of the results is left for
+// the next delivery.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
@@ -117,10 +117,10 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
-// Deliver takes the results of a slot since its last delivery: items, in order, that
-// cover exactly the partitions from the last delivery to hi. The slot keeps the
-// results of the partitions from hi to next. Claimed partitions from next on count as
-// not begun. If Deliver returns an error, it has taken no item.
+// Deliver accepts a slot's results since the slot's last delivery: items, in order, that
+// cover exactly the partitions from the last delivery to hi. The slot keeps the results of
+// the partitions from hi to next. Claimed partitions from next on count as not begun. If
+// Deliver returns an error, it has accepted no item.
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) error {
 	s.handedOver(h)
 	if h.dropped {
@@ -165,10 +165,10 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 	return nil
 }
 
-// runningShort reports whether the queue runs short: after a slot that finishes its
-// span has taken the next one, fewer spans than half the number of slots will wait.
-// The leader should then assign more soon. If a worker with many slots reported at
-// the end of each span, it would report all the time.
+// runningShort reports whether the queue runs short: after a slot that finishes its span
+// has taken the next one, fewer spans than half the number of slots will wait. If so, the
+// leader should assign more spans soon. If a worker with many slots reported at the end of
+// each span, it would report all the time.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
 // Release gives back a span and its slot. Partitions of the span that are not
@@ -196,9 +196,9 @@ func (s *Session) Release(h *HeldSpan) {
 	j.queued = insertByArrival(j.queued, h)
 }
 
-// Abandon drops the partitions of a span that are not delivered because of a
-// failure that retrying cannot remedy. It is reported as a failure of the first of
-// these partitions. The span must still be released.
+// Abandon drops the undelivered partitions of a span after a failure that retrying cannot
+// fix. The failure is reported for the first of these partitions. The slot must still
+// release the span.
 func (s *Session) Abandon(h *HeldSpan, f wire.Failure) {
 	s.handedOver(h)
 	if h.dropped {
@@ -210,7 +210,7 @@ func (s *Session) Abandon(h *HeldSpan, f wire.Failure) {
 	s.hurry()
 }
 
-// drop ends the holding of a span.
+// drop removes a span from the held spans.
 func (s *Session) drop(h *HeldSpan) {
 	h.dropped = true
 	s.work.held--

@@ -11,20 +11,20 @@ import (
 // work is the spans to run and the items that are not yet durable.
 type work struct {
 	jobs  []*job            // sorted by ID
-	ended map[string]uint64 // the last item number of jobs that ended, so that numbers never start again
-	order []string          // the jobs in ended, the oldest first
+	ended map[string]uint64 // last item number by ID of each ended job, so that numbers never restart
+	order []string          // IDs of the jobs in ended, the oldest first
 
-	keptBytes int // of items
-	held      int // spans, queued and running
-	busy      int // spans that slots run
+	keptBytes int // bytes of kept items
+	held      int // number of held spans, queued and running
+	busy      int // number of spans that slots run
 	yielding  int // number of busy spans that must make room for other spans
 	awaited   int // number of busy spans whose slots were asked to hand over
 
-	assigned uint64 // spans ever assigned
-	taken    uint64 // spans ever taken by slots
+	assigned uint64 // number of spans ever assigned
+	taken    uint64 // number of spans ever taken by slots
 }
 
-// job is a job of which the worker holds spans or keeps items.
+// job is a job with held spans or kept items.
 type job struct {
 	id        string
 	opening   wire.Opening
@@ -34,7 +34,7 @@ type job struct {
 	running   []*HeldSpan // in order of arrival
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 
-	items    []item // kept; the first has number durable+1
+	items    []item // kept items; the first has number durable+1
 	durable  uint64 // items up to this number are durable
 	received uint64 // items up to this number need not be sent to this leader
 }
@@ -44,21 +44,21 @@ type jobState uint8
 
 const (
 	closed  jobState = iota // not opened yet, or opening failed
-	opening                 // the shell opens it
+	opening                 // the caller of the session opens the job
 	open                    // spans can run
 )
 
 // item is a kept item.
 type item struct {
 	wire.Item
-	span wire.SpanID // that it belongs to; zero for a failure to open
-	size int         // in a report, in bytes, at most; below itemBudget
+	span wire.SpanID // span that the item belongs to; zero for a failure to open the job
+	size int         // upper bound of the size in a report, in bytes; below itemBudget
 }
 
 // last returns the number of the job's last item.
 func (j *job) last() uint64 { return j.durable + uint64(len(j.items)) }
 
-// knows reports whether the span is held, or was held and has items still kept.
+// knows reports whether the job holds the span, or keeps items of the span.
 func (j *job) knows(id wire.SpanID) bool {
 	same := func(h *HeldSpan) bool { return h.id == id }
 	return slices.ContainsFunc(j.queued, same) || slices.ContainsFunc(j.running, same) ||
@@ -76,7 +76,7 @@ func (j *job) blobs() []string {
 	return list
 }
 
-// find returns the job with an ID, or nil, and its place in work.jobs.
+// find returns the job with the ID, or nil, and the index of the job in work.jobs.
 func (s *Session) find(id string) (*job, int) {
 	at, ok := slices.BinarySearchFunc(s.work.jobs, id, func(j *job, id string) int { return cmp.Compare(j.id, id) })
 	if !ok {
@@ -85,15 +85,15 @@ func (s *Session) find(id string) (*job, int) {
 	return s.work.jobs[at], at
 }
 
-// Opened says that the spans of a job can run.
+// Opened tells the session that the job is open, so spans of the job can run.
 func (s *Session) Opened(id string) {
 	if j, _ := s.find(id); j != nil {
 		j.state = open
 	}
 }
 
-// OpenFailed says that a job could not be opened. The failure is reported and the
-// job's spans are given up; the next assignment tries again.
+// OpenFailed tells the session that a job could not be opened. The session reports the
+// failure and gives up the job's spans. The next assignment of the job opens it again.
 func (s *Session) OpenFailed(id string, f wire.Failure) {
 	j, _ := s.find(id)
 	if j == nil {
@@ -136,11 +136,11 @@ func (s *Session) dropQueued(j *job) {
 	j.queued = nil
 }
 
-// maxEnded is how many jobs that ended are remembered. A job never restarts after its
-// end; the list protects against leaders that do not know of the end.
+// maxEnded is how many jobs that ended are remembered. A job never restarts after its end.
+// The list protects against leaders that do not know that the job has ended.
 const maxEnded = 10_000
 
-// rememberEnded notes the last item number of a job that ended.
+// rememberEnded records the last item number of a job that ended.
 func (s *Session) rememberEnded(id string, last uint64) {
 	w := &s.work
 	w.ended[id] = last

@@ -11,9 +11,9 @@
 //	Reboot     the machine restarts and loses its memory
 //	Freeze     the machine pauses for some seconds and loses nothing
 //
-// The first request that a machine sends enables the service, which can take two
-// minutes. An event starts at its time, or as soon as it is approved.
+// The first request that a machine sends enables the service, which can take two minutes.
+// An event starts at its announced time, or as soon as a machine approves the event.
 //
-// What can fail: outside Azure nothing answers at the address, or another service
-// answers. On Azure the service may be unavailable for a while.
+// What can fail: outside Azure no service, or an unrelated service, answers at the address.
+// On Azure the service may be unavailable for a while.
 package imds

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// URL is the service's address on every virtual machine.
+// URL is the address of the metadata service on every virtual machine.
 const URL = "http://169.254.169.254"
 
-// Paths of the service, with the versions of its interface.
+// Paths of the metadata service, with the API versions.
 const (
 	eventsPath = "/metadata/scheduledevents?api-version=2020-07-01"
 	namePath   = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
 )
 
-// Event is an announced event.
+// Event is an event that the metadata service announced.
 type Event struct {
 	ID        string   `json:"EventId"`
 	Type      string   `json:"EventType"` // Preempt, Terminate, Redeploy, Reboot or Freeze
-	Resources []string `json:"Resources"` // names of the machines that it affects
+	Resources []string `json:"Resources"` // names of the machines that the event affects
 	Status    string   `json:"EventStatus"`
-	NotBefore string   `json:"NotBefore"` // when it may start; empty once it has started
+	NotBefore string   `json:"NotBefore"` // when the event may start; empty once the event has started
 }
 
-// EndsMachine reports whether the machine loses its memory in the event. A frozen
-// machine resumes with its memory intact; until then the cluster handles its process
-// like any process that does not answer.
+// EndsMachine reports whether the machine loses its memory in the event. A frozen machine
+// resumes with its memory intact. While the machine is frozen, the cluster handles its
+// process like any process that does not answer.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
@@ -43,14 +43,14 @@ func (e Event) Affects(machine string) bool {
 	return slices.ContainsFunc(e.Resources, func(r string) bool { return strings.EqualFold(r, machine) })
 }
 
-// Client sends requests to the service.
+// Client sends requests to the metadata service.
 type Client struct {
 	url  string
 	http *http.Client
 }
 
-// New returns a client of the service at a URL. It uses no proxy: a proxy would reach
-// the metadata service of the proxy's machine.
+// New returns a client of the metadata service at a URL. The client uses no proxy, because
+// a proxy would reach the metadata service of the proxy's machine.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
@@ -84,7 +84,7 @@ func (c *Client) Events(ctx context.Context) ([]Event, error) {
 	return document.Events, nil
 }
 
-// Approve allows an event to start before its time.
+// Approve allows an event to start before its announced time.
 func (c *Client) Approve(ctx context.Context, e Event) error {
 	type request struct {
 		EventID string `json:"EventId"`
@@ -97,7 +97,8 @@ func (c *Client) Approve(ctx context.Context, e Event) error {
 	return err
 }
 
-// maxAnswer bounds an answer in bytes: another service may be at the address.
+// maxAnswer bounds the length of a reply in bytes, since an unrelated service may answer at
+// the address.
 const maxAnswer = 1 << 20
 
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
@@ -105,7 +106,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set("Metadata", "true") // without it the service refuses: a proxy might have forwarded the request
+	request.Header.Set("Metadata", "true") // the service refuses requests without this header: a proxy might have forwarded them
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the metadata service: %w", err)
