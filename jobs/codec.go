@@ -12,10 +12,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// Codec encodes and decodes a job's partials. The bytes must depend on the value
-// alone, and for Merge, Decode(Encode(v)) must be equivalent to v, because runs differ
-// in which partials are encoded. Neither method may retain its argument or return
-// memory that the argument shares. Both are called from several goroutines at once.
+// Codec encodes and decodes a job's partials. The encoded bytes must depend on the value
+// alone. Merge must give the same result for Decode(Encode(v)) as for v, because runs
+// differ in which partials are encoded. Neither method may retain its argument or return
+// memory that the argument shares. Both methods are called from several goroutines at
+// once.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	Decode(data []byte) (T, error)
@@ -48,7 +49,8 @@ var (
 		options.Time = cbor.TimeRFC3339NanoUTC // the default drops fractions of a second
 		return record.Encoder(options)
 	}()
-	// The limits are the largest that the library allows: a partial may be one slice.
+	// The limits are the largest that the library allows, because a partial may be one
+	// large slice.
 	cborDecoding = record.Decoder(cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxArrayElements: 1<<31 - 1,
@@ -56,8 +58,8 @@ var (
 	})
 )
 
-// checkEncodes returns an error for a type that would lose data in the default
-// codec. The data would be missing in some runs and not in others.
+// checkEncodes returns an error for a type whose values lose data in the default codec.
+// The lost data would make results differ between runs.
 func checkEncodes(t reflect.Type) error { return checkType(t, make(map[reflect.Type]bool)) }
 
 func checkType(t reflect.Type, seen map[reflect.Type]bool) error {

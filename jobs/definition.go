@@ -2,11 +2,11 @@ package jobs
 
 import "context"
 
-// Plan says how a computation is cut: into a fixed number of partitions. It is made
-// once per job and stored.
+// Plan says into how many partitions a computation is cut. The plan of a job is made
+// once and stored.
 type Plan struct {
 	Partitions uint64 // 1 to MaxPartitions; must not depend on the number of workers
-	Data       []byte // optional; passed to every Open
+	Data       []byte // optional data, passed to every call of Open
 }
 
 // Mapper computes partitions. All slots of a worker share one Mapper, so Map is
@@ -21,25 +21,25 @@ type Mapper[T any] interface {
 
 // Forker is an optional interface of a [Mapper] that keeps state between the
 // partitions of one slot, such as buffers, or work that neighbouring partitions
-// share. A slot usually runs partitions in ascending order, but it may begin
-// anywhere, go back, and get another fork at any time. The value of a partition must
-// not depend on any of this.
+// share. A slot usually runs partitions in ascending order, but it may begin at any
+// partition, go back, and get another fork at any time. The value of a partition must
+// not depend on the order or on the fork.
 type Forker[T any] interface {
 	// Fork returns a Map function for one slot, which is called from one goroutine at a
-	// time. Fork itself may be called from several. A function that panicked is not
-	// called again.
+	// time. Fork itself may be called from several goroutines. A Map function that
+	// panicked is not called again.
 	Fork() func(ctx context.Context, partition uint64) (T, error)
 }
 
-// Definition is the code of a kind of job. P is the type of its parameters, T that of
-// a partial result and R that of the result, which must encode as JSON.
+// Definition is the code of a kind of job. P is the type of the parameters, T the type of
+// a partial result and R the type of the result. R must encode as JSON.
 //
 // P is a struct whose fields are the parameters. Each field is exported and is an
-// integer, float, string, bool or [time.Duration]. Its tags:
+// integer, float, string, bool or [time.Duration]. The tags of a field are:
 //
 //   - json: the parameter's name; by default the field's name in lower case
 //   - min, max: bounds of a number or duration, both inclusive
-//   - oneof: the strings allowed, separated by spaces
+//   - oneof: the allowed strings, separated by spaces
 //   - help: one line of help
 //
 // P may implement [Validator]. The conditions of bit identity are in the package
@@ -50,17 +50,17 @@ type Definition[P, T, R any] struct {
 	Summary  string // one line
 	Defaults P
 
-	// Plan cuts the computation. It is called once per job, by the leader, and its
-	// return value is stored.
+	// Plan cuts the computation into partitions. The leader calls Plan once per job and
+	// stores the plan.
 	Plan func(ctx context.Context, p P) (Plan, error)
-	// Open prepares a worker for the job. It is called once per job and worker.
+	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)
-	// Merge merges two partials, of which left covers the lower partitions. It may
-	// change them and return either. An error or a panic fails the job, because the
-	// same operands fail everywhere.
+	// Merge merges two partials. The partial left covers the lower partitions. Merge may
+	// change both operands and return either. An error or a panic fails the job, because
+	// a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
-	// Finish computes the result from the root, once all partitions are merged.
+	// Finish computes the result from the root's partial, which covers all partitions.
 	Finish func(ctx context.Context, p P, root T) (R, error)
-	// Codec encodes partials. Nil is CBOR in core deterministic encoding.
+	// Codec encodes partials. Nil means CBOR in core deterministic encoding.
 	Codec Codec[T]
 }

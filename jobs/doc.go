@@ -1,7 +1,7 @@
-// Package jobs is the SDK with which a job is written. A [Definition] says how a
-// computation is cut into partitions, what each partition computes, and how the
-// results of two neighbours are merged. [New] turns it into a [Job], which a cluster
-// or [Local] runs:
+// Package jobs is the SDK for writing jobs. A [Definition] says how a computation is cut
+// into partitions, what each partition computes, and how the results of two neighbouring
+// partitions are merged. [New] turns a definition into a [Job], which a cluster or
+// [Local] runs:
 //
 //	var definition = jobs.Definition[params, float64, float64]{
 //		Name: "pi", Version: "1", Summary: "pi, by Leibniz' series",
@@ -16,9 +16,8 @@
 //
 //	func main() { cli.Main(jobs.MustNew(definition)) }
 //
-// The example of the package is a complete job. The package also holds the
-// arithmetic of the aggregation tree, which everything that plans, runs or stores a
-// job uses.
+// The package example is a complete job. The package also contains the arithmetic of the
+// aggregation tree.
 //
 // # The aggregation tree
 //
@@ -37,9 +36,9 @@
 //
 // Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. If the right
 // child would begin at or past N, the node is the same as its left child, and the
-// tree uses the highest of their names ([Tree.Lift]). Only siblings are merged. So
+// tree uses the highest of the node's names ([Tree.Lift]). Only siblings are merged. So
 // every run performs the same merges on the same operands, no matter which worker
-// runs which partition, and floating-point sums are identical bit for bit.
+// runs which partition. Floating-point sums are therefore identical bit for bit.
 //
 // A slot walks a span of partitions in order and keeps finished nodes on a [Stack]:
 //
@@ -47,13 +46,13 @@
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// When the stack is drained, its nodes are reported unmerged. The leader merges them with their
-// siblings.
+// When the stack is drained, the worker reports the nodes on the stack unmerged. The
+// leader merges the nodes with their siblings.
 //
 // # Bit identity
 //
-// A job's result is the same bytes in every run, for any number of workers and any
-// crashes, under these conditions:
+// The bytes of a job's result are the same in every run, for any number of workers and
+// despite crashes, under these conditions:
 //
 //   - Map depends on its partition, the parameters and the plan alone. It reads no clock, does not
 //     depend on the order of calls, and uses only random numbers that are derived from these
@@ -65,28 +64,28 @@
 //   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
 //     codec would encode incompletely.
 //   - If the processors of the fleet are of different architectures, Map, Merge and
-//     Finish round each product that is added, as in float64(x*y) + z, because Go's
-//     compilers fuse the two operations on some architectures. They also avoid
-//     functions of package math that are written in assembly for some of them, such as
-//     math.Exp and math.Log. math.Sqrt is exact everywhere.
+//     Finish round each product before it is added, as in float64(x*y) + z, because Go's
+//     compiler fuses multiplication and addition on some architectures. Map, Merge and
+//     Finish also avoid functions of package math that are written in assembly for some
+//     architectures, such as math.Exp and math.Log. math.Sqrt is exact everywhere.
 //
 // A partition may run more than once, for example after a crash or because its worker
-// was slow. It counts once. Effects of Map other than its return value must be
-// idempotent.
+// was slow. The result counts each partition once. Effects of Map other than its return
+// value must be idempotent.
 //
 // # Units and limits
 //
 // A job has 1 to [MaxPartitions] partitions. A partition is best sized to run for
-// about 10 ms to a few seconds: workers are preempted at partition boundaries only, and
-// a crash loses the partitions that ran. Partials are best kept small: those above
-// 256 KiB do not travel in messages but through storage.
+// about 10 ms to a few seconds, because workers are preempted at partition boundaries
+// only and a crash loses the partitions that were running. Partials are best kept small:
+// partials above 256 KiB are passed through storage instead of in messages.
 //
 // # Errors
 //
-//   - Parameters: the error names the parameter, the value and the values allowed.
+//   - Parameters: the error names the parameter, its value and the allowed values.
 //   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
 //     attempts, unless the error is marked by [Permanent].
-//   - Merge: a permanent error, because the same operands are merged everywhere.
+//   - Merge: a permanent error, because a retry merges the same operands.
 //   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
 //   - Panics in any of these functions are errors with a stack: a [*PanicError].
 package jobs

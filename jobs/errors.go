@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Permanent marks err as not worth retrying: the job fails at once, regardless of its
+// Permanent marks err as not worth a retry: the job fails at once, regardless of its
 // limit of attempts. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {

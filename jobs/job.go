@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Job is a definition that has been checked, without its type parameters. Its methods
-// may be called from several goroutines. A panic in the definition's code is returned
-// as a *[PanicError].
+// Job is a [Definition] that has been checked, without its type parameters. The methods
+// of a job may be called from several goroutines. They return a panic in the definition's
+// code as a *[PanicError].
 type Job struct {
 	name, version, summary string
 	parameters             []Parameter
@@ -66,13 +66,14 @@ func (j Job) Version() string { return j.version }
 // Summary returns the definition's summary, one line.
 func (j Job) Summary() string { return j.summary }
 
-// Parameters returns descriptions of the parameters in the order of the struct's fields.
+// Parameters returns descriptions of the job's parameters, in the order of the fields of
+// the parameter struct.
 func (j Job) Parameters() []Parameter { return slices.Clone(j.parameters) }
 
 // Params checks parameters and returns them in the stored form. It takes the defaults,
-// overrides them by the members of the JSON object base, which may be nil, and then by
-// the name=value pairs, of which the last of a name counts. An error names the
-// parameter, its value and the values allowed.
+// overrides them by the members of the JSON object base, and then by the name=value
+// pairs. The base may be nil. If several pairs have the same name, the last one is used.
+// An error names the parameter, its value and the allowed values.
 func (j Job) Params(base []byte, pairs ...string) (Params, error) {
 	params, err := j.normalize(base, pairs)
 	if err != nil {
@@ -81,9 +82,9 @@ func (j Job) Params(base []byte, pairs ...string) (Params, error) {
 	return params, nil
 }
 
-// EncodeParams checks parameters given as a value of the definition's struct type, P,
-// and returns them in the stored form. Every field counts, so params should be a
-// changed copy of the definition's Defaults.
+// EncodeParams checks params, a value of the definition's parameter struct P, and returns
+// the parameters in the stored form. Fields that are zero do not get defaults, so params
+// should be a changed copy of the definition's Defaults.
 func (j Job) EncodeParams(params any) (Params, error) {
 	encoded, err := j.encode(params)
 	if err != nil {
@@ -101,7 +102,8 @@ func (j Job) Plan(ctx context.Context, p Params) (Plan, error) {
 	return plan, nil
 }
 
-// Open prepares the job for mapping in this process. The caller closes the task.
+// Open prepares this process to run partitions of the job. The caller must close the
+// task.
 func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 	task, err := j.open(ctx, p, plan)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Local runs a job in this process alone. It computes the same tree with the same
-// merges as a cluster, so its result is the reference for the cluster's bytes.
+// Local runs a job in this process alone. It performs the same merges as a cluster, so a
+// cluster must compute the same bytes as Local.
 type Local struct {
 	Slots    int // number of goroutines that call Map; at least 1
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
-	// Progress, if not nil, is called from several goroutines with the number of
-	// partitions that are done and of all.
+	// Progress, if not nil, is called with the number of finished partitions and the
+	// number of all partitions. It is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -29,7 +29,7 @@ type LocalResult struct {
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
-// ctx is done, Run returns its error as soon as the running partitions have ended.
+// ctx is done, Run waits for the running partitions to end and returns the error of ctx.
 func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, error) {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -57,13 +57,13 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return LocalResult{Result: result, Partitions: plan.Partitions}, nil
 }
 
-// subtreesPerSlot is the number of subtrees per slot: enough to keep slots that finish
-// early busy, few enough to keep subtrees large.
+// subtreesPerSlot is the number of subtrees per slot. More subtrees keep slots that finish
+// early busy; fewer subtrees are larger.
 const subtreesPerSlot = 64
 
-// reduce computes the partials of all subtrees of one level concurrently and then
-// merges them level by level. The subtrees are nodes of the tree, so the merges are
-// those of the tree.
+// reduce computes the partials of all subtrees of one level concurrently and then merges
+// the partials level by level. The subtrees are nodes of the aggregation tree, so reduce
+// performs exactly the merges of the tree.
 func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]byte, error) {
 	slots := max(l.Slots, 1)
 	level := tree.Root().Level
@@ -86,7 +86,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 				span := tree.Span(Node{level, i})
 				data, err := l.runSubtree(ctx, s, span, &stop)
 				if err == errStopped {
-					return nil // the slot that failed returns the reason
+					return nil // the slot that failed returns the error
 				}
 				if err != nil {
 					stop.Store(true)
@@ -109,7 +109,8 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return mergeLevels(job, partials)
 }
 
-// subtrees returns the number of nodes of a level, under any name.
+// subtrees returns the number of nodes of a level, including nodes whose highest name is
+// on another level.
 func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
 // errStopped ends a slot because another slot has failed, or the context is done.
@@ -140,8 +141,8 @@ func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.
 	return partials[0].Data, nil
 }
 
-// mergeLevels merges the partials of all nodes of one level up to the root. If the last
-// node of a level has no sibling, it is the same as its parent.
+// mergeLevels merges the partials of all nodes of one level up to the root. A last node
+// without a sibling is the same as its parent, so its partial moves up unchanged.
 func mergeLevels(job Job, partials [][]byte) ([]byte, error) {
 	for len(partials) > 1 {
 		parents := partials[:0]

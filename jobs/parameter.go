@@ -18,7 +18,7 @@ type Parameter struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`            // integer, number, string, boolean, duration
 	Default string `json:"default"`         // as a user would write it
-	Takes   string `json:"takes,omitempty"` // the range or the choices allowed
+	Takes   string `json:"takes,omitempty"` // the allowed range or choices
 	Help    string `json:"help,omitempty"`  // one line
 	field   int    // index in the struct of parameters
 	min     string // tags min, max and oneof
@@ -28,7 +28,7 @@ type Parameter struct {
 
 var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// describe returns the parameters that the fields of a struct declare: see
+// describe returns the parameters that the fields of a parameter struct declare: see
 // [Definition].
 func describe(defaults any) ([]Parameter, error) {
 	v := reflect.ValueOf(defaults)
@@ -126,7 +126,8 @@ func (p Parameter) takes() string {
 	return ""
 }
 
-// errGot returns the error for a value that p does not allow. It cuts a long value.
+// errGot returns the error for a value that p does not allow. The error quotes only the
+// beginning of a long value.
 func (p Parameter) errGot(got string) error {
 	const most = 100
 	if len(got) > most {
@@ -147,8 +148,8 @@ func (p Parameter) errGot(got string) error {
 	return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, want)
 }
 
-// check returns an error for a value that p does not allow. A value that passes is
-// unchanged when it is written as JSON and read back.
+// check returns an error for a value that p does not allow. An allowed value does not
+// change when it is written as JSON and read back.
 func (p Parameter) check(v reflect.Value) error {
 	switch {
 	case p.Type == "string" && !utf8.ValidString(v.String()):
@@ -164,11 +165,11 @@ func (p Parameter) check(v reflect.Value) error {
 	return nil
 }
 
-// boundOf parses the value of tag min or max.
+// boundOf parses the value of a min or max tag.
 func boundOf(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
 	if err := setParameter(v, text); err != nil {
-		panic(err) // describeField has checked it
+		panic(err) // describeField has checked the tag
 	}
 	return v
 }
@@ -228,8 +229,8 @@ func setParameter(v reflect.Value, text string) error {
 
 var powerForm = regexp.MustCompile(`^(-?)([0-9]+)(?:\.([0-9]+))?[eE]\+?([0-9]{1,2})$`)
 
-// writeOut returns a whole number such as 5e9 or 1.5e6 in digits, and any other text
-// unchanged.
+// writeOut rewrites a whole number such as 5e9 or 1.5e6 without an exponent. It returns
+// any other text unchanged.
 func writeOut(text string) string {
 	m := powerForm.FindStringSubmatch(text)
 	if m == nil {

@@ -12,15 +12,16 @@ import (
 )
 
 // Params are a job's parameters in the stored form: a JSON object with every parameter,
-// in the order of the struct's fields. [Job.Params] returns them.
+// in the order of the fields of the parameter struct. [Job.Params] returns Params.
 type Params json.RawMessage
 
-// MarshalJSON returns the object itself; a plain byte slice would become a string.
+// MarshalJSON returns the JSON object unchanged. Without MarshalJSON, the bytes would be
+// encoded as a string.
 func (p Params) MarshalJSON() ([]byte, error) { return json.RawMessage(p).MarshalJSON() }
 
-// Validator is an optional interface of a struct of parameters. It checks conditions
-// that tags cannot express, such as between two parameters. The error should name the
-// parameters.
+// Validator is an optional interface of a parameter struct. Validate checks conditions
+// that tags cannot express, such as a condition between two parameters. Its error should
+// name the parameters.
 type Validator interface{ Validate() error }
 
 // paramsCodec parses and encodes the parameters of one job.
@@ -29,9 +30,9 @@ type paramsCodec[P any] struct {
 	list     []Parameter
 }
 
-// parse takes the defaults, overrides them by the members of base, a JSON object or
-// empty, and then by the name=value pairs. If two pairs have the same name, the later
-// one counts.
+// parse takes the defaults, overrides them by the members of base, and then by the
+// name=value pairs. The base is a JSON object or empty. If two pairs have the same name,
+// the later pair is used.
 func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 	p := c.defaults
 	v := reflect.ValueOf(&p).Elem()
@@ -91,7 +92,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 		if err != nil {
 			return fmt.Errorf("parameters are not a JSON object: %w", err)
 		}
-		name := key.(string) // the decoder has checked it
+		name := key.(string) // the decoder has checked that the key is a string
 		d, err := c.find(name)
 		if err != nil {
 			return err

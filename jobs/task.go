@@ -7,14 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Task is a job opened in this process. Its stacks share one mapper.
+// Task is a job opened in this process. All stacks of a task share one mapper.
 type Task struct {
 	mapper any // may implement io.Closer
 	stack  func() Stack
 }
 
-// NewStack returns an empty stack. Each slot needs a separate stack and should keep it
-// for as long as it works on the job, because the stack holds the slot's fork.
+// NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep
+// its stack for as long as the slot works on the job, because the stack holds the slot's
+// fork.
 func (t *Task) NewStack() Stack { return t.stack() }
 
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
@@ -28,21 +29,22 @@ func (t *Task) Close() (err error) {
 	return closer.Close()
 }
 
-// Stack runs partitions in order and keeps the finished nodes. It merges siblings as
-// they meet, like carries in a binary counter, so it holds at most two nodes per level
-// of the tree for each contiguous span. It is used from one goroutine at a time.
+// Stack runs partitions in order and keeps the finished nodes. It merges two siblings as
+// soon as both are on the stack. So for each contiguous span the stack holds at most two
+// nodes per level of the tree. A stack must be used from one goroutine at a time.
 type Stack interface {
-	// Run maps the partitions of span in order until all are done, stop is set or one
-	// fails, and returns the first partition that is not done. Run checks stop between
-	// partitions. It only passes ctx to Map.
+	// Run maps the partitions of span in order until all are done, stop is set or a
+	// partition fails. It returns the first partition that is not done. Run checks stop
+	// between partitions. It does not check ctx but passes it to Map.
 	//
-	// An error is a *PartitionError, also for a panic. Partitions that were done before
-	// it stay on the stack, so the caller may continue with or after the partition that
-	// failed. If a merge failed, the error is permanent and the stack is empty.
+	// An error, or a panic, is returned as a *PartitionError. Partitions that were done
+	// before the error stay on the stack, so the caller may continue with the failed
+	// partition or after it. If a merge failed, the error is permanent and the stack is
+	// empty.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
 	// Drain removes the nodes whose partitions are all below hi from the stack and
-	// returns them encoded, in the order in which they were run. An error is permanent.
+	// returns their encoded partials, in the order in which the nodes were run. An error is permanent.
 	Drain(hi uint64) ([]Partial, error)
 }
 
@@ -58,8 +60,8 @@ type stack[T any] struct {
 	merge  func(left, right T) (T, error)
 	codec  Codec[T]
 
-	mapOne  func(ctx context.Context, partition uint64) (T, error) // nil until needed
-	merging bool                                                   // a call of Merge has not returned without an error
+	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until needed
+	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []Node
 	values  []T
 }
@@ -107,8 +109,8 @@ func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T,
 	return m.Map
 }
 
-// push adds a node. While the sibling of the topmost node is on the stack, push merges
-// the two.
+// push adds a node. While the topmost node's sibling is on the stack, push merges the two
+// siblings.
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {

@@ -26,7 +26,8 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 func (s Span) Contains(o Span) bool { return s.Lo <= o.Lo && o.Hi <= s.Hi }
 
 // Aligned returns the span with Hi rounded down to a multiple of a power of two, which
-// removes at most an eighth of it. Few nodes cover spans that meet at such boundaries.
+// removes at most an eighth of the span. Spans that meet at such multiples are covered by
+// few nodes.
 func (s Span) Aligned() Span {
 	step := uint64(1) << max(0, bits.Len64(s.Len())-4)
 	s.Hi &^= step - 1
@@ -36,8 +37,8 @@ func (s Span) Aligned() Span {
 // String returns the span as [lo,hi).
 func (s Span) String() string { return fmt.Sprintf("[%d,%d)", s.Lo, s.Hi) }
 
-// Node names a place in the aggregation tree: at Level k, Index i it covers the
-// partitions [i·2^k, (i+1)·2^k), cut at the number of partitions.
+// Node names a place in the aggregation tree. The node at Level k, Index i covers the
+// partitions [i·2^k, (i+1)·2^k), cut at the job's number of partitions.
 type Node struct {
 	Level uint8  `cbor:"1,keyasint"`
 	Index uint64 `cbor:"2,keyasint"`
@@ -72,7 +73,8 @@ func (n Node) String() string { return fmt.Sprintf("%d/%d", n.Level, n.Index) }
 // the highest such name, which [Tree.Lift] returns.
 type Tree struct{ partitions uint64 }
 
-// NewTree returns the tree of a number of partitions, 1 to [MaxPartitions].
+// NewTree returns the tree for a job with the given number of partitions, 1 to
+// [MaxPartitions].
 func NewTree(partitions uint64) (Tree, error) {
 	if partitions == 0 {
 		return Tree{}, errors.New("0 partitions: want at least 1")
@@ -83,7 +85,7 @@ func NewTree(partitions uint64) (Tree, error) {
 	return Tree{partitions}, nil
 }
 
-// Partitions returns the number of leaves.
+// Partitions returns the number of partitions, which are the leaves.
 func (t Tree) Partitions() uint64 { return t.partitions }
 
 // Root returns the node that covers all partitions.
@@ -96,8 +98,8 @@ func (t Tree) Span(n Node) Span {
 	return Span{lo, min(lo+1<<n.Level, t.partitions)}
 }
 
-// Contains reports whether n is a node of the tree under its highest name. It is safe
-// for any Node, so it can check a node that was received.
+// Contains reports whether n is the highest name of a node in the tree. Any Node is
+// allowed, so Contains can check a node from a message.
 func (t Tree) Contains(n Node) bool {
 	root := t.Root()
 	if n.Level > root.Level || n.Index > (t.partitions-1)>>n.Level {
@@ -106,15 +108,16 @@ func (t Tree) Contains(n Node) bool {
 	return n == root || !t.isOnlyChild(n)
 }
 
-// isOnlyChild reports whether n, which is not the root, is the same as its parent.
+// isOnlyChild reports whether n covers the same partitions as its parent. The node must
+// not be the root.
 func (t Tree) isOnlyChild(n Node) bool {
 	return !n.IsRight() && (n.Index+1)<<n.Level >= t.partitions
 }
 
-// Lift returns the highest name of n: that of its farthest ancestor that covers the same
-// partitions.
+// Lift returns the highest name of n, which is the name of the farthest ancestor that
+// covers the same partitions as n.
 func (t Tree) Lift(n Node) Node {
-	if (n.Index+1)<<n.Level < t.partitions { // not on the right edge: the common case
+	if (n.Index+1)<<n.Level < t.partitions { // the common case: n is not on the right edge
 		return n
 	}
 	root := t.Root()
@@ -127,15 +130,15 @@ func (t Tree) Lift(n Node) Node {
 // Children returns the two nodes whose merge is n, under their highest names. The node
 // must be in the tree and cover more than one partition.
 func (t Tree) Children(n Node) (left, right Node) {
-	for n.Level > 1 && n.Right().Index<<(n.Level-1) >= t.partitions { // n is its left child
+	for n.Level > 1 && n.Right().Index<<(n.Level-1) >= t.partitions { // n has no right child, so n is the same as its left child
 		n = n.Left()
 	}
 	return n.Left(), n.Right()
 }
 
-// Cover returns the fewest nodes that cover exactly the span, in order and under their
-// highest names: at most two per level. It ignores partitions past the number of
-// partitions.
+// Cover returns the fewest nodes that cover exactly the span s, in order and under their
+// highest names. These are at most two nodes per level. Cover ignores the part of s past
+// the last partition.
 func (t Tree) Cover(s Span) []Node {
 	var nodes []Node
 	root, hi := t.Root(), min(s.Hi, t.partitions)

@@ -26,7 +26,7 @@ type Config struct {
 	Name string
 
 	// Timeout is how long a method waits for a leader to answer, and for storage to
-	// open or to recover, in case the cluster is down for a moment. Default 5 s.
+	// open or to recover. Default 5 s.
 	Timeout time.Duration
 }
 
@@ -57,11 +57,11 @@ type Client struct {
 	active   activeJobs
 
 	mu      sync.Mutex
-	storage *cluster.Storage // nil until a method needs it
+	storage *cluster.Storage // nil until a method needs storage
 	store   *store.Store
 }
 
-// Connect connects to the cluster's NATS server. The client must be closed.
+// Connect connects to the cluster's NATS server. The caller must close the client.
 func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, nc: nc, subjects: subjects, active: newActiveJobs()}, nil
 }
 
-// Close closes the connections.
+// Close closes the connections to NATS and to storage.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,10 +102,10 @@ func (c *Client) Close() {
 // Cluster returns the configuration of the cluster, defaults filled in.
 func (c *Client) Cluster() cluster.Config { return c.cfg.Cluster }
 
-// Conn returns the NATS connection, which stays the client's.
+// Conn returns the NATS connection. The caller must not close the connection.
 func (c *Client) Conn() *nats.Conn { return c.nc }
 
-// open returns the cluster's storage, and opens it at the first call.
+// open returns the cluster's storage. The first call opens the storage.
 func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,17 +122,17 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 	return c.store, nil
 }
 
-// explain adds the name of the cluster to an error of its storage. It returns nil for
-// nil.
+// explain adds the cluster's name to an error from storage. If err is nil, explain
+// returns nil.
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
-	askTimeout  = time.Second            // of one question: a leader answers within milliseconds
+	askTimeout  = time.Second            // of one question to the leader, which answers within milliseconds
 	liveTimeout = 500 * time.Millisecond // of a question that storage can answer nearly as well
 	askInterval = 100 * time.Millisecond // between two questions while there is no leader
 )
 
-// ask asks the leader once. It fails with [ErrNoLeader] if no leader answers.
+// ask sends a question to the leader once. It fails with [ErrNoLeader] if no leader answers.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -153,8 +153,8 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	return answer, nil
 }
 
-// askUntil repeats a question until a leader answers or Config.Timeout is over: an
-// election may be in progress. A leader may be asked the same twice.
+// askUntil repeats a question until a leader answers or Config.Timeout is over, because
+// an election may be in progress. A leader may receive the question twice.
 func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -169,7 +169,7 @@ func askUntil[A wire.Message](ctx context.Context, c *Client, what string, quest
 	}
 }
 
-// sleep returns after d, or with an error once ctx is done.
+// sleep returns nil after d, or an error as soon as ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package client submits jobs to a Bellwether cluster from a Go program, follows
-// them, and reads their results. The command line is built on it.
+// Package client submits jobs to a Bellwether cluster from a Go program, follows the
+// jobs, and reads their results. The command line is built on package client.
 //
 //	your program      cmd/cli      bench
 //	         \           |          /
@@ -31,16 +31,16 @@
 //	ErrUnavailable  storage does not answer
 //	ErrDenied       storage refuses access
 //	ErrNotFound     the cluster has no such job, or no such poisoned submission
-//	ErrAmbiguous    several jobs' IDs begin like that
+//	ErrAmbiguous    several jobs' IDs begin with the prefix
 //	ErrInvalid      options or parameters that the job does not take
 //	ErrNotEnded     the job has not ended, so it has no result and cannot be removed
 //	ErrEnded        the job has ended, so it cannot be cancelled
 //	ErrFailed       the job failed; a *JobError has its message
 //	ErrCancelled    the job was cancelled
 //	ErrDamaged      a stored record is damaged, or was written by a later version
-//	                (then it is ErrNewer too)
+//	                (then the error is ErrNewer too)
 //
-// A call that fails with ErrUnavailable or ErrNoLeader may have been done all the
-// same. Submit gives each call a new ID, so a retry after such an error can run the
-// job twice; every other method can be called again.
+// A call that fails with ErrUnavailable or ErrNoLeader may have taken effect. Submit
+// gives the job a new ID at each call, so a retry after such an error can run the job
+// twice. Every other method can be retried.
 package client

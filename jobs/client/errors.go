@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Errors of the client. The package documentation explains each.
+// Errors of the client. The package documentation explains each error.
 var (
 	ErrNoLeader  = errors.New("no leader")
 	ErrAmbiguous = errors.New("ambiguous job ID")
@@ -50,7 +50,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError wraps a sentinel and has another text.
+// textError wraps a sentinel error but has a different text.
 type textError struct {
 	text     string
 	sentinel error

@@ -12,19 +12,19 @@ import (
 // Leader is the leader of a cluster.
 type Leader = wire.LeaderInfo
 
-// Leader returns the leader.
+// Leader asks the cluster's leader for its epoch, worker ID and host.
 func (c *Client) Leader(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 }
 
-// StepDown asks the leader to hand over to another worker, and returns the old leader
-// without waiting for the next. [Client.LeaderAfter] waits for it.
+// StepDown asks the leader to hand over to another worker, and returns the old leader.
+// It does not wait for the next leader: see [Client.LeaderAfter].
 func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
 
-// LeaderAfter waits for a leader of a higher epoch. It fails with [ErrNoLeader] if none
-// answers within Config.Timeout.
+// LeaderAfter waits for a leader of a higher epoch than the given epoch. It fails with
+// [ErrNoLeader] if no such leader answers within Config.Timeout.
 func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -45,11 +45,11 @@ func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) 
 // Worker is a worker of a cluster.
 type Worker = wire.WorkerInfo
 
-// Workers are the workers that a leader knows.
+// Workers lists the workers that a leader knows.
 type Workers = wire.Workers
 
-// Workers returns the workers that the leader knows: at most the first
-// wire.MaxListed of them, and how many more there are.
+// Workers returns the first wire.MaxListed workers that the leader knows, and the number
+// of further workers.
 func (c *Client) Workers(ctx context.Context) (Workers, error) {
 	return askUntil[wire.Workers](ctx, c, wire.AskWorkers, nil)
 }
@@ -57,7 +57,7 @@ func (c *Client) Workers(ctx context.Context) (Workers, error) {
 // Term is one change of leader.
 type Term = store.TermRecord
 
-// History returns the changes of leader, oldest first: about the latest thousand.
+// History returns about the latest thousand changes of leader, oldest first.
 func (c *Client) History(ctx context.Context) ([]Term, error) {
 	s, err := c.open(ctx)
 	if err != nil {

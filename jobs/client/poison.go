@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Poisoned is a message that was moved from the queue of submissions to the poison
-// list, because several leaders died while they began its job or because it is not a
-// valid submission.
+// Poisoned is a message that was moved from the submission queue to the poison list,
+// because several leaders died while they began the message's job, or because the
+// message is not a valid submission.
 type Poisoned = store.Poisoned
 
 // Poisoned returns the poison list, sorted by name.
@@ -26,8 +26,8 @@ func (c *Client) Poisoned(ctx context.Context) ([]Poisoned, error) {
 	return list, nil
 }
 
-// Requeue moves a message from the poison list back to the queue, where its
-// deliveries count from 1.
+// Requeue moves a message from the poison list back to the submission queue and resets
+// the message's delivery count.
 func (c *Client) Requeue(ctx context.Context, name string) error {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 // record holds the stored spec and manifest of a job.
 type record struct {
 	spec     store.Spec
-	manifest store.Manifest // only State, which is queued, if no leader has begun the job
+	manifest store.Manifest // has only State, which is queued, if no leader has begun the job
 }
 
-// record reads a job from storage. If only one of the two records is damaged, it returns
-// the other along with the error.
+// record reads a job's spec and manifest from storage. If only one of the two is
+// damaged, record returns the other one along with the error.
 func (c *Client) record(ctx context.Context, s *store.Store, id string) (record, error) {
 	// A removal deletes the spec before the manifest.
 	manifest, err := c.manifest(ctx, s, id)
@@ -39,7 +39,7 @@ func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store
 	return m, nil
 }
 
-// maxParallel is the number of jobs that are read or removed in parallel. Each needs
+// maxParallel is the number of jobs that are read or removed in parallel. Each job needs
 // several requests to storage, and there may be thousands of jobs.
 const maxParallel = 16
 
@@ -48,11 +48,11 @@ type DamagedJob struct {
 	ID  string
 	Err error // wraps ErrDamaged
 
-	manifest store.Manifest // zero if it could not be read
+	manifest store.Manifest // zero if the manifest could not be read
 }
 
-// records reads jobs and keeps their order. It skips missing jobs, which were removed
-// just now.
+// records reads jobs and returns them in the order of ids. It skips jobs that do not
+// exist, because they may have been removed since their IDs were listed.
 func (c *Client) records(ctx context.Context, s *store.Store, ids []string) (records []record, damaged []DamagedJob, err error) {
 	all, errs := make([]record, len(ids)), make([]error, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)

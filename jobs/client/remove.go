@@ -14,8 +14,8 @@ import (
 )
 
 // Cancel cancels a job. When it returns, the cancellation is durable. It fails with
-// [ErrEnded] if the job has failed or completed, and succeeds if the job is cancelled
-// already.
+// [ErrEnded] if the job has failed or completed, and succeeds if the job is already
+// cancelled.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -43,11 +43,11 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes jobs that have ended from storage, with their results. It needs no
+// Remove removes jobs that have ended, and their results, from storage. It needs no
 // leader. If a job has not ended ([ErrNotEnded]) or does not exist, Remove removes no
-// job. It removes damaged jobs too, unless a later version wrote them. If ctx is done,
-// or after an error, Remove completes the removals it has begun and begins no more. It
-// returns the IDs of the removed jobs.
+// job. It removes damaged jobs too, unless a later version wrote them. After an error,
+// or once ctx is done, Remove completes the removals that it has begun and begins no
+// more. It returns the IDs of the removed jobs.
 func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -60,9 +60,8 @@ func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, e
 	return c.remove(ctx, s, ids)
 }
 
-// RemoveEndedBefore removes all jobs that ended before a moment, and completes removals
-// that were interrupted. It keeps damaged jobs and returns them. Otherwise it is like
-// Remove.
+// RemoveEndedBefore is like [Client.Remove] for all jobs that ended before moment. It
+// also completes removals that were interrupted. It keeps damaged jobs and returns them.
 func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -97,8 +96,8 @@ func (c *Client) halfRemoved(ctx context.Context, s *store.Store) ([]string, err
 	return ids, nil
 }
 
-// checkRemovable checks that all jobs have ended, or cannot run because they are
-// damaged.
+// checkRemovable returns an error if a job has not ended, unless the job is damaged and
+// cannot run.
 func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []string) error {
 	half, err := c.halfRemoved(ctx, s)
 	if err != nil {
@@ -121,7 +120,7 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 		if errors.Is(d.Err, ErrNewer) {
 			return d.Err
 		}
-		if d.manifest.State == Running { // a leader that read the records before they were damaged may still run the job
+		if d.manifest.State == Running { // a leader that read the job's records before the damage may still run the job
 			records = append(records, record{store.Spec{ID: d.ID}, d.manifest})
 		}
 	}

@@ -15,8 +15,8 @@ type Outcome struct {
 }
 
 // Outcome returns how a job ended, with its result if it completed. It fails with
-// [ErrNotEnded] if the job has not ended, and with [ErrDamaged] if the stored result
-// does not have the SHA-256 that the checkpoint says.
+// [ErrNotEnded] if the job has not ended, and with [ErrDamaged] if the SHA-256 of the
+// stored result differs from the one in the checkpoint.
 func (c *Client) Outcome(ctx context.Context, id string) (Outcome, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func Fingerprint(result []byte) string {
 
 // Result returns the result of a job that has completed, decoded into the result type
 // of its definition. It fails with [ErrNotEnded], [ErrFailed] or [ErrCancelled] if
-// the job has none: [Client.Wait] waits for its end.
+// the job has no result. [Client.Wait] waits until a job has ended.
 func Result[R any](ctx context.Context, c *Client, id string) (result R, err error) {
 	o, err := c.Outcome(ctx, id)
 	if err != nil {

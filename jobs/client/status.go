@@ -17,7 +17,7 @@ import (
 // State is the state of a job.
 type State = store.State
 
-// The states of a job. The last three are final.
+// The states of a job. The last three states are final.
 const (
 	Queued    = store.Queued
 	Running   = store.Running
@@ -36,33 +36,33 @@ type Status struct {
 	Partitions uint64   // 0 until the job is planned
 	Done       uint64   // number of finished partitions; see DoneKnown
 	Executed   uint64   // number of reported partition executions, duplicates included
-	Repeated   uint64   // number of executions beyond one for each partition
-	Skipped    []uint64 // partitions left out of the result, sorted; the first thousand while Live is not nil
+	Repeated   uint64   // number of executions beyond the first of each partition
+	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Error      string   // why the job failed; a panic's stack follows the first line
 	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
 	Finished   time.Time
 
-	// Epoch is the epoch of the leader that answered, 0 if none did.
+	// Epoch is the epoch of the leader that answered, 0 if no leader answered.
 	Epoch uint64
-	// Live has the figures that only the leader knows. If it is nil, the fields above come
-	// from the last checkpoint.
+	// Live has the figures that only the leader knows. If Live is nil, the fields above
+	// come from the last checkpoint.
 	Live *Live
 }
 
 // Live is the part of a status that only the leader knows.
 type Live struct {
-	Workers int     // number of workers that hold work of the job
-	Rate    float64 // partitions per second, over the last seconds
+	Workers int     // number of workers that hold spans of the job
+	Rate    float64 // partitions per second, averaged over the last seconds
 	Trouble string  // what keeps the job from advancing, or the last failure
 }
 
-// DoneKnown reports whether Done is known: the checkpoint of a job that failed or was
-// cancelled does not say which partitions were done.
+// DoneKnown reports whether Done is known. It is false for a job that failed or was
+// cancelled, because its checkpoint does not say which partitions were done.
 func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
 
-// Err returns nil if the job completed, and otherwise a *[JobError] that is
+// Err returns nil if the job completed. Otherwise it returns a *[JobError] that wraps
 // [ErrFailed], [ErrCancelled] or [ErrNotEnded].
 func (s Status) Err() error {
 	err := &JobError{ID: s.ID, State: s.State, Message: s.Error, Err: ErrNotEnded}
@@ -77,8 +77,8 @@ func (s Status) Err() error {
 	return err
 }
 
-// Remaining returns the time that the rest of the job takes at its rate, and whether
-// that time is known.
+// Remaining returns the time that the rest of the job takes at its current rate. It
+// returns false if the time is not known.
 func (s Status) Remaining() (time.Duration, bool) {
 	if s.Live == nil {
 		return 0, false
@@ -86,8 +86,8 @@ func (s Status) Remaining() (time.Duration, bool) {
 	return Remaining(s.Done, s.Partitions, s.Live.Rate)
 }
 
-// Remaining returns how long partitions take at a rate per second, and false if the
-// rate is unknown or too low to say.
+// Remaining returns how long the partitions that are not done take at rate partitions
+// per second. It returns false if the rate is unknown or too low for an estimate.
 func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 	if rate <= 0 || partitions == 0 {
 		return 0, false
@@ -100,8 +100,8 @@ func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// newStatus combines the stored records of a job with the answer of the leader, which
-// is nil if none answered.
+// newStatus combines the stored records of a job with the leader's answer, which is nil
+// if no leader answered.
 func newStatus(r record, live *wire.Jobs) Status {
 	m := r.manifest
 	s := Status{
@@ -122,14 +122,14 @@ func newStatus(r record, live *wire.Jobs) Status {
 	return s
 }
 
-// done returns the number of partitions in the checkpoint.
+// done returns the number of finished partitions in the job's checkpoint.
 func (r record) done() uint64 {
 	if r.manifest.State == Completed {
 		return r.manifest.Partitions
 	}
 	tree, err := jobs.NewTree(r.manifest.Partitions)
 	if err != nil {
-		return 0 // not planned
+		return 0 // the job is not planned
 	}
 	var n uint64
 	for _, stored := range r.manifest.Nodes {
@@ -138,9 +138,9 @@ func (r record) done() uint64 {
 	return n
 }
 
-// repeated returns the number of executions beyond one for each partition. The
-// checkpoint of a job that failed or was cancelled does not say which partitions were
-// done; then it returns the least number that is possible.
+// repeated returns the number of executions beyond the first of each partition. For a
+// job that failed or was cancelled it returns the least possible number, because the
+// checkpoint does not say which partitions were done.
 func (r record) repeated() uint64 {
 	m := r.manifest
 	once := r.done() - min(r.done(), uint64(len(m.Skipped)))
@@ -156,7 +156,7 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	live, err := c.live(ctx, id) // the leader is asked first, so that a job that ends in between is not reported as running
+	live, err := c.live(ctx, id) // ask before reading storage: a job that ends in between must not be reported as running
 	if err != nil {
 		return Status{}, err
 	}
@@ -167,8 +167,8 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	return newStatus(r, live), nil
 }
 
-// live asks the leader for the active job with that id, or for all active jobs if id is
-// empty. It returns nil if no leader answers.
+// live asks the leader for the active job with the given ID, or for all active jobs if
+// id is empty. It returns nil if no leader answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
@@ -180,7 +180,7 @@ func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	return &answer, nil
 }
 
-// Progress is the answer of a leader about an active job.
+// Progress is the progress of an active job, as the leader reports it.
 type Progress = wire.JobProgress
 
 // Progress asks the leader once for the progress of a job. It fails with [ErrNoLeader]
@@ -197,8 +197,8 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	return answer.Jobs[0], nil
 }
 
-// List returns all jobs, oldest first, and separately the jobs that cannot be read. It
-// needs no leader.
+// List returns the statuses of all jobs, oldest first, and separately the jobs that
+// cannot be read. It needs no leader.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -243,7 +243,7 @@ func (c *Client) ids(ctx context.Context, s *store.Store) ([]string, error) {
 
 var prefixForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// Find returns the ID of the job whose ID is prefix or begins with it. It fails with
+// Find returns the ID of the job whose ID begins with prefix. It fails with
 // [ErrNotFound] if no job matches, and with [ErrAmbiguous] if several jobs match.
 func (c *Client) Find(ctx context.Context, prefix string) (string, error) {
 	if !prefixForm.MatchString(prefix) {

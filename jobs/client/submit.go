@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// DefaultMaxAttempts is how often a partition that fails is tried by default.
+	// DefaultMaxAttempts is the default of [SubmitOptions].MaxAttempts.
 	DefaultMaxAttempts = 3
-	// MaxPriority bounds a job's priority on both sides of 0.
+	// MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
 	MaxPriority = 1000
-	// MaxSkipped is the largest number of partitions that a job may leave out.
+	// MaxSkipped is the largest number of failed partitions that a job may leave out of
+	// its result.
 	MaxSkipped = store.MaxSkipped
 )
 
-// SubmitOptions are the optional parts of a submission. The zero value is the defaults.
+// SubmitOptions are the options of a submission. A field that is zero means its default.
 type SubmitOptions struct {
-	// Params are the job's parameters: a value of the struct type of its definition,
+	// Params are the job's parameters: a value of the definition's parameter struct,
 	// or a jobs.Params. A struct sets every parameter, so change a copy of the
-	// definition's Defaults. Nil: the defaults.
+	// definition's Defaults. Nil means the defaults.
 	Params any
-	// Pairs are parameters as name=value. They override Params.
+	// Pairs are parameters in the form name=value. Pairs override Params.
 	Pairs []string
 
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.
@@ -33,8 +34,8 @@ type SubmitOptions struct {
 	// MaxAttempts is how often a partition that fails is tried before the job fails.
 	// Default DefaultMaxAttempts.
 	MaxAttempts int
-	// MaxSkipped is how many partitions may be left out of the result because they keep
-	// failing, at most [MaxSkipped].
+	// MaxSkipped is how many partitions may be left out of the result because all their
+	// attempts failed. It is at most [MaxSkipped].
 	MaxSkipped uint64
 }
 
@@ -69,9 +70,9 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	return job.Params(base, o.Pairs...)
 }
 
-// Submit submits a job and returns its ID. The job is then durable: it runs as soon as
-// there are workers with its definition. After an error the job may have been submitted
-// all the same, unless the error is [ErrInvalid].
+// Submit submits a job and returns its ID. When Submit returns, the job is durable and
+// runs as soon as there are workers with its definition. If Submit fails, the job may
+// still have been submitted, unless the error is [ErrInvalid].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

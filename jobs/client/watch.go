@@ -10,11 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Watch returns the states of a job, the latest one each time, until it has ended; the
-// last state is final. The intervals grow with the age of the job, so the end of a
-// short job is noticed at once and a long job costs little. A missing leader is not an
-// error: Epoch in the status is then 0. The sequence ends with an error if ctx is done
-// or if storage does not answer for longer than Config.Timeout.
+// Watch returns a sequence of the latest statuses of a job. The sequence ends when the
+// job has ended; its last status is final. The intervals between statuses grow with the
+// duration of the watch, so the end of a short job is noticed at once and a long job
+// costs little. If there is no leader, the status has Epoch 0, without an error. The
+// sequence ends with an error if ctx is done or if storage does not answer for longer
+// than Config.Timeout.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -40,14 +41,14 @@ func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] 
 }
 
 const (
-	watchInterval = 20 * time.Millisecond // between two reads, right after Watch began
-	waitInterval  = 5 * time.Millisecond  // between two questions to the leader, right after Wait began
+	watchInterval = 20 * time.Millisecond // between the first two reads of Watch; later intervals are longer
+	waitInterval  = 5 * time.Millisecond  // between the first two questions of Wait to the leader; later intervals are longer
 	maxInterval   = 250 * time.Millisecond
 )
 
 // pause returns the time until the next read of a job that has been watched since
-// began: a tenth of the time so far, so that the end of the job is noticed with a
-// delay of at most a tenth of its duration.
+// began: a tenth of the time since then. So the end of the job is noticed with a delay
+// of at most a tenth of the job's duration.
 func pause(began time.Time, least time.Duration) time.Duration {
 	return min(max(time.Since(began)/10, least), maxInterval)
 }
@@ -57,9 +58,10 @@ func (c *Client) isPassing(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || !c.nc.IsConnected()
 }
 
-// Wait waits until a job has ended and returns its final status. It costs less than
-// Watch: all calls of Wait together ask the leader one question at a time, and read
-// storage only when the leader no longer lists the job. It fails like Watch.
+// Wait waits until a job has ended and returns the job's final status. It costs less
+// than Watch: all calls of Wait together ask the leader one question at a time, and a
+// call reads storage only when the leader no longer lists the job. Wait fails like
+// [Client.Watch].
 func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -76,8 +78,9 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 			listed = true
 			continue
 		}
-		// A leader that has not listed the job may not have it yet; or the job began and
-		// ended between two questions, so storage is asked from time to time as well.
+		// If the leader has never listed the job, it may not have received the job yet, or
+		// the job began and ended between two questions. So read storage from time to time
+		// too.
 		if !listed && time.Since(looked) < maxInterval {
 			continue
 		}
@@ -100,14 +103,14 @@ const firstLook = 50 * time.Millisecond
 // activeJobs is the leader's latest list of its active jobs, shared by all calls of
 // Wait.
 type activeJobs struct {
-	turn chan struct{} // holds a token while a goroutine uses what follows
-	at   time.Time     // of the latest answer
-	list *wire.Jobs    // nil: nobody answered
+	turn chan struct{} // holds a token while a goroutine uses the fields below
+	at   time.Time     // time of the latest answer
+	list *wire.Jobs    // nil if no leader answered
 }
 
 func newActiveJobs() activeJobs { return activeJobs{turn: make(chan struct{}, 1)} }
 
-// has reports whether the leader lists the job, as of at most waitInterval ago.
+// has reports whether the leader lists the job. The list is at most waitInterval old.
 func (a *activeJobs) has(ctx context.Context, c *Client, id string) bool {
 	select {
 	case a.turn <- struct{}{}:

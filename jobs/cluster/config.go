@@ -19,14 +19,14 @@ import (
 // DefaultName is the default name of a cluster.
 const DefaultName = "default"
 
-// maxReplicas is JetStream's own limit.
+// maxReplicas is JetStream's limit of replicas.
 const maxReplicas = 5
 
 // ErrConfig marks an error about a field of [Config] or an environment variable. The
 // error names the field or variable.
 var ErrConfig = errors.New("invalid configuration")
 
-// configError wraps ErrConfig but omits the text of ErrConfig, which would add nothing.
+// configError wraps ErrConfig but omits the text of ErrConfig.
 type configError struct{ err error }
 
 func (e *configError) Error() string   { return e.err.Error() }
@@ -50,7 +50,7 @@ const (
 type Config struct {
 	// Name is the cluster's name: 1 to 40 lower-case letters, digits and dashes. It
 	// is part of every NATS subject and storage key, so clusters of different names
-	// share servers without sharing anything else.
+	// can use the same servers independently.
 	Name string
 
 	NATS NATS
@@ -62,35 +62,35 @@ type Config struct {
 	// default) to 5. It has an effect only when the storage is created.
 	Replicas int
 
-	// Azure is the storage account, if Storage is Azure.
+	// Azure is the Azure storage account. It is used only if Storage is Azure.
 	Azure AzureAccount
 
-	// CallTimeout bounds each call to storage. 0 is the driver's default: 5 s for
-	// JetStream, where it applies only to contexts without a deadline; 10 s for Azure.
+	// CallTimeout bounds each call to storage. On JetStream it applies only to contexts
+	// without a deadline. 0 means the driver's default: 5 s on JetStream, 10 s on Azure.
 	CallTimeout time.Duration
 
-	// Logger reports when storage's queue goes away and comes back, and which damaged
-	// records are skipped. Nil: nothing is logged.
+	// Logger reports when the storage queue becomes unavailable or available again, and
+	// which damaged records are skipped. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// NATS says how NATS is reached. All but URL are optional.
+// NATS says how to reach NATS. All fields except URL are optional.
 type NATS struct {
-	URL string // of one server or of several, separated by commas; may contain credentials
+	URL string // URLs of one or several servers, separated by commas; may contain credentials
 
 	Creds    string // credentials file
 	NKey     string // NKey seed file
 	User     string // user name, or a token if Password is empty
 	Password string
 
-	TLSCert string // client certificate file; goes with TLSKey
+	TLSCert string // client certificate file; requires TLSKey
 	TLSKey  string // private key file
 	TLSCA   string // certificate authority file
 }
 
 // AzureAccount says which Azure storage account is used and how to sign in. If
-// several of ConnectionFile, ConnectionString and URL are set, the first of them
-// counts.
+// several of ConnectionFile, ConnectionString and URL are set, the first in this order
+// is used.
 type AzureAccount struct {
 	// ConnectionFile is a file that holds a connection string, or the account's URL
 	// with a SAS.
@@ -98,7 +98,7 @@ type AzureAccount struct {
 	account.Config
 }
 
-// Configured reports whether any field says which account is meant.
+// Configured reports whether any field identifies an account.
 func (a AzureAccount) Configured() bool {
 	return a.ConnectionFile != "" || a.ConnectionString != "" || a.URL != ""
 }
@@ -127,8 +127,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Resolve returns the configuration with defaults in place of zero values, or an
-// error that is [ErrConfig].
+// Resolve returns the configuration with defaults in place of zero values. If a field
+// is invalid, the error is [ErrConfig].
 func (c Config) Resolve() (Config, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -146,9 +146,9 @@ func (c Config) Subjects() (wire.Subjects, error) {
 	return s, nil
 }
 
-// The environment variables that say which cluster is meant. The variables of the nats
-// tool are read too, with and without BELLWETHER_ before them. Azure's own tools also
-// read the variables that begin with AZURE_.
+// The environment variables that configure the cluster. The variables of the nats tool
+// are read too, with and without the prefix BELLWETHER_. The variables that begin with
+// AZURE_ are those of Azure's own tools.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"
@@ -164,13 +164,13 @@ const (
 	EnvAzureSAS        = "AZURE_STORAGE_SAS_TOKEN"
 )
 
-// FromEnv returns the configuration that the environment says, with defaults for
-// the rest.
+// FromEnv returns the configuration from the environment variables, with defaults for
+// the other fields.
 func FromEnv() (Config, error) { return Config{}.WithEnv() }
 
-// variable is a NATS environment variable and the field it fills.
+// variable is a NATS environment variable and the field that is filled from it.
 type variable struct {
-	name  string // without BELLWETHER_
+	name  string // without the prefix BELLWETHER_
 	field *string
 }
 
@@ -189,8 +189,8 @@ func (n *NATS) variables() []variable {
 
 const ownPrefix = "BELLWETHER_"
 
-// WithEnv fills in fields that are zero from the environment, BELLWETHER_NATS_X
-// before NATS_X, and then from the defaults.
+// WithEnv fills in fields that are zero, first from the environment and then from the
+// defaults. BELLWETHER_NATS_X takes precedence over NATS_X.
 func (c Config) WithEnv() (Config, error) {
 	c.Name = cmp.Or(c.Name, os.Getenv(EnvName))
 	for _, v := range c.NATS.variables() {
@@ -233,8 +233,9 @@ func (a AzureAccount) withEnv() AzureAccount {
 }
 
 // Environ returns environment variables from which [FromEnv] in another process makes
-// this configuration, except CallTimeout, Logger and fields of the account that have no
-// variable. Variables that would contradict it are set to the empty string.
+// this configuration, except CallTimeout, Logger and account fields that have no
+// variable. Variables that would contradict the configuration are set to the empty
+// string.
 func (c Config) Environ() []string {
 	c = c.withDefaults()
 	env := []string{

@@ -1,5 +1,5 @@
-// Package cluster configures which cluster a process belongs to or asks, connects to its
-// NATS server and opens its storage.
+// Package cluster holds the configuration of a cluster, connects to the cluster's NATS
+// server and opens the cluster's storage.
 //
 //	worker, jobs/client, cmd, bench
 //	             |
@@ -9,13 +9,13 @@
 //	     |          /       \
 //	  nats.go   jetstream   azure (jobs/store/...)
 //
-// A [Config] is given in code, taken from the environment ([FromEnv]), or both
-// ([Config.WithEnv] fills in the fields that are zero). [Config.Environ] is the
-// reverse of FromEnv, for processes that this one starts.
+// A [Config] is set in code, read from the environment ([FromEnv]), or both:
+// [Config.WithEnv] fills in the fields that are zero. [Config.Environ] is the reverse of
+// FromEnv, for the environment of child processes.
 //
 // # What can fail
 //
-//	ErrConfig        a field or variable has a value that cannot work
+//	ErrConfig        a field or environment variable has an invalid value
 //	ErrNoServer      no NATS server answers at any of the URLs
 //	ErrUnauthorized  NATS refuses the credentials
 //	ErrTLS           client and NATS server disagree about TLS

@@ -16,23 +16,23 @@ import (
 var (
 	// ErrNoServer: no NATS server answers at any of the URLs.
 	ErrNoServer = errors.New("no NATS server")
-	// ErrUnauthorized: the server refuses the credentials, or requires some.
+	// ErrUnauthorized: the server refuses the credentials, or requires credentials.
 	ErrUnauthorized = errors.New("credentials refused")
 	// ErrTLS: client and server disagree about TLS.
 	ErrTLS = errors.New("TLS mismatch")
 )
 
 const (
-	// A dead connection is noticed after pingInterval × maxPingsUnanswered. NATS' own
-	// defaults are 2 minutes and 2.
+	// A dead connection is noticed after pingInterval × maxPingsUnanswered. The defaults
+	// of NATS are 2 minutes and 2 pings.
 	pingInterval       = 2 * time.Second
 	maxPingsUnanswered = 3
 	connectTimeout     = 2 * time.Second
 )
 
 // ConnectNATS connects to NATS. The server shows the connection under the given name.
-// The caller's options come last. Its error is [ErrConfig], [ErrNoServer],
-// [ErrUnauthorized] or [ErrTLS].
+// The options in more override those of the configuration. The error is [ErrConfig],
+// [ErrNoServer], [ErrUnauthorized] or [ErrTLS].
 func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error) {
 	c, err := c.Resolve()
 	if err != nil {
@@ -60,8 +60,8 @@ func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error
 	return nil, fmt.Errorf("%w at %s (%w)", ErrNoServer, shown, err)
 }
 
-// options returns the connection options. Missing files are reported here: the NATS
-// client would read them only while it connects.
+// options returns the connection options. It reports missing files, because the NATS
+// client would read the files only while it connects.
 func (n NATS) options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(name),
@@ -107,9 +107,9 @@ func (n NATS) options(name string) ([]nats.Option, error) {
 	return options, nil
 }
 
-// redact returns NATS URLs without users, passwords and tokens. Its error quotes
-// nothing of a URL that does not parse: the text after a colon, which should be a
-// port, may be the beginning of a password.
+// redact returns NATS URLs without users, passwords and tokens. The error for a URL that
+// does not parse quotes no part of the URL, because the text after a colon may be the
+// beginning of a password instead of a port.
 func redact(urls string) (string, error) {
 	var shown []string
 	for server := range strings.SplitSeq(urls, ",") {

@@ -18,7 +18,7 @@ import (
 
 // Errors of a cluster's storage.
 var (
-	// ErrUnavailable: storage does not answer, or cannot serve calls for now.
+	// ErrUnavailable: storage does not answer, or temporarily cannot serve calls.
 	ErrUnavailable = store.ErrUnavailable
 	// ErrDenied: storage refuses access until its settings or the credentials change.
 	ErrDenied = account.ErrDenied
@@ -38,9 +38,9 @@ type Storage struct {
 	account *account.Account // nil on JetStream
 }
 
-// OpenStorage opens the cluster's storage. On JetStream it creates what is missing
-// and fails with [ErrUnavailable] if JetStream does not answer; nc stays the
-// caller's. On Azure it makes no call: see [Storage.Check].
+// OpenStorage opens the cluster's storage. On JetStream it creates missing
+// streams, and fails with [ErrUnavailable] if JetStream does not answer. On Azure it
+// sends no request: see [Storage.Check]. The caller remains responsible for closing nc.
 func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
 	c, err := c.Resolve()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Storage) openAzure() error {
 	return nil
 }
 
-// OpenAccount opens the Azure storage account. It makes no call.
+// OpenAccount opens the Azure storage account. It sends no request.
 func (c Config) OpenAccount() (*account.Account, error) {
 	cfg := c.Azure.Config
 	switch {
@@ -99,8 +99,8 @@ func (c Config) OpenAccount() (*account.Account, error) {
 	return a, nil
 }
 
-// Store returns the typed storage of the cluster's jobs. If observe is not nil, it is
-// called after each call of the driver: see [store.Config].
+// Store returns the typed storage of the cluster's jobs. If observe is not nil, observe is
+// called after each storage call: see [store.Config].
 func (s *Storage) Store(observe func(store.Call)) *store.Store {
 	return store.New(store.Config{Blobs: s.driver, Queue: s.driver, Logger: s.cfg.Logger, Observe: observe})
 }
@@ -112,13 +112,13 @@ func (s *Storage) Config() Config { return s.cfg }
 // Conn returns the NATS connection, which a lease in JetStream uses too.
 func (s *Storage) Conn() *nats.Conn { return s.nc }
 
-// Account returns the Azure storage account, which a lease on a blob uses too. It is
-// nil on JetStream.
+// Account returns the Azure storage account, which a lease on a blob uses too. On
+// JetStream it returns nil.
 func (s *Storage) Account() *account.Account { return s.account }
 
 // Check reports whether a worker could use the storage. On Azure it creates the
 // container and the queue if they are missing. On JetStream, OpenStorage has already
-// created what is missing.
+// created the missing streams.
 func (s *Storage) Check(ctx context.Context) error {
 	if d, ok := s.driver.(interface{ Check(context.Context) error }); ok {
 		return d.Check(ctx)
@@ -126,9 +126,9 @@ func (s *Storage) Check(ctx context.Context) error {
 	return nil
 }
 
-// Explain adds the cluster's name, and a hint if it knows one, to an error that says
-// that storage does not answer or refuses access. Timeouts become [ErrUnavailable].
-// Other errors are returned unchanged.
+// Explain adds the cluster's name, and a hint if there is one, to an error that says
+// that storage does not answer or refuses access. Explain turns timeouts into
+// [ErrUnavailable]. It returns other errors unchanged.
 func (s *Storage) Explain(err error) error {
 	switch {
 	case !isUnreachable(err):
@@ -152,8 +152,8 @@ func isUnreachable(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 }
 
-// Close closes idle connections to the Azure storage account. The NATS connection
-// stays open: it is the caller's.
+// Close closes idle connections to the Azure storage account. It does not close the NATS
+// connection, which belongs to the caller of [Config.OpenStorage].
 func (s *Storage) Close() {
 	if s.account != nil {
 		s.account.Close()

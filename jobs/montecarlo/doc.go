@@ -13,11 +13,11 @@
 // for mean and variance, which has small rounding errors.
 //
 // Workers of different architectures compute the same bytes: each product is rounded before
-// it is added, and the package has its own implementation of exp and log, because those of
-// package math differ in the last bit between processors.
+// it is added, and the package has its own exp and log, because math.Exp and math.Log
+// differ in the last bit between processors.
 //
-// Asian and barrier options use the prices at the end of each of the parameter steps equal
-// periods, and not the price at the beginning. A barrier that is observed at discrete times
+// For Asian and barrier options, the parameter steps divides the time to maturity into
+// equal periods. Only the prices at the ends of the periods are used. A barrier that is observed at discrete times
 // is hit less often than a barrier that is observed continuously, and the price reflects
 // this difference. A European option needs the last price only, which takes one step.
 //

@@ -2,15 +2,16 @@ package montecarlo
 
 import "math"
 
-// model simulates paths. Prices are in logarithms, relative to the spot price.
+// model simulates price paths. The prices on a path are logarithms, relative to the spot
+// price.
 type model struct {
 	kind         kind
 	side         float64 // 1 for a call, -1 for a put
 	spot, strike float64
-	barrier      float64 // in logarithms, relative to spot; 0: no barrier
+	barrier      float64 // log of the barrier relative to the spot price; 0 if there is no barrier
 	knocksIn     bool
-	drift        float64 // of the log price in a step
-	deviation    float64 // of the log price in a step
+	drift        float64 // mean change of the log price in a step
+	deviation    float64 // standard deviation of the change in a step
 	steps        uint32
 	key          [2]uint32
 }
@@ -48,7 +49,7 @@ func newModel(p Params) model {
 	return m
 }
 
-// payoff returns the payoff at maturity on a path, not discounted.
+// payoff returns the undiscounted payoff of a path at maturity.
 func (m *model) payoff(path uint64) float64 {
 	switch m.kind {
 	case asian:
@@ -65,7 +66,7 @@ func (m *model) payoff(path uint64) float64 {
 	}
 }
 
-// exercise returns the payoff at a price that is relative to the spot price.
+// exercise returns the payoff for a price relative to the spot price.
 func (m *model) exercise(relative float64) float64 {
 	return max(float64(m.side*(float64(m.spot*relative)-m.strike)), 0)
 }
@@ -98,7 +99,7 @@ func (m *model) watched(path uint64) (last float64, hit bool) {
 			hit = hit || beyond()
 		}
 		if hit && !m.knocksIn {
-			break // the payoff is 0, whatever the rest of the path
+			break // the payoff is 0, regardless of the rest of the path
 		}
 	}
 	return at, hit

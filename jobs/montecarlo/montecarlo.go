@@ -46,12 +46,12 @@ func (p Params) Validate() error {
 type Result struct {
 	Price         float64 `json:"price"`
 	StandardError float64 `json:"standard_error"`
-	Low           float64 `json:"low"`  // of the 95 % confidence interval
-	High          float64 `json:"high"` // of the 95 % confidence interval
+	Low           float64 `json:"low"`  // lower bound of the 95 % confidence interval
+	High          float64 `json:"high"` // upper bound of the 95 % confidence interval
 	Paths         uint64  `json:"paths"`
 }
 
-// Definition is the job.
+// Definition is the definition of the job.
 var Definition = jobs.Definition[Params, moments, Result]{
 	Name:    "montecarlo",
 	Version: "1",
@@ -107,7 +107,7 @@ type moments struct {
 	Squares float64 `cbor:"3,keyasint"`
 }
 
-// add updates the moments by the method of Welford, Note on a method for calculating
+// add adds a payoff to the moments by the method of Welford, Note on a method for calculating
 // corrected sums of squares and products, Technometrics 4, 1962.
 func (m *moments) add(x float64) {
 	m.Count++
@@ -116,7 +116,7 @@ func (m *moments) add(x float64) {
 	m.Squares += float64(before * (x - m.Mean))
 }
 
-// merge merges moments by the pairwise formula of Chan, Golub, LeVeque, Updating formulae
+// merge merges two partials by the pairwise formula of Chan, Golub, LeVeque, Updating formulae
 // and a pairwise algorithm for computing sample variances, 1979.
 func merge(left, right moments) (moments, error) {
 	l, r := float64(left.Count), float64(right.Count)
@@ -129,7 +129,7 @@ func merge(left, right moments) (moments, error) {
 	}, nil
 }
 
-// standardError returns the standard error of the mean.
+// standardError returns the standard error of the mean payoff.
 func (m moments) standardError() float64 {
 	n := float64(m.Count)
 	if n < 2 {

@@ -2,14 +2,14 @@ package montecarlo
 
 import "math"
 
-// The functions below are those of FreeBSD's msun, e_exp.c and e_log.c, in Go and
-// with each product rounded before it is added. Their notice:
+// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun
+// library. They round each product before it is added. The notice of the C files is:
 //
 //	Copyright (C) 2004 by Sun Microsystems, Inc. All rights reserved.
 //	Permission to use, copy, modify, and distribute this software is freely
 //	granted, provided that this notice is preserved.
 //
-// Their error is below 1 unit in the last place. math.Frexp, math.Ldexp and
+// The error of exp and log is below 1 unit in the last place. math.Frexp, math.Ldexp and
 // math.Sqrt are exact on every processor.
 
 const (

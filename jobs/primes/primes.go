@@ -13,7 +13,7 @@ type Params struct {
 	Partitions uint64 `json:"partitions" max:"1e13" help:"if not 0, the number of partitions, in place of width; fewer where widths do not come out even"`
 }
 
-// width returns the number of numbers in a partition. The last may have fewer.
+// width returns the width of a partition in numbers. The last partition may be narrower.
 func (p Params) width() uint64 {
 	if p.Partitions > 0 {
 		return ceilDiv(p.Limit, p.Partitions)
@@ -24,15 +24,15 @@ func (p Params) width() uint64 {
 // Result is the result of the job. Largest is 0 if there is no prime, and LargestGap is 0
 // if there are fewer than two primes.
 type Result struct {
-	Count      uint64 `json:"count"`       // of primes below the limit
-	Sum        uint64 `json:"sum"`         // of these primes, modulo 2^64
-	Largest    uint64 `json:"largest"`     // of these primes
-	TwinPairs  uint64 `json:"twin_pairs"`  // pairs p and p+2, both below the limit
-	LargestGap uint64 `json:"largest_gap"` // between neighbours, both below the limit
-	GapAfter   uint64 `json:"gap_after"`   // the prime where the largest gap begins for the first time
+	Count      uint64 `json:"count"`       // number of primes below the limit
+	Sum        uint64 `json:"sum"`         // sum of these primes, modulo 2^64
+	Largest    uint64 `json:"largest"`     // the largest of these primes
+	TwinPairs  uint64 `json:"twin_pairs"`  // number of pairs of primes p and p+2, both below the limit
+	LargestGap uint64 `json:"largest_gap"` // largest difference of neighbouring primes, both below the limit
+	GapAfter   uint64 `json:"gap_after"`   // the smallest prime at which a gap of this size begins
 }
 
-// Definition is the job.
+// Definition is the definition of the job.
 var Definition = jobs.Definition[Params, tally, Result]{
 	Name:     "primes",
 	Version:  "1",
@@ -58,7 +58,7 @@ type mapper struct {
 	sieve        *sieve
 }
 
-// Fork returns a Map that keeps its block between partitions.
+// Fork returns a Map function that keeps its block between partitions.
 func (m *mapper) Fork() func(context.Context, uint64) (tally, error) {
 	block := m.sieve.newBlock()
 	return func(ctx context.Context, partition uint64) (tally, error) {

@@ -9,9 +9,9 @@ import (
 
 // sieve is the state that all blocks of a job share.
 type sieve struct {
-	base    []basePrime // ascending, from firstBase to the root of the limit
+	base    []basePrime // ascending, from firstBase to the square root of the limit
 	pattern []byte      // the wheel without the multiples of 7, 11, 13 and 17; repeats for ever
-	bytes   uint64      // in a block, a multiple of eight
+	bytes   uint64      // size of a block, a multiple of eight
 }
 
 // basePrime is a prime 30a + wheel[r], packed as 8a + r.
@@ -19,7 +19,7 @@ type basePrime uint32
 
 func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
 
-// In the pattern the multiples of the primes from 7 to 17 are crossed out.
+// The multiples of the primes from 7 to 17 are crossed out in the pattern.
 const (
 	firstBase     = 19
 	patternLength = 7 * 11 * 13 * 17
@@ -33,9 +33,9 @@ const (
 	maxBlock = 512 << 10
 )
 
-// rootPerByte is the ratio of the limit's square root to the size of a block in bytes.
-// With smaller blocks, carrying base primes from block to block costs more than crossing
-// out. The value was found by measuring.
+// rootPerByte is the ratio of the limit's square root to the size of a block in bytes. In
+// smaller blocks, updating the cursors costs more than crossing out multiples. The value
+// was found by measurement.
 const rootPerByte = 4
 
 // newSieve returns a sieve for the numbers below limit.
@@ -71,14 +71,14 @@ func newSieve(limit uint64) *sieve {
 // block is a sieved range of numbers. It belongs to one slot.
 type block struct {
 	*sieve
-	index   uint64 // it begins at number 30*bytes*index
+	index   uint64 // the block begins at number 30*bytes*index
 	bits    []byte
-	next    []cursor // of the base primes whose squares are below the block's end
+	next    []cursor // cursors of the base primes whose squares are below the block's end
 	crossed bool     // false until the first moveTo
 }
 
-// cursor is the position at which a base prime crosses out next: 8 times the offset of the
-// byte in the block, plus the cofactor's index on the wheel.
+// cursor is the position of the next multiple of a base prime to cross out. It is 8 times
+// the offset of the multiple's byte in the block, plus the cofactor's index on the wheel.
 type cursor uint32
 
 func (s *sieve) newBlock() *block {
@@ -88,7 +88,7 @@ func (s *sieve) newBlock() *block {
 // count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
-		for _, p := range []uint64{2, 3, 5} { // the wheel leaves them out
+		for _, p := range []uint64{2, 3, 5} { // the wheel leaves out 2, 3 and 5
 			if lo <= p && p < hi {
 				t.add(p)
 			}
@@ -114,7 +114,7 @@ func (s *sieve) numbers() uint64 { return s.bytes * 30 }
 // first returns the block's first number.
 func (b *block) first() uint64 { return b.index * b.numbers() }
 
-// moveTo sieves the block of an index.
+// moveTo sieves the block with the given index.
 func (b *block) moveTo(ctx context.Context, index uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -135,14 +135,14 @@ func (b *block) start() {
 		at += uint64(copy(b.bits[at:], b.pattern[from:]))
 	}
 	if first == 0 {
-		b.bits[0] = 0xfe // 1 is not prime, but the other seven numbers are, even those whose multiples the pattern crosses out
+		b.bits[0] = 0xfe // 1 is not prime; 7 to 29 are, even if the pattern crosses them out
 	}
 	for i := len(b.next); i < len(b.base); i++ {
 		p := b.base[i].value()
 		if p*p >= (first+b.bytes)*30 {
 			break
 		}
-		// Multiples with a cofactor below p have a smaller prime factor.
+		// Multiples of p with a cofactor below p have a smaller prime factor than p.
 		cofactor := max(p, ceilDiv(first*30, p))
 		up := onWheel[cofactor%30]
 		at := p*(cofactor+up.distance)/30 - first
@@ -168,8 +168,8 @@ func (b *block) cross() {
 	}
 }
 
-// crossTurns crosses out multiples as long as whole turns of the wheel fit, which is fast
-// for small primes. It returns the byte at which to continue.
+// crossTurns crosses out multiples while whole turns of the wheel fit in the block, which
+// is fast for small primes. It returns the byte at which the caller continues.
 func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	size := uint(len(bits))
 	for w != 0 && at < size {
@@ -200,8 +200,8 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi), which are offsets from the block's first number. Its
-// local variables stay in registers.
+// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's
+// first number. The local variables of tally stay in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
 	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
 	first := b.first()

@@ -1,16 +1,16 @@
 package primes
 
-// tally is a partial: the primes of a range of numbers.
+// tally is a partial: figures about the primes in a range of numbers.
 type tally struct {
 	_ struct{} `cbor:",toarray"`
 
 	Count     uint64
-	Sum       uint64 // modulo 2^64
-	First     uint64 // 0 if Count is 0
+	Sum       uint64 // sum of the primes, modulo 2^64
+	First     uint64 // first prime; 0 if Count is 0
 	Last      uint64
 	TwinPairs uint64
-	Gap       uint64 // the largest inside the range; 0 if the range has fewer than two primes
-	GapAfter  uint64 // the prime after which the largest gap comes first
+	Gap       uint64 // the largest gap inside the range; 0 if the range has fewer than two primes
+	GapAfter  uint64 // the smallest prime at which a gap of this size begins
 }
 
 // merge merges the tallies of two adjacent ranges.
@@ -31,7 +31,7 @@ func merge(left, right tally) (tally, error) {
 	if between == 2 {
 		t.TwinPairs++
 	}
-	// Of equal gaps the first counts, so only a larger gap replaces it.
+	// GapAfter is for the first of equal gaps, so only a larger gap replaces it.
 	if between > t.Gap {
 		t.Gap, t.GapAfter = between, left.Last
 	}
@@ -41,7 +41,7 @@ func merge(left, right tally) (tally, error) {
 	return t, nil
 }
 
-// add adds the next prime of the range.
+// add adds the next prime of the range to the tally.
 func (t *tally) add(prime uint64) {
 	one := tally{Count: 1, Sum: prime, First: prime, Last: prime}
 	*t, _ = merge(*t, one)

@@ -1,14 +1,14 @@
 package primes
 
-// wheel has the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of byte j is for
-// the number 30j + wheel[i].
+// wheel has the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of a block's byte
+// j stands for the number 30j + wheel[i], relative to the block's first number.
 var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 
 // A step leads from one multiple of a prime to the next multiple whose cofactor is on the
-// wheel. For a prime p = 30a + r its length is a*gap + carry bytes.
+// wheel. For a prime p = 30a + r the length of a step is a*gap + carry bytes.
 type step struct {
-	keep  uint8 // a mask with all bits but the bit of the multiple
-	gap   uint8 // to the next cofactor
+	keep  uint8 // a mask with all bits set except the bit of the multiple
+	gap   uint8 // distance to the next cofactor
 	carry uint8
 }
 
@@ -40,10 +40,11 @@ var onWheel = func() (up [30]struct{ distance, index uint64 }) {
 	return up
 }()
 
-// A word is eight bytes, and so 240 numbers.
+// numbersPerWord is 240, because a word has eight bytes of 30 numbers each.
 const numbersPerWord = 240
 
-// offset has the number of each bit of a word, relative to the word's first number.
+// offset[i] is the number for which bit i of a word stands, relative to the word's first
+// number.
 var offset = func() (o [64]uint8) {
 	for bit := range o {
 		o[bit] = uint8(uint64(bit/8)*30 + wheel[bit%8])
@@ -51,8 +52,8 @@ var offset = func() (o [64]uint8) {
 	return o
 }()
 
-// bitsBelow has the number of bits of a word for numbers below n, relative to the word's
-// first number.
+// bitsBelow[n] is the number of bits of a word that stand for numbers below n, relative to
+// the word's first number.
 var bitsBelow = func() (below [numbersPerWord]uint8) {
 	for n := range below {
 		for _, o := range offset {

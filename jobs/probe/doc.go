@@ -1,9 +1,10 @@
-// Package probe is a job without a useful result, for trying a deployment and for tests. Its
-// partitions spin or sleep for equal or random times, make partials of a given size, and
-// fail on request.
+// Package probe is a job without a useful result, for trying out a deployment and for
+// tests. Its partitions spin or sleep for equal or random times, make partials of a given
+// size, and fail on request.
 //
-// The result proves that each partition was counted exactly once: each adds a hash of its
-// number to a sum and to an exclusive or and, with partial-size, a block of bytes.
+// The result proves that each partition was counted exactly once. Each partition adds a
+// hash of its number to a sum and to an exclusive or. If partial-size is set, each
+// partition also contributes a block of bytes.
 //
 // Without spin, sleep or faults a partition takes a few nanoseconds, so the job measures the
 // cost of dispatch.
@@ -13,14 +14,14 @@
 //	fail, fail-every   an error that is retried
 //	permanent          an error that is not retried
 //	panic              a panic
-//	exit               the end of the process, with status 3
+//	exit               the process exits with status 3
 //
 // A fault happens at each attempt. If once-dir names a directory, the fault happens only at
-// the first attempts; the parameter times says at how many. Each of these attempts creates a
-// file in the directory exclusively, because the next attempt may be in another process.
-// Workers on several machines have to share the directory. If it is missing, the job fails
-// at once. If a partition has several faults, they happen in the order of the list above,
-// from last to first.
+// the first attempts; the parameter times is the number of these attempts. Each of these
+// attempts creates a file in the directory exclusively, because the next attempt may run in
+// another process. Workers on several machines have to share the directory. If the
+// directory is missing, the job fails at once. If a partition has several faults, the
+// faults happen in the order of the list above, from last to first.
 //
-// If the job runs in the submitter's process, exit ends that process.
+// If the job runs in the submitter's process, the fault exit ends the submitter.
 package probe

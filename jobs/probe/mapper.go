@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// exitStatus is the exit status of a process that a fault ends.
+// exitStatus is the exit status of a process that the fault exit ends.
 const exitStatus = 3
 
 type mapper struct {
@@ -78,8 +78,8 @@ func (m *mapper) fault(partition uint64) error {
 
 func is(ordered int64, partition uint64) bool { return ordered >= 0 && uint64(ordered) == partition }
 
-// due reports whether a fault happens at this attempt. If so, it creates the file that
-// counts the attempt.
+// due reports whether a fault happens at this attempt. If the fault happens, due creates
+// the file that counts the attempt.
 func (m *mapper) due(fault string, partition uint64) (bool, error) {
 	if m.params.OnceDir == "" {
 		return true, nil
@@ -98,7 +98,7 @@ func (m *mapper) due(fault string, partition uint64) (bool, error) {
 	return false, nil
 }
 
-// pass spins and sleeps for the partition's time.
+// pass spins and sleeps for the times that the parameters set for the partition.
 func (m *mapper) pass(ctx context.Context, partition uint64) error {
 	factor := time.Duration(1)
 	if m.params.CostEvery > 0 && partition%m.params.CostEvery == 0 {

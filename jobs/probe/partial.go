@@ -10,9 +10,9 @@ import (
 // words fit in registers, which halves the time of an empty partition.
 type partial struct {
 	Count uint64  `cbor:"1,keyasint"`
-	Sum   uint64  `cbor:"2,keyasint"`           // of the hashes of their numbers
+	Sum   uint64  `cbor:"2,keyasint"`           // sum of the hashes of the partition numbers
 	Xor   uint64  `cbor:"3,keyasint"`           // exclusive or of the same hashes
-	Block *[]byte `cbor:"4,keyasint,omitempty"` // the exclusive or of their blocks, if they have any
+	Block *[]byte `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
 }
 
 func (p partial) block() []byte {
@@ -47,8 +47,8 @@ func merge(left, right partial) (partial, error) {
 }
 
 // hash returns the output function of SplitMix64 (Steele, Lea, Flood: Fast splittable
-// pseudorandom number generators, 2014), with its increment added so that 0 is
-// not its own hash.
+// pseudorandom number generators, 2014). The increment of SplitMix64 is added to n first,
+// so that the hash of 0 is not 0.
 func hash(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9

@@ -42,18 +42,18 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Result accounts for the partitions. Numbers of 64 bits are in hexadecimal, because some
-// readers of JSON round them.
+// Result accounts for the partitions. 64-bit numbers are in hexadecimal, because some
+// JSON parsers round large numbers.
 type Result struct {
 	Partitions uint64 `json:"partitions"`       // number of partitions of the job
 	Counted    uint64 `json:"counted"`          // number of partitions in the result; fewer if some were skipped
-	Sum        string `json:"sum"`              // of the hashes of their numbers, modulo 2^64
-	Xor        string `json:"xor"`              // of the same hashes
-	Size       int    `json:"size"`             // bytes of the block
-	Block      string `json:"sha256,omitempty"` // of the exclusive or of all blocks
+	Sum        string `json:"sum"`              // sum of the hashes of the partition numbers, modulo 2^64
+	Xor        string `json:"xor"`              // exclusive or of the same hashes
+	Size       int    `json:"size"`             // size of the block in bytes
+	Block      string `json:"sha256,omitempty"` // SHA-256 of the exclusive or of all blocks
 }
 
-// Definition is the job.
+// Definition is the definition of the job.
 var Definition = jobs.Definition[Params, partial, Result]{
 	Name:    "probe",
 	Version: "1",

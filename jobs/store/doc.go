@@ -1,8 +1,8 @@
 // Package store keeps the durable state of a cluster: submissions, specs, plans,
 // manifests, partials, results, the index of active jobs and the history of leaders.
 //
-// It is internal to Bellwether. Programs submit and read jobs by jobs/client; only
-// [Blobs] and [Queue] are meant for others, who write a driver.
+// It is internal to Bellwether. Programs submit and read jobs through jobs/client.
+// Authors of other drivers implement only [Blobs] and [Queue].
 //
 //	coordinator, worker, jobs/client
 //	       |
@@ -11,12 +11,12 @@
 //	 Blobs   Queue    a driver: azure, jetstream, memory
 //
 // The rest of Bellwether uses [Store]. Drivers implement [Blobs] and [Queue]; package
-// storetest has the conformance suite for them.
+// storetest has the conformance suite for drivers.
 //
 // # Keys
 //
 //	spec/JOB            what was submitted; immutable
-//	plan/JOB            how the job is cut; immutable
+//	plan/JOB            how the job is divided; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
 //	partial/JOB/SHA256  a node and its large partial; immutable
 //	result/JOB          the result, as the definition encoded it; immutable
@@ -33,11 +33,11 @@
 //
 // # What can fail
 //
-//   - [ErrUnavailable]: storage cannot be reached. A write that failed this way may
-//     have been done.
-//   - [ErrConflict]: another writer was first.
+//   - [ErrUnavailable]: storage cannot be reached. A write that
+//     returned ErrUnavailable may have taken effect.
+//   - [ErrConflict]: another writer wrote the value first.
 //   - [ErrCorrupt]: a record is damaged or of an unknown format.
 //
-// No method retries, because only the caller knows for how long a retry is useful.
-// Only [Store.Receive] waits.
+// No method of [Store] retries, because only the caller knows how long a retry is
+// useful. Only [Store.Receive] waits.
 package store

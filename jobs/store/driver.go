@@ -7,15 +7,17 @@ import (
 	"regexp"
 )
 
-// Drivers translate the errors of their SDK to these errors and wrap them.
+// For an SDK error, drivers return an error that wraps one of the following errors.
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another writer was first.
-	// If the answer to an earlier Put was lost, that other writer may be the caller.
+	// ErrConflict: the condition of a Put does not hold, because another write came first.
+	// If the answer to the caller's earlier Put was lost, the other write may be that
+	// earlier Put.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
-	// succeed. A write that failed this way may have been done, or may still be done later.
+	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
+	// take effect later.
 	ErrUnavailable = errors.New("storage unavailable")
 	// ErrCorrupt: the stored value is damaged or of a format that this program does not
 	// know.
@@ -47,7 +49,7 @@ const (
 // Always writes unconditionally.
 var Always = Condition{kind: always}
 
-// IfAbsent writes only if no value is stored.
+// IfAbsent writes only if no value is stored under the key.
 var IfAbsent = Condition{kind: absent}
 
 // IfVersion writes only if the stored value has version v.
@@ -56,14 +58,15 @@ func IfVersion(v Version) Condition { return Condition{kind: matches, version: v
 // Absent reports whether the condition is IfAbsent.
 func (c Condition) Absent() bool { return c.kind == absent }
 
-// Version returns the version that the condition requires, if it requires one.
+// Version returns the version that the stored value must have, and whether the
+// condition is an IfVersion.
 func (c Condition) Version() (Version, bool) { return c.version, c.kind == matches }
 
 // Blobs stores values under keys for which [ValidKey] holds. Values may be small, such
-// as a manifest, or many megabytes, such as a partial. A Put is atomic, and durable
-// when it returns. A read sees every write that returned before the read began. Each
-// method returns within a bounded time, if necessary with [ErrUnavailable], and may be
-// called from several goroutines.
+// as a manifest, or many megabytes, such as a partial. A Put is atomic, and the value
+// is durable when Put returns. A read sees every write that returned before the read
+// began. Each method returns within a bounded time, if necessary with [ErrUnavailable],
+// and may be called from several goroutines.
 type Blobs interface {
 	// Get returns the value and its version, or ErrNotFound. The caller owns the value.
 	Get(ctx context.Context, key string) ([]byte, Version, error)
@@ -78,15 +81,15 @@ type Blobs interface {
 // PrefixDeleter is an optional interface of a Blobs that can remove many values at once.
 type PrefixDeleter interface {
 	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash. It
-	// also removes what interrupted writes to such keys have left.
+	// also removes the remains of interrupted writes to such keys.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
 // Queue carries submissions. A message is delivered at least once. A received message
-// stays in the queue, hidden, as long as its receiver extends it, so an autoscaler that
-// counts messages does not stop workers while they are busy. The driver's configuration
-// says for how long a message is hidden. All calls but Receive return within a bounded
-// time, like those of [Blobs].
+// stays in the queue, hidden, as long as the receiver extends the message. So an
+// autoscaler that counts messages does not stop busy workers. The driver's
+// configuration says for how long a message is hidden. All calls but Receive return
+// within a bounded time, like the methods of [Blobs].
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error
@@ -100,16 +103,16 @@ type Message interface {
 	// Body returns the bytes that were sent.
 	Body() []byte
 	// Deliveries returns how often the message was received, including this time. The
-	// count may be too low after a restart of storage.
+	// count may be too low after the storage server has restarted.
 	Deliveries() int
 	// Extend hides the message for the configured time, counted from now.
 	Extend(ctx context.Context) error
-	// Delete removes the message from the queue. It may be called again.
+	// Delete removes the message from the queue. Delete may be called more than once.
 	Delete(ctx context.Context) error
 }
 
-// MaxMessage is the largest size of a queue's message in bytes. Every driver can carry
-// it; submissions are far smaller.
+// MaxMessage is the largest size of a queue message in bytes. Every driver supports
+// this size; submissions are far smaller.
 const MaxMessage = 32 << 10
 
 // MaxKey is the largest length of a key in bytes.

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// These are the records as they are stored. A field hides the field with the same number
-// in the embedded struct, in order to store times as integers.
+// These types are the stored forms of the records. To store a time as an integer, a
+// field hides the embedded struct's field with the same number.
 type (
 	specRecord struct {
 		Spec
@@ -77,8 +77,8 @@ func decodeManifest(data []byte) (Manifest, error) {
 	return r.Manifest, err
 }
 
-// partialHeader is the size of the header of a partial: the node's level in one byte and
-// its index in eight, big-endian.
+// partialHeader is the size of the header of a partial: one byte for the node's level
+// and eight bytes for the node's index, big-endian.
 const partialHeader = 9
 
 func encodePartial(n jobs.Node, data []byte) []byte {
@@ -146,7 +146,7 @@ func decode[R any](data []byte) (R, error) {
 	}
 }
 
-// micros returns the microseconds since 1970, and 0 for the zero time.
+// micros returns t in microseconds since 1970, or 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// A job's ID is a time and a random number, in digits of five bits that sort like their
-// values. Nine digits count milliseconds since 1970, up to the year 3084. Seven digits
-// are random: two IDs of the same millisecond are equal with probability 2^-35.
+// A job ID consists of a time and a random number. Each digit stands for five bits, and
+// digits sort like their values. Nine digits count milliseconds since 1970, up to the
+// year 3084. Seven digits are random: two IDs made in the same millisecond are equal
+// with probability 2^-35.
 const (
 	idDigits     = "0123456789abcdefghijklmnopqrstuv"
 	idTimeDigits = 9
@@ -17,7 +18,7 @@ const (
 
 var idForm = regexp.MustCompile(`^[0-9a-v]{16}$`)
 
-// NewID returns a new job ID: 16 lower-case letters and digits. IDs of different
+// NewID returns a new job ID: 16 lower-case letters and digits. IDs made in different
 // milliseconds sort by time.
 func NewID(now time.Time) string {
 	var id [idLength]byte
@@ -33,5 +34,5 @@ func NewID(now time.Time) string {
 	return string(id[:])
 }
 
-// ValidID reports whether id has the form of a job's ID.
+// ValidID reports whether id has the form of a job ID.
 func ValidID(id string) bool { return idForm.MatchString(id) }

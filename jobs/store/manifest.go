@@ -11,8 +11,8 @@ type State string
 
 // The states of a job. The last three are final.
 const (
-	Queued    State = "queued"  // submitted, no leader has planned it
-	Running   State = "running" // planned
+	Queued    State = "queued"  // submitted, but not planned by a leader yet
+	Running   State = "running" // planned by a leader
 	Completed State = "completed"
 	Failed    State = "failed"
 	Cancelled State = "cancelled"
@@ -29,27 +29,27 @@ type Spec struct {
 	Job         string      `cbor:"2,keyasint"` // the definition's name
 	Version     string      `cbor:"3,keyasint"` // the definition's version
 	Params      jobs.Params `cbor:"4,keyasint"`
-	Priority    int         `cbor:"5,keyasint"` // higher goes first
-	MaxAttempts int         `cbor:"6,keyasint"` // per partition, at least 1
+	Priority    int         `cbor:"5,keyasint"` // jobs with a higher priority run first
+	MaxAttempts int         `cbor:"6,keyasint"` // attempts per partition, at least 1
 	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 }
 
-// MaxSkipped is the largest number of skipped partitions of a job, which its manifest
-// lists.
+// MaxSkipped bounds the skipped partitions of a job, because the job's manifest lists
+// each skipped partition.
 const MaxSkipped = 1_000_000
 
-// Manifest is a job's checkpoint. With the spec and the plan it is all that a new leader
-// needs. It is replaced by compare-and-swap only, so that the writes of an old leader
-// fail.
+// Manifest is a job's checkpoint. A new leader needs only the spec, the plan and the
+// manifest to continue the job. A manifest is replaced by compare-and-swap only, so that
+// the writes of an old leader fail.
 type Manifest struct {
-	Epoch         uint64         `cbor:"1,keyasint"` // of the leader that wrote it
+	Epoch         uint64         `cbor:"1,keyasint"` // epoch of the leader that wrote the manifest
 	Sequence      uint64         `cbor:"2,keyasint"` // grows by one with each write
 	State         State          `cbor:"3,keyasint"`
 	Error         string         `cbor:"4,keyasint,omitempty"`  // why the job failed
-	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // 0 until planned
-	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished and maximal, in order of their partitions
-	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker
+	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // 0 until the job is planned
+	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished nodes, merged as far as possible, in partition order
+	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker ID
 	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // partition executions reported, duplicates included
 	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that failed too often, sorted
 	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
@@ -57,21 +57,22 @@ type Manifest struct {
 	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the leaders of the job, ascending
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
-	SHA256        string         `cbor:"15,keyasint,omitempty"` // of the result, in hexadecimal
+	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
 }
 
 // StoredNode is a finished node and its partial: the data of a small partial, or the
 // name of the blob with a large one. A node is empty if all of its partitions were
-// skipped. Merging an empty node with another yields the other.
+// skipped. Merging an empty node with another node yields the other node.
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
-	Blob  string    `cbor:"3,keyasint,omitempty"` // its name: see [Store.PutPartial]
+	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the blob: see [Store.PutPartial]
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 }
 
-// Contributor is a worker that ran partitions of the job. A worker numbers the items
-// that it reports of a job from 1. The manifest contains those up to Through.
+// Contributor is a worker that ran partitions of the job. Each worker numbers the items
+// that it reports for a job from 1. The manifest contains the worker's items up to
+// number Through.
 type Contributor struct {
 	Worker  string `cbor:"1,keyasint"`
 	Through uint64 `cbor:"2,keyasint"`
@@ -81,14 +82,14 @@ type Contributor struct {
 type Attempt struct {
 	Partition uint64 `cbor:"1,keyasint"`
 	Failed    int    `cbor:"2,keyasint"`
-	Error     string `cbor:"3,keyasint"` // of the last attempt
+	Error     string `cbor:"3,keyasint"` // error of the last attempt
 }
 
 // CrashSuspect is a span whose workers died while they ran it, or a span that the
 // leader's process ran when it wrote the manifest. In the second case only the next
-// leader can know whether the process died while it ran the span.
+// leader can know whether the leader's process died while it ran the span.
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // replaces Deaths if that leader died
+	Led    int       `cbor:"3,keyasint,omitempty"` // replaces Deaths if the leader that wrote the manifest died
 }

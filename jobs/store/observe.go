@@ -9,8 +9,8 @@ import (
 // Call is one call of a driver that has returned.
 type Call struct {
 	Name  string // put, get, delete, list, delete_prefix, send, receive, extend, acknowledge
-	Kind  string // the first segment of the key; empty for calls of the queue
-	Bytes int    // of the value or message, if any
+	Kind  string // the first segment of the key; empty for queue calls
+	Bytes int    // size of the value or message, if any
 	Err   error
 }
 
@@ -36,7 +36,7 @@ var (
 	CallOutcomes = []string{"ok", "absent", "conflict", "cancelled", "error"}
 )
 
-// observe wraps a driver so that f is called after each of its calls.
+// observe wraps a driver so that f is called after each call of the driver.
 func observe(blobs Blobs, queue Queue, f func(Call)) (Blobs, Queue) {
 	observed := observedBlobs{blobs, f}
 	if d, ok := blobs.(PrefixDeleter); ok {
@@ -80,7 +80,7 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 }
 
 // observedPrefixDeleter is a separate type, so that an observed driver has DeletePrefix
-// only if the driver itself has it.
+// only if the driver itself has DeletePrefix.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

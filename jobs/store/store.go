@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// These are the kinds of keys: their first segments.
+// These are the kinds of keys. The kind is the first segment of a key.
 const (
 	specs     = "spec/"
 	plans     = "plan/"
@@ -81,8 +81,8 @@ func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
 	return plan, err
 }
 
-// PutManifest writes the manifest of a job and returns its version, which is for the
-// condition of the next write.
+// PutManifest writes the manifest of a job and returns the manifest's version, which
+// the condition of the next write needs.
 func (s *Store) PutManifest(ctx context.Context, id string, m Manifest, cond Condition) (Version, error) {
 	key, err := jobKey(manifests, id)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 
 // PutPartial writes the encoded partial of a node and returns its name, which is the
 // SHA-256 of node and data in hexadecimal. Writing the same partial again is not an
-// error. No two nodes share a blob, so a blob can be deleted with its node. A write
-// that failed may have been done, so the name is returned with the error too.
+// error. No two nodes share a blob, so a blob can be deleted with its node. A failed
+// write may have taken effect, so PutPartial returns the name also with an error.
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
@@ -175,13 +175,14 @@ func (s *Store) Activate(ctx context.Context, id string) error {
 	return nil
 }
 
-// Deactivate removes a job from the index of active jobs, if it is there.
+// Deactivate removes a job from the index of active jobs. A missing job is not an
+// error.
 func (s *Store) Deactivate(ctx context.Context, id string) error {
 	return s.remove(ctx, actives, id)
 }
 
-// Active returns the IDs of the active jobs, oldest first. If a leader died as a job
-// ended, the job is listed although its manifest says that it has ended.
+// Active returns the IDs of the active jobs, oldest first. If a leader died before it
+// removed an ended job from the index, the list still contains the job.
 func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs(ctx, actives) }
 
 // Jobs returns the IDs of all jobs that have a spec, oldest first.
@@ -213,7 +214,7 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 
 // HalfRemoved returns the IDs of removed jobs that still have records, oldest first:
 // either a removal was interrupted, or a leader that did not know of the removal wrote a
-// record later. Another call of Remove deletes those records.
+// record later. Another call of Remove deletes the remaining records.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
 	for _, kind := range []string{partials, results, plans, manifests} {
@@ -228,8 +229,8 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	// The spec is the first record of a job. So each job found above has one by now,
-	// unless it was removed.
+	// The spec is the first record of a job. So each job found above has a spec by now,
+	// unless the job was removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -240,9 +241,9 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Remove deletes all records of a job that has ended. If it fails, it can be called
-// again: the job is listed by Jobs until its spec is deleted and by HalfRemoved after
-// that. The manifest is deleted last, so that a leader that receives the submission
+// Remove deletes all records of a job that has ended. If Remove fails, it can be called
+// again. Jobs lists the job until the job's spec is deleted; then HalfRemoved lists the
+// job. The manifest is deleted last, so that a leader that receives the submission
 // again does not start the job again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
@@ -277,7 +278,7 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 }
 
 // putOnce writes a value that never changes. Writing the same bytes again is not an
-// error, because the caller's earlier write may have been done although it failed.
+// error, because the caller's earlier, failed write may have taken effect.
 func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) error {
 	key, err := jobKey(kind, id)
 	if err != nil {
@@ -310,8 +311,8 @@ func (s *Store) remove(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// listIDs returns the job IDs under a kind, sorted, which is by time. It ignores other
-// keys.
+// listIDs returns the IDs of the jobs that have a key of the kind, oldest first. It
+// ignores keys without a valid job ID.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 	keys, err := s.blobs.List(ctx, kind)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 // leaders.
 const MaxDeliveries = 5
 
-// Submission is one delivery of a submitted job. It is delivered again unless it is
-// deleted or extended in time.
+// Submission is one delivery of a submitted job. A submission is delivered again unless
+// it is deleted or extended in time.
 type Submission struct {
-	ID         string // of the job
-	Deliveries int    // how often it was received, including this time
+	ID         string // job ID
+	Deliveries int    // how often the submission was received, including this time
 	message    Message
 }
 
@@ -28,7 +28,7 @@ func (s *Submission) Extend(ctx context.Context) error {
 	return nil
 }
 
-// Delete removes the submission from the queue. It may be called again.
+// Delete removes the submission from the queue. Delete may be called more than once.
 func (s *Submission) Delete(ctx context.Context) error {
 	if err := s.message.Delete(ctx); err != nil {
 		return fmt.Errorf("delete submission %s: %w", s.ID, err)
@@ -36,9 +36,9 @@ func (s *Submission) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Submit writes the spec and then adds the job to the queue. It may be called again with
-// the same spec, for example after an error; the job may then be delivered twice. If the
-// job's ID has another spec, the error is [ErrConflict].
+// Submit writes the spec and then adds the job to the queue. Submit may be called again
+// with the same spec, for example after an error; the job may then be delivered twice.
+// If another spec with the same job ID exists, the error is [ErrConflict].
 func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	if err := spec.check(); err != nil {
 		return fmt.Errorf("submit job: %w", err)
@@ -67,8 +67,8 @@ func (s Spec) check() error {
 }
 
 // Receive waits for a submission until ctx is done. The job may have begun or ended
-// before, as its manifest says. Receive moves messages that are not submissions to the
-// poison list, and submissions that were delivered more than [MaxDeliveries] times
+// already: see the job's manifest. Receive moves messages that are not submissions to
+// the poison list, and submissions that were delivered more than [MaxDeliveries] times
 // before any leader wrote a manifest.
 func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	for {
@@ -89,7 +89,8 @@ func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	}
 }
 
-// judge returns the reason why a message is poison; it is empty if the message is not.
+// judge returns the reason why a message is poison, or an empty reason if the message
+// is a submission to handle.
 func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
 	submission = &Submission{Deliveries: message.Deliveries(), message: message}
 	if submission.ID, err = decodeSubmission(message.Body()); err != nil {
@@ -109,17 +110,17 @@ func (s *Store) judge(ctx context.Context, message Message) (submission *Submiss
 	if errors.Is(begun, ErrNotFound) && !errors.Is(known, ErrNotFound) {
 		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
 	}
-	return submission, "", nil // the leader handles it; the job may have been removed
+	return submission, "", nil // the leader handles the submission; the job may have been removed
 }
 
 // Poisoned is a message that was moved from the queue to the poison list.
 type Poisoned struct {
-	Name       string    `cbor:"-" json:"name"`                    // in the list
-	Reason     string    `cbor:"1,keyasint" json:"reason"`         // why it was moved
-	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // its ID, if the message was a submission
-	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // before it was moved
-	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // of the message
-	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when it was moved
+	Name       string    `cbor:"-" json:"name"`                    // name in the poison list
+	Reason     string    `cbor:"1,keyasint" json:"reason"`         // why the message was moved
+	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // job ID, if the message was a submission
+	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // number of deliveries before the message was moved
+	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // body of the message
+	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when the message was moved
 }
 
 // Poison moves a submission from the queue to the poison list.
@@ -127,8 +128,9 @@ func (s *Store) Poison(ctx context.Context, submission *Submission, reason strin
 	return s.poison(ctx, submission.ID, submission.message, reason)
 }
 
-// poison writes the entry before it deletes the message. If deleting fails, the message
-// is delivered again and replaces its entry.
+// poison writes the entry of the poison list before it deletes the message from the
+// queue. If the delete fails, the message is delivered again, and the entry is
+// replaced.
 func (s *Store) poison(ctx context.Context, id string, message Message, reason string) error {
 	body := message.Body()
 	name := id
@@ -164,8 +166,8 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	return entries, nil
 }
 
-// Requeue moves a message from the poison list back to the queue. Its deliveries count
-// from 1 again.
+// Requeue moves a message from the poison list back to the queue. The message's
+// deliveries are counted from 1 again.
 func (s *Store) Requeue(ctx context.Context, name string) error {
 	key := poisons + name
 	if !ValidKey(key) {

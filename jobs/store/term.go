@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// TermRecord is one change of leader. The durations are the lengths of its steps; the
+// TermRecord is one change of leader. Each duration is the length of one step. The
 // first step begins with the predecessor's last sign of life, and each further step
-// begins when the previous one ends. Detect is 0 if it is not known. Resume is 0
-// until that step is over. The last two are nil until their step is over, since a
-// step may take no time.
+// begins when the previous step ends. Detect is 0 if the length of the first step is
+// not known. Resume is 0 until the leader has read the jobs. FirstAssignment and
+// FirstResult are pointers, because a step may take no time; they are nil until the
+// step is over.
 type TermRecord struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`
 	Cause  string    `cbor:"3,keyasint" json:"cause"`
 	At     time.Time `cbor:"4,keyasint" json:"at"`
 
-	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // the predecessor is believed dead
-	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // the lease is held
-	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // every manifest has the epoch
-	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // the jobs are read
-	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // a span was given to a worker
-	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // a worker reported a new node
+	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // until the predecessor is believed dead
+	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // until the lease is held
+	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // until every manifest has the epoch
+	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // until the jobs are read
+	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // until a span is assigned to a worker
+	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // until a worker reports a new node
 }
 
 // Equal reports whether two records are the same.
@@ -40,7 +41,7 @@ const (
 	pruneEvery = 100 // epochs, so that the list has about 1,100 entries at most
 )
 
-// PutTerm writes the record of a term and replaces an earlier one of its epoch.
+// PutTerm writes the record of a term and replaces an earlier record of the same epoch.
 // About the newest 1,000 records are kept.
 func (s *Store) PutTerm(ctx context.Context, t TermRecord) error {
 	key := termKey(t.Epoch)
@@ -69,7 +70,7 @@ func (s *Store) pruneTerms(ctx context.Context, through string) error {
 	return nil
 }
 
-// Terms returns the records of terms that are kept, oldest first. Damaged records
+// Terms returns the term records that storage still has, oldest first. Damaged records
 // are logged and left out.
 func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 	list, err := readAll(ctx, s, terms, decodeTerm)

@@ -25,15 +25,16 @@ type WorkerInfo struct {
 // Workers is the answer to AskWorkers.
 type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
-	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed
+	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed workers
 	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
 }
 
-// MaxListed is the largest number of workers, or of waiting jobs, in an answer. This
-// number fits in a message.
+// MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer
+// with MaxListed entries fits in a message.
 const MaxListed = 2000
 
-// JobQuery asks AskJobs for one active job, or for all if Job is empty.
+// JobQuery is the question AskJobs: it asks for one active job, or for all active jobs if
+// Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 }
@@ -45,26 +46,26 @@ type JobProgress struct {
 	Partitions uint64   `cbor:"3,keyasint"`
 	Done       uint64   `cbor:"4,keyasint"`
 	Executed   uint64   `cbor:"5,keyasint"`
-	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped of them
-	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, recently
+	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped skipped partitions
+	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last seconds
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
-	Trouble    string   `cbor:"9,keyasint,omitempty"` // why the job makes no progress, or its last failure
+	Trouble    string   `cbor:"9,keyasint,omitempty"` // why the job makes no progress, or the job's last failure
 }
 
-// MaxSkipped is the largest number of skipped partitions that an answer lists of each
+// MaxSkipped is the largest number of skipped partitions that an answer lists for each
 // job, so that an answer has room for all active jobs of a leader. The job's manifest
-// lists all.
+// lists all skipped partitions.
 const MaxSkipped = 1000
 
 // Jobs is the answer to AskJobs.
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
-	Workers int           `cbor:"2,keyasint"`           // in the cluster
+	Workers int           `cbor:"2,keyasint"`           // number of workers in the cluster
 	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
 }
 
-// Cancel asks AskCancel to cancel a job. The leader answers when the cancellation is
+// Cancel is the question AskCancel: it asks the leader to cancel a job. The leader answers when the cancellation is
 // durable.
 type Cancel struct {
 	Job string `cbor:"1,keyasint"`

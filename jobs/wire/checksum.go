@@ -11,7 +11,7 @@ import (
 // processors have instructions.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// NewPartial returns a partial that carries its data and the checksum.
+// NewPartial returns a partial that contains data and its checksum.
 func NewPartial(node jobs.Node, data []byte) Partial {
 	return Partial{Node: node, Data: data, Sum: Checksum(data)}
 }

@@ -18,39 +18,40 @@
 //
 // # Worker and leader
 //
-// A worker has one report in flight at a time. It resends the same bytes until their
-// receipt arrives, and the leader answers a repeated report with the same receipt. So
-// both directions are reliable and in order: each report is processed once, and each
-// order in a receipt (Opens, Assigned, Cuts) is carried out once. Anything else that
-// the leader needs goes into the next receipt. A Nudge asks the worker to report now.
+// A worker has one report in flight at a time. It resends the same bytes until the
+// report's receipt arrives, and the leader answers a repeated report with the same
+// receipt. So both directions are reliable and in order: each report is processed once,
+// and each order in a receipt (Opens, Assigned, Cuts) is carried out once. The leader
+// puts new orders into the next receipt. A Nudge asks the worker to report now.
 //
 // The first report to a leader has Sequence 1 and a Hello, and repeats all items that
 // are not durable. If the items do not fit in one message, the report has More set and
-// no Spans, and the next report follows at once. Whenever a report has Spans, the
-// partitions of each assigned span are exactly those of the items reported so far and
-// those of the held span: a held span shrinks or disappears only together with the
-// report of its items. Partitions in neither were given up, because the job could not
-// be opened, the span was cut or the worker drains. The leader assigns them again. A
-// failed attempt is an item like a finished node and accounts for its partition.
+// no Spans, and the next report follows at once. If a report has Spans, each partition
+// of an assigned span is in the held span, in an item reported so far, or given up. A
+// held span shrinks or disappears only together with the report of its items. The worker
+// gives up partitions if the job could not be opened, the span was cut or the worker
+// drains. The leader reassigns these partitions. A failed attempt is an item like a
+// finished node and accounts for its partition.
 //
-// A worker numbers its items of each job from 1, across leaders. JobReport.First may
-// exceed what a leader has only if the worker dropped the items in between because a
-// leader said that the job had ended. If a receipt's Received is below the last item
-// reported, the next report repeats the items above it.
+// A worker numbers its items of each job from 1 and continues the numbers under the next
+// leader. There may be a gap between the items that a leader has and JobReport.First only
+// if the worker dropped the items in the gap because a leader said that the job had
+// ended. If a receipt's Received is below the number of the last reported item, the next
+// report repeats the items above Received.
 //
 // A receipt with Refused contains no orders. The worker then starts over, after a
-// pause, with another Conversation, Sequence 1 and a Hello. If an old hello arrives
-// late, the leader recognizes it by its Conversation and ignores it, because the
-// worker would not carry out the orders of the receipt.
+// pause, with a new Conversation, Sequence 1 and a Hello. If a Hello of an earlier
+// conversation arrives late, the leader recognizes its Conversation and ignores the
+// report, because the worker would not carry out the orders in the receipt.
 //
 // # Failures
 //
 // [Decode] returns [ErrUnknownVersion] for a message of an unknown format version and
 // [ErrMalformed] for any other message that it cannot read. The Validate methods return
 // ErrMalformed for messages that can be read but make no sense. Receivers log and drop
-// such messages. They drop a message of an epoch below the highest that they have seen,
-// and follow a higher epoch if the message is from a leader. Messages may be lost,
-// repeated and delayed.
+// such messages. A receiver drops a message whose epoch is below the highest epoch that
+// the receiver has seen. If a leader's message has a higher epoch, the receiver follows
+// that epoch. Messages may be lost, repeated and delayed.
 //
 // # Bounds
 //

@@ -13,11 +13,11 @@ import (
 const MaxMessage = 1 << 20
 
 // maxElements is the largest number of elements of a list in a message. An empty
-// element takes one byte in a message and 150 in memory, so this bounds what
-// decoding allocates.
+// element takes one byte in a message and 150 bytes in memory, so maxElements bounds the
+// memory that decoding allocates.
 const maxElements = 1 << 16
 
-// Decode and the Validate methods return these errors, wrapped.
+// Decode and the Validate methods return errors that wrap these.
 var (
 	ErrUnknownVersion = errors.New("message of an unknown version")
 	ErrMalformed      = errors.New("malformed message")
@@ -29,8 +29,8 @@ type Message interface {
 		LeaderInfo | Workers | JobQuery | Jobs | Cancel | Done
 }
 
-// formatVersion is the first byte of each message. A change that an earlier program
-// would misread needs the next version; a new optional field does not.
+// formatVersion is the first byte of each message. It must be incremented for a change
+// that an earlier program would misread, but not for a new optional field.
 const formatVersion = 1
 
 var format = record.New(formatVersion,

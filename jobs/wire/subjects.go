@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 )
 
-// Subjects names the NATS subjects of one cluster. All begin with
+// Subjects names the NATS subjects of one cluster. All subjects begin with
 // bellwether.CLUSTER.
 type Subjects struct{ prefix string }
 
@@ -19,8 +19,8 @@ func NewSubjects(cluster string) (Subjects, error) {
 	return Subjects{"bellwether." + cluster + "."}, nil
 }
 
-// Election returns the subjects of a named election within the cluster, which is
-// independent of the election of the cluster's leader. They begin with
+// Election returns the subjects of a named election within the cluster. A named election
+// is independent of the election of the cluster's leader. Its subjects begin with
 // bellwether.CLUSTER.elect.NAME.
 func (s Subjects) Election(name string) (Subjects, error) {
 	if err := naming.Check("election", name); err != nil {
@@ -29,13 +29,13 @@ func (s Subjects) Election(name string) (Subjects, error) {
 	return Subjects{s.prefix + "elect." + name + "."}, nil
 }
 
-// Report returns the subject on which the leader of an epoch receives reports; it
-// replies with a receipt. If the leader's process is dead, NATS itself replies at
-// once that there are no responders.
+// Report returns the subject on which the leader of an epoch receives reports. The leader
+// replies with a receipt. If the leader's process is dead, NATS itself replies at once
+// that there are no responders.
 func (s Subjects) Report(epoch uint64) string { return s.epoch(epoch) + "report" }
 
-// Ping returns the subject on which followers ask the leader of an epoch for a sign
-// of life.
+// Ping returns the subject on which followers ask the leader of an epoch whether it is
+// alive.
 func (s Subjects) Ping(epoch uint64) string { return s.epoch(epoch) + "ping" }
 
 func (s Subjects) epoch(epoch uint64) string {
@@ -49,18 +49,18 @@ func (s Subjects) Beacon() string { return s.prefix + "beacon" }
 // the leader seems dead.
 func (s Subjects) Suspicion() string { return s.prefix + "suspicion" }
 
-// Nudge returns the subject on which a worker is asked to report now.
+// Nudge returns the subject on which the leader asks a worker to report now.
 func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + worker + ".nudge" }
 
-// Probe returns the subject on which a worker is asked for a sign of life. If the
+// Probe returns the subject on which the leader asks a worker whether it is alive. If the
 // worker's process is dead, NATS itself replies at once that there are no responders.
 func (s Subjects) Probe(worker string) string { return s.prefix + "worker." + worker + ".probe" }
 
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 
-// Ask returns the subject on which the leader answers a client's question: one of the
-// Ask constants.
+// Ask returns the subject on which the leader answers a client's question. The question
+// is one of the Ask constants.
 func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
 
 // These are the questions that a client may ask the leader.

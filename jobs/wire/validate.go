@@ -7,26 +7,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// These are bounds that senders keep and Validate checks.
+// These are the bounds on messages. Senders keep the bounds, and Validate checks them.
 const (
-	MaxJobID     = 80      // bytes
+	MaxJobID     = 80      // bytes of a job's ID
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
-	MaxSlots     = 1000    // of one worker
+	MaxSlots     = 1000    // slots of one worker
 	MaxHost      = 255     // bytes of a host's name
 	MaxKinds     = 256     // definitions that a worker knows
 	MaxName      = 40      // bytes of a definition's name, and of its version
-	MaxSpans     = 1 << 12 // in a report: twice as many as a worker holds
-	MaxJobs      = 1 << 13 // in a report; this number of empty ones fills a report
-	MaxItems     = 1 << 14 // in a report, over all jobs; this number of small ones fills a report
-	maxLevel     = 62      // of a node: jobs.MaxPartitions is 2^62
+	MaxSpans     = 1 << 12 // spans in a report: twice as many as a worker holds
+	MaxJobs      = 1 << 13 // jobs in a report: a report of this number of empty jobs is full
+	MaxItems     = 1 << 14 // items in a report, over all jobs: a report of this number of small items is full
+	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks what can be checked without knowing the jobs. It does not check
-// whether nodes are in their tree and whether checksums match.
+// Validate checks the report as far as possible without knowledge of the jobs. It does
+// not check whether nodes are in their job's tree or whether checksums match.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:
@@ -101,7 +101,7 @@ func (h Hello) validate() error {
 	return nil
 }
 
-// Validate checks what can be checked without knowing the worker.
+// Validate checks the receipt as far as possible without knowledge of the worker.
 func (r Receipt) Validate() error {
 	switch {
 	case r.Epoch == 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Format is one version of a format.
+// Format is one version of an encoding format.
 type Format struct {
 	version byte
 	enc     cbor.EncMode
@@ -36,8 +36,8 @@ func Strict(elements, pairs int) cbor.DecOptions {
 	}
 }
 
-// Encoder returns a CBOR encoder. It panics if the options, which are constants,
-// contradict each other.
+// Encoder returns a CBOR encoder. It panics if the options contradict each other, which
+// is a programming error.
 func Encoder(options cbor.EncOptions) cbor.EncMode {
 	mode, err := options.EncMode()
 	if err != nil {
@@ -46,7 +46,8 @@ func Encoder(options cbor.EncOptions) cbor.EncMode {
 	return mode
 }
 
-// Decoder returns a CBOR decoder, like [Encoder].
+// Decoder returns a CBOR decoder. It panics if the options contradict each other, which
+// is a programming error.
 func Decoder(options cbor.DecOptions) cbor.DecMode {
 	mode, err := options.DecMode()
 	if err != nil {
@@ -55,7 +56,7 @@ func Decoder(options cbor.DecOptions) cbor.DecMode {
 	return mode
 }
 
-// VersionError says that a record has another version than the format.
+// VersionError says that a record's version differs from the version of the format.
 type VersionError struct{ Got, Known byte }
 
 func (e *VersionError) Error() string {

@@ -83,7 +83,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 			}
 			answer, err = client.Upload(ctx, account.NewBody(value), options)
 		}
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // a Put with IfVersion of a missing blob
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // a Put with IfVersion, but the blob is missing
 			return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
 		}
 		if err == nil {
@@ -94,7 +94,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	return version, err
 }
 
-// etagForm is the form of an entity tag (RFC 9110). Azure refuses others.
+// etagForm is the form of an entity tag (RFC 9110). Azure refuses other forms.
 var etagForm = regexp.MustCompile(`^"[!#-~]+"$`)
 
 func conditions(cond store.Condition) (*blob.ModifiedAccessConditions, error) {

@@ -1,33 +1,32 @@
-// Package azure is the storage driver for an Azure storage account. Its [Driver] is both
-// store.Blobs, in Blob Storage, and store.Queue, in Queue Storage. It is internal to
-// Bellwether.
+// Package azure is the storage driver for an Azure storage account. Its [Driver]
+// implements both store.Blobs, in Blob Storage, and store.Queue, in Queue Storage. The
+// package is internal to Bellwether.
 //
 // A cluster C has these resources, which are created by the first write:
 //
-//	bellwether-C   a container with one block blob per key, which is the blob's name
+//	bellwether-C   a container with one block blob per key; the key is the blob's name
 //	bellwether-C   a queue of submissions
 //
 // The version of a value is the blob's ETag. A Put is one request, which is atomic and
 // durable for any size, with If-Match, If-None-Match: * or no condition.
 //
 // The queue's messages are text, so bodies are encoded in base64. A message that is not
-// base64, for example one that was sent by hand, is received as it is; the receiver
-// decides whether it is a submission. Messages do not expire. Extend replaces the pop
-// receipt, which Delete needs. If the answer to Extend is lost, the message is delivered
-// again after its hide time, with a new receipt.
+// base64, for example a message that was sent by hand, is received unchanged. The
+// receiver decides whether the message is a submission. Messages do not expire. Extend
+// replaces the pop receipt, which Delete needs. If the answer to Extend is lost, the
+// message is delivered again after its hide time, with a new receipt.
 //
 // # Requests
 //
-// Receive makes a request at once, and another as long as it gets messages. If there is
-// no message it waits for 100 ms, and twice as long each further time, up to
-// [Config.PollEvery] (2 s). So a waiting receiver makes about 32 requests a minute and
-// finds a submission within 2 s. Only a leader receives. Each Extend of a hidden message
-// is one request. Get, Put, Delete and Send are one request each; List is one per 5,000
-// keys.
+// Receive requests a message at once. If there is no message, Receive waits for 100 ms
+// before the next request, and twice as long each further time, up to [Config.PollEvery]
+// (2 s). So a waiting receiver makes about 32 requests a minute and finds a submission
+// within 2 s. Only a leader receives. Each Extend of a hidden message is one request.
+// Get, Put, Delete and Send are one request each; List is one per 5,000 keys.
 //
-// The table has the requests of a leader per minute on Azurite, the lease included, by the
-// class that Azure bills, with a lease of 15 s. Followers make no requests. "Job" means a
-// running job; its beginning and end add a dozen requests.
+// The table shows a leader's requests per minute on Azurite, by Azure's billing class. It
+// includes the requests for a lease of 15 s. Followers make no requests. "Job" means a
+// running job; the beginning and end of a job add a dozen requests.
 //
 //	                                       idle   one job   ten jobs of one priority
 //	renew lease       other                  20        20        20
@@ -35,17 +34,18 @@
 //	update message    queue, class 1                    6        60
 //	put blob          write                            58        60
 //
-// BenchmarkAzureRequests in package bench measures them.
+// BenchmarkAzureRequests in package bench measures these numbers.
 //
 // # What can fail
 //
 //   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within
 //     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries
-//     within that time. A try whose answer was lost may have been done, so a Put with a
+//     within that time. A try whose answer was lost may have taken effect, so a Put with a
 //     condition may find its own write and return store.ErrConflict.
-//   - Access is denied: the error, which is also account.ErrDenied, says how to fix it.
+//   - Access is denied: the error, which is also account.ErrDenied, says how to fix
+//     the cause.
 //   - The context of a Receive ends during a request whose answer has a message: the
 //     message is made visible again at once, and the delivery counts.
 //
-// All of this was tested on Azurite 3.37, and not on Azure.
+// The driver was tested on Azurite 3.37, and not on Azure.
 package azure

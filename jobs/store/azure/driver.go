@@ -22,7 +22,7 @@ import (
 // Config says which cluster's storage to open, and how.
 type Config struct {
 	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single
-	// dashes, the last not a dash.
+	// dashes. It does not end with a dash.
 	Cluster string
 
 	// HideFor is the time for which a received submission stays hidden: whole seconds, 1 s
@@ -35,7 +35,7 @@ type Config struct {
 	PollEvery time.Duration
 
 	// CallTimeout bounds each call; 10 s by default, longer for large values. A call
-	// that takes longer has likely failed.
+	// that takes longer than CallTimeout has likely failed.
 	CallTimeout time.Duration
 
 	// Logger gets a line when the queue becomes unavailable and when it is available again.
@@ -172,14 +172,14 @@ func (d *Driver) timeout(size int) time.Duration {
 	return d.cfg.CallTimeout + time.Duration(size>>20)*perMiB
 }
 
-// These error codes mean ErrNotFound and ErrConflict, unless a caller handles them.
+// These error codes mean ErrNotFound and ErrConflict, unless a caller handles the code.
 var (
 	notFound = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}
 )
 
 // translate turns errors of the SDK into errors of package store. If the caller's context
-// was cancelled, the error is the context's.
+// was cancelled, the returned error is the context's error.
 func (d *Driver) translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

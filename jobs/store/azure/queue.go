@@ -154,7 +154,8 @@ func (m *message) Body() []byte { return m.body }
 func (m *message) Deliveries() int { return m.deliveries }
 
 // Extend implements store.Message. The error is store.ErrConflict if the message was
-// delivered again or an answer was lost, and store.ErrNotFound if it was deleted.
+// delivered again or the answer to an earlier Extend was lost, and store.ErrNotFound if
+// the message was deleted.
 func (m *message) Extend(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error { return m.update(ctx, *m.driver.hideSeconds()) })
 }
@@ -171,7 +172,7 @@ func (m *message) update(ctx context.Context, seconds int32) error {
 }
 
 // Delete implements store.Message. The error is store.ErrConflict if the message was
-// delivered again or an answer to Extend was lost.
+// delivered again or the answer to an Extend was lost.
 func (m *message) Delete(ctx context.Context) error {
 	return m.driver.call(ctx, 0, func(ctx context.Context) error {
 		m.mu.Lock()

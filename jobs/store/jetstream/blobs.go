@@ -39,7 +39,7 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 		case e.revision == seen:
 			return nil, "", fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
-		seen = e.revision // the value was replaced, or it is damaged: read it again
+		seen = e.revision // the value was replaced or is damaged: read the value again
 	}
 }
 
@@ -78,14 +78,14 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		return "", translate(ctx, err)
 	}
 	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
-	if errors.Is(err, store.ErrConflict) { // only then is it certain that nothing points to the chunks
+	if errors.Is(err, store.ErrConflict) { // only after a conflict is it certain that no pointer names the chunks
 		d.dropLarge(ctx, p.Name)
 	}
 	return version, err
 }
 
-// putBody writes the stored value of a key and removes the chunks of the value that it
-// replaced.
+// putBody writes the stored value of a key and removes the chunks of the replaced
+// value.
 func (d *Driver) putBody(ctx context.Context, token string, body []byte, large *pointer, cond store.Condition) (store.Version, error) {
 	if cond == store.Always {
 		return d.overwrite(ctx, token, body, large)
@@ -116,7 +116,8 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite writes unconditionally, by compare-and-swap, so that it knows what it replaced.
+// overwrite writes unconditionally. It uses compare-and-swap to learn which chunks the
+// write replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
 		var version store.Version
@@ -137,8 +138,8 @@ func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large
 	}
 }
 
-// Delete implements store.Blobs. It removes the key entirely, while the delete of a
-// bucket leaves a marker.
+// Delete implements store.Blobs. Delete removes the key entirely, unlike the delete of
+// NATS's key-value API, which leaves a marker.
 func (d *Driver) Delete(ctx context.Context, key string) error {
 	token, err := keyToken(key)
 	if err != nil {
@@ -154,7 +155,8 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// Only up to the revision that was read: a later one was written after this delete.
+	// Purge only up to the revision that was read: a later revision was written after
+	// this delete.
 	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
 	if err != nil {
 		return translate(ctx, err)

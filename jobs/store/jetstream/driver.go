@@ -21,19 +21,19 @@ type Config struct {
 	// lower-case letters, digits and dashes.
 	Cluster string
 
-	// Replicas is the number of servers that keep each value: 1 (the default) to 5. It
-	// has an effect only when the storage is created.
+	// Replicas is the number of servers that keep each value: 1 (the default) to 5.
+	// Replicas has an effect only when the streams are created.
 	Replicas int
 
 	// HideFor is the time for which a received submission stays hidden: at least 100 ms, by
-	// default 30 s. The receiver must extend a submission well before this time is over. The
-	// setting belongs to the queue: opening it with another value changes it for all
-	// processes.
+	// default 30 s. The receiver must extend a submission well before this time is over.
+	// HideFor is a setting of the queue: opening the queue with another value changes the
+	// setting for all processes.
 	HideFor time.Duration
 
 	// CallTimeout bounds each request to the server if the caller's context has no
-	// deadline; 5 s by default. A server that has not answered by then is more likely
-	// dead than slow, even if it syncs its disk.
+	// deadline; 5 s by default. A server that has not answered within this time is more
+	// likely dead than slow, even if it syncs its disk.
 	CallTimeout time.Duration
 
 	// Logger gets a line when the queue becomes unavailable and when it is available again.
@@ -73,7 +73,7 @@ type Driver struct {
 	names names
 
 	values jetstream.KeyValue
-	bucket jetstream.Stream // of values
+	bucket jetstream.Stream // the stream of the values
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
@@ -133,16 +133,17 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 		return stream, err
 	}
 	stream, err = d.js.CreateStream(ctx, cfg)
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was first
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process created the stream first
 		return d.js.Stream(ctx, cfg.Name)
 	}
 	return stream, err
 }
 
 // bucketConfig returns the configuration of a key-value bucket, so that NATS tools can
-// read it. Unlike usual buckets, it allows direct reads only with one replica, because a
-// replica that lags behind may answer a direct read. It does not allow roll-ups, with
-// which a user who may write one key could delete all others.
+// read it. Unlike usual buckets, the bucket allows direct reads only with one replica,
+// because a replica that lags behind may answer a direct read. The bucket does not
+// allow roll-ups: with roll-ups, a user who may write one key could delete all other
+// keys.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

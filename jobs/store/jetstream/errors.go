@@ -15,7 +15,7 @@ import (
 )
 
 // translate turns errors of NATS into errors of package store. If the caller's context
-// was cancelled, the error is the context's.
+// was cancelled, the returned error is the context's error.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -67,9 +67,9 @@ func broken(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// connected waits for the connection, at most for the call timeout. Otherwise a request
-// would wait in the client's buffer, and might be sent long after its caller got an
-// error.
+// connected waits for the connection, at most for the call timeout. Without this check,
+// a request would wait in the client's buffer, and might be sent long after the
+// request's caller got an error.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -19,12 +19,12 @@ const (
 	maxMessage = 512 << 10
 	// messageOverhead is the space for a message's headers.
 	messageOverhead = 4 << 10
-	// chunksInFlight bounds the memory that chunks in flight take, and lets chunks travel
-	// while the server syncs others.
+	// chunksInFlight bounds the memory for chunks in flight. With more than one chunk in
+	// flight, the connection is in use while the server syncs a chunk.
 	chunksInFlight = 4
 )
 
-// errChunkGone: the value was replaced or deleted while it was being read.
+// errChunkGone: the value was replaced or deleted during the read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
 // putLarge writes the chunks of a value under a new name.
@@ -46,9 +46,11 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (poin
 	return p, nil
 }
 
-// getLarge reads the chunks of a value. The error is errChunkGone if one is missing.
+// getLarge reads the chunks of a value. The error is errChunkGone if a chunk is
+// missing.
 func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {
-	// The first chunk is read before memory for all is allocated: the pointer may be damaged.
+	// Read the first chunk before allocating memory for all chunks: the pointer may be
+	// damaged.
 	first, err := d.chunk(ctx, token, p, 0)
 	if err != nil {
 		return nil, err
@@ -91,9 +93,9 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 	return msg.Data, nil
 }
 
-// dropLarge removes chunks that nothing points to. It ignores the end of ctx, which may
-// be the reason for the removal. It returns no error: chunks that are left only take space
-// until DeletePrefix.
+// dropLarge removes chunks that no pointer names. It runs even if ctx has ended, because
+// the end of ctx may be the reason for the removal. It returns no error, because remaining
+// chunks only take space until DeletePrefix removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

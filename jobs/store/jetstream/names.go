@@ -10,9 +10,9 @@ import (
 
 // names are the names of a cluster's streams and subjects.
 type names struct {
-	bucket        string // of values
+	bucket        string // name of the bucket for values
 	bucketStream  string // the bucket's stream; JetStream fixes the prefix
-	valueSubjects string // the prefix of keys; JetStream fixes it
+	valueSubjects string // subject prefix of all keys; JetStream fixes this prefix
 	chunksStream  string
 	chunkSubjects string
 	queueStream   string

@@ -15,9 +15,9 @@ import (
 const (
 	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is the interval at which the server confirms that it has the request for
-	// a message. A restarted server has lost the request; the request is then repeated after
-	// twice this time.
+	// pullHeartbeat is the interval at which the server confirms that it still has the
+	// receiver's request for a message. A restarted server has lost the request. The
+	// receiver then repeats the request after twice this time.
 	pullHeartbeat = time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -119,8 +119,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// With this deadline, the client library would end the request too early. The heartbeat
-	// shows whether the server still has the request.
+	// With the deadline of ctx, the client library would end the request too early. The
+	// heartbeat shows whether the server still has the request.
 	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -136,8 +136,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. It returns reason, joined with the error
-// if the queue could not be created.
+// reopenQueue creates the queue if it is missing. It returns reason, joined with a second
+// error if the queue could not be created.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()
@@ -171,8 +171,9 @@ func (m *message) Extend(ctx context.Context) error { return m.tell(ctx, "+WPI")
 
 func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK") }
 
-// tell sends an acknowledgement verb of JetStream and waits for the server's confirmation.
-// The client library waits for the confirmation of one verb only, and only once.
+// tell sends a JetStream acknowledgement verb and waits for the server's confirmation. The
+// client library can wait for the confirmation of one verb only, and only once per
+// message.
 func (m *message) tell(ctx context.Context, verb string) error {
 	d := m.driver
 	if err := d.connected(ctx); err != nil {

@@ -22,7 +22,7 @@ const (
 // pointer names the chunks of a large value.
 type pointer struct {
 	Name   string            `cbor:"1,keyasint"` // part of the chunks' subjects
-	Size   uint64            `cbor:"2,keyasint"` // of the value, in bytes
+	Size   uint64            `cbor:"2,keyasint"` // size of the value in bytes
 	Chunk  uint64            `cbor:"3,keyasint"` // size in bytes of each chunk but the last
 	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
 }
@@ -50,7 +50,7 @@ var pointerFormat = record.New(valuePointer, cbor.CoreDetEncOptions(), record.St
 
 func encodePointer(p pointer) []byte { return pointerFormat.Encode(p) }
 
-// decodeValue returns the value, or the pointer to its chunks.
+// decodeValue returns the value, or the pointer to the value's chunks.
 func decodeValue(data []byte) ([]byte, *pointer, error) {
 	if len(data) == 0 {
 		return nil, nil, fmt.Errorf("%w: it is empty", store.ErrCorrupt)
@@ -72,7 +72,8 @@ func decodeValue(data []byte) ([]byte, *pointer, error) {
 	}
 }
 
-// makeVersion returns a version: the revision, and the name of the chunks, if any.
+// makeVersion returns the version that consists of a revision and the name of the
+// chunks, if any.
 func makeVersion(revision uint64, large *pointer) store.Version {
 	v := strconv.FormatUint(revision, 10)
 	if large != nil {

@@ -5,7 +5,7 @@ import "sync"
 // Operation is the name of a call of a driver.
 type Operation string
 
-// These are the operations of Blobs, of Queue and of its messages.
+// These are the operations of Blobs, Queue and Message.
 const (
 	Get     Operation = "get"
 	Put     Operation = "put"
@@ -25,9 +25,10 @@ type Call struct {
 }
 
 // Fault is called before and after each operation. An error before the operation prevents
-// it. An error after it is returned although the operation is done, like a lost answer: a
-// message that was received stays hidden until its hide time is over. A Fault is called
-// from the goroutine of the call. It may block, and may call the driver.
+// the operation. An error after the operation is returned although the operation took
+// effect, like a lost answer. A received message then stays hidden until its hide time is
+// over. A Fault is called from the goroutine of the call. It may block, and may call the
+// driver.
 type Fault func(Call) error
 
 type injector struct {
@@ -35,7 +36,7 @@ type injector struct {
 	fault Fault
 }
 
-// Inject sets the fault and replaces the earlier one. Nil removes it.
+// Inject sets the fault and replaces the earlier fault. Nil removes the fault.
 func (i *injector) Inject(fault Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -90,7 +90,7 @@ func conditions(t *testing.T, b store.Blobs) {
 		wantConflict(t, b, key, one, store.IfVersion(v1))
 		wantValue(t, b, key, two, v2)
 
-		v3 := put(t, b, key, two, store.Always) // the same bytes are a write too
+		v3 := put(t, b, key, two, store.Always) // writing the same bytes also makes a new version
 		wantConflict(t, b, key, one, store.IfVersion(v2))
 
 		must(t, b.Delete(t.Context(), key))
@@ -200,7 +200,7 @@ func deletePrefix(t *testing.T, b store.Blobs) {
 	put(t, b, "a/b", []byte("again"), store.IfAbsent)
 }
 
-// createRace creates one key from many goroutines: one of them succeeds.
+// createRace creates one key from many goroutines: exactly one goroutine succeeds.
 func createRace(t *testing.T, b store.Blobs) {
 	for round := range 5 {
 		key := fmt.Sprintf("round/%d", round)
@@ -258,8 +258,8 @@ func swapRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// overwriteRace overwrites a key from many goroutines, also with large values: each write
-// succeeds, and in the end one of the values is stored, complete.
+// overwriteRace overwrites a key from many goroutines, also with large values. Each write
+// succeeds, and the value stored last is one of the written values, complete.
 func overwriteRace(t *testing.T, b store.Blobs) {
 	values := [][]byte{randomBytes(0, 100), randomBytes(1, large), randomBytes(2, large), randomBytes(3, 100)}
 	for range 3 {

@@ -12,14 +12,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// patience bounds waits.
+// patience bounds each wait of the suite.
 const patience = 20 * time.Second
 
 // TestQueue runs the suite for Queue. The function open returns an empty queue that hides
-// messages for hideFor, and closes it when the test ends. It is called from several
-// goroutines, because the tests mostly wait for messages to become visible and so run in
-// parallel. A shorter hideFor makes the suite faster, but the suite fails on a slow machine
-// if it is too short: two seconds suit a driver that uses a network.
+// messages for hideFor, and closes it when the test ends. The suite calls open from several
+// goroutines: the tests run in parallel, because most of them wait for messages to become
+// visible. A shorter hideFor makes the suite faster, but if hideFor is too short, the suite
+// fails on a slow machine. Two seconds suit a driver that uses a network.
 func TestQueue(t *testing.T, open func(t *testing.T) store.Queue, hideFor time.Duration) {
 	for _, test := range []struct {
 		name string
@@ -66,7 +66,7 @@ func receiveWaits(t *testing.T, q store.Queue, hideFor time.Duration) {
 			}
 			return m.Delete(ctx)
 		}
-		if err := wantNothing(ctx, q, hideFor/10); err != nil { // gives the receiver time to be waiting
+		if err := wantNothing(ctx, q, hideFor/10); err != nil { // gives the receiver time to start its wait
 			return err
 		}
 		return q.Send(ctx, []byte("late"))
@@ -202,7 +202,7 @@ func receive(t *testing.T, q store.Queue) store.Message {
 	return m
 }
 
-// wantNothing fails if a message is received within a time.
+// wantNothing returns an error if a message arrives before the time within is over.
 func wantNothing(ctx context.Context, q store.Queue, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -18,20 +18,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// Config says which account to use and how to sign in: a ConnectionString or a
-// URL, not both.
+// Config says which account to use and how to sign in. Exactly one of ConnectionString
+// and URL is set.
 type Config struct {
-	// ConnectionString is what the portal shows under "Access keys" or "Shared
-	// access signature".
+	// ConnectionString is the string that the Azure portal shows under "Access keys" or
+	// "Shared access signature".
 	ConnectionString string
 
 	// URL is the account's blob endpoint, such as https://NAME.blob.core.windows.net,
-	// followed by ? and an account SAS or by nothing.
+	// optionally followed by ? and an account SAS.
 	URL string
-	// QueueURL is the account's queue endpoint. By default it is the URL with .queue. in
-	// place of .blob.; the SAS of the URL is used for the queue too.
+	// QueueURL is the account's queue endpoint. By default it is URL with .queue. in
+	// place of .blob.; the SAS in URL is used for the queue too.
 	QueueURL string
-	// Credential signs in at a URL without a SAS. Nil is azidentity's default chain.
+	// Credential signs in if URL has no SAS. Nil selects azidentity's default chain.
 	Credential azcore.TokenCredential
 
 	// Transport sends the requests. Nil creates a transport for this account.
@@ -82,7 +82,7 @@ func open(cfg Config) (*Account, error) {
 			return nil, err
 		}
 	}
-	if a.key.secret != "" { // the SDK decodes it
+	if a.key.secret != "" { // the SDK decodes the key
 		if _, err := azblob.NewSharedKeyCredential(a.key.account, a.key.secret); err != nil {
 			return nil, fmt.Errorf("the AccountKey is not base64: copy the connection string again: %w", err)
 		}
@@ -133,14 +133,15 @@ func newTransport() *http.Transport {
 // Close closes idle connections. The account may still be used.
 func (a *Account) Close() { a.idle() }
 
-// Retry bounds the retries of the SDK after status 408, 429 or 5xx, or no answer. It
-// never retries after the end of the call's context.
+// Retry bounds the retries of the SDK after status 408, 429 or 5xx, or no answer. The
+// SDK never retries after the end of the call's context.
 type Retry struct {
 	// Within is the time that a call may take. Pauses between tries are short. If storage
 	// asks for a pause longer than a quarter of Within, the call fails at once.
 	Within time.Duration
-	// Try bounds one try, so that there is time for another if a packet is lost. 0 means
-	// that only the whole call is bounded, which suits calls that transfer large values.
+	// Try bounds one try, so that there is time for another try if a packet is lost. 0
+	// means that only the whole call is bounded, which suits calls that transfer large
+	// values.
 	Try time.Duration
 }
 

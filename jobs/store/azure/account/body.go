@@ -9,15 +9,15 @@ import (
 )
 
 // Body is the body of a request; each try of the request has a separate reader. Busy
-// storage may answer before it has read the request. With the SDK's bodies the next try
-// then rewinds the reader from which the last try is still sending, so that storage may
-// receive wrong bytes.
+// storage may answer before it has read the request. With the SDK's bodies, the next
+// try would then rewind the reader from which the last try is still sending, and
+// storage might receive wrong bytes.
 type Body struct {
-	*bytes.Reader // the SDK seeks in it to learn the size
+	*bytes.Reader // the SDK seeks in the reader to learn the size
 	value         []byte
 }
 
-// NewBody returns a body of value, which must not change.
+// NewBody returns a body that sends value. The caller must not change value.
 func NewBody(value []byte) *Body { return &Body{bytes.NewReader(value), value} }
 
 // Close implements io.Closer.

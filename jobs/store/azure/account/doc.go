@@ -7,7 +7,7 @@
 //
 // There are three ways to sign in:
 //
-//   - a connection string: the account's key, or a SAS in one;
+//   - a connection string, which contains the account's key or a SAS;
 //   - the account's URL with an account SAS;
 //   - the account's URL without a SAS: azidentity's default chain, which tries
 //     environment variables, workload identity, managed identity and developer tools
@@ -19,12 +19,12 @@
 //
 // What can fail: [Open] returns an error for a configuration that cannot work, and makes
 // no request. If storage refuses a later request, [Account.Explain] turns the SDK's error
-// into one line that says what was refused, with which code, and how to fix it. The error
-// is [ErrDenied] if retries fail until the cause is fixed.
+// into one line that says what was refused, with which error code, and how to fix the
+// cause. The error is [ErrDenied] if retries fail until the cause is fixed.
 //
-// Keys, SAS and tokens, valid and wrong ones, were tested on Azurite. Answers that only
-// Azure gives (a missing role, a firewall, a skewed clock, keys not permitted) are tested
-// with answers that follow its documentation.
+// Valid and wrong keys, SAS and tokens were tested on Azurite. Answers that only Azure
+// gives (a missing role, a firewall, a skewed clock, keys not permitted) are tested with
+// simulated answers that follow Azure's documentation.
 //
 // [Kind] classifies requests for error messages, fault injection and prices.
 package account

@@ -50,8 +50,8 @@ func (e *explained) Unwrap() []error {
 }
 
 // Explain turns an error of the SDK, whose text has many lines, into one line: what was
-// refused, with which code, and how to fix it if that is known. If it is known, the error
-// is [ErrDenied]. The SDK's error is wrapped.
+// refused, with which error code, and the fix, if a fix is known. If a fix is known, the
+// error is [ErrDenied]. The SDK's error is wrapped.
 func (a *Account) Explain(err error) error {
 	var (
 		done     *explained
@@ -85,7 +85,7 @@ func oneLine(text string) string {
 }
 
 // isUnavailable reports whether no credential of azidentity's chain worked. The type of
-// that error is not exported, but its marker method is.
+// azidentity's error is not exported, but its marker method is.
 func isUnavailable(err error) bool {
 	var final interface{ NonRetriable() }
 	return errors.As(err, &final) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -109,7 +109,8 @@ func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) error {
 // maxSkew is the clock skew that Azure allows.
 const maxSkew = 15 * time.Minute
 
-// skew returns by how much this machine's clock is ahead of storage's, approximately.
+// skew returns by how much this machine's clock is ahead of storage's clock,
+// approximately.
 func skew(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0
