@@ -1,6 +1,6 @@
-// Package check contains only tests: they check the files in deploy, without a container engine,
-// a Kubernetes cluster or a virtual machine. It is a separate module, so its dependencies do not
-// become Bellwether's.
+// Package check contains only tests. The tests check the files in deploy, without a container
+// engine, a Kubernetes cluster or a virtual machine. The package is a separate module, so its
+// dependencies do not become dependencies of Bellwether.
 //
 //	Dockerfile    parsed by BuildKit; its go build command runs twice, and both programs are equal
 //	compose.yaml  loaded by Compose; its NATS configuration and worker command run as processes
@@ -11,9 +11,9 @@
 //	queries       parsed by Prometheus, and compared with the metrics of a running leader
 //	commands      of all these files and of the documents: parsed by the program
 //
-// The libraries stand in for the tools of the same projects: kubeconform downloads its
-// schemas, promtool reads neither dashboards nor KEDA's queries, and docker compose needs
-// an installed plugin.
+// The tests use libraries in place of the same projects' tools, because kubeconform
+// downloads its schemas, promtool reads neither dashboards nor KEDA's queries, and docker
+// compose needs an installed plugin.
 //
 //	make deploy-check
 package check

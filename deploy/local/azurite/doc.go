@@ -5,9 +5,9 @@
 //	serve.js                          runs Azurite until the process that started it ends
 //
 // [Start] installs Azurite with npm into the user's cache directory, once per content of
-// those files, even if several processes start it at once. It needs Node.js 20 or later,
-// and the first time it needs the npm registry. The server listens on 127.0.0.1 only. Its
-// account and key are those of every Azurite.
+// the files above, even if several processes call Start at once. Start needs Node.js 20
+// or later and, the first time, the npm registry. The server listens on 127.0.0.1 only.
+// The account and key are the same for every Azurite.
 //
 // What can fail: Node.js is not installed ([ErrNoNode]); npm cannot reach its registry; a
 // configured port is in use.

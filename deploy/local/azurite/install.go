@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 )
 
-// ErrNoNode marks the error that Node.js, which runs Azurite, is not installed.
+// ErrNoNode: Node.js, which runs Azurite, is not installed.
 var ErrNoNode = errors.New("Node.js with npm is not on the PATH: Azurite, the emulator of Azure Storage, " +
 	"needs version 20 or later: install it (https://nodejs.org, or your system's packages nodejs and npm)")
 
@@ -25,9 +25,9 @@ var sources embed.FS
 
 var sourceNames = []string{"package.json", "package-lock.json", entry}
 
-// install returns the directory in which Azurite is installed, and installs it if needed.
-// The directory's name contains a digest of the source files. It is created by a rename,
-// so it exists only when the installation is complete.
+// install returns the directory in which Azurite is installed, and installs Azurite if
+// needed. The directory's name contains a digest of the source files. The directory is
+// created by a rename, so it exists only when the installation is complete.
 func install(ctx context.Context, log *slog.Logger) (string, error) {
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -65,7 +65,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(building) }() // already renamed if all went well
+	defer func() { _ = os.RemoveAll(building) }() // the directory is renamed already if there was no error
 	if err := build(ctx, building); err != nil {
 		return "", err
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The account of every Azurite, and its key, which is public.
+// The account name and the public account key of every Azurite.
 const (
 	AccountName = "devstoreaccount1"
 	AccountKey  = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -52,7 +52,7 @@ type Server struct {
 	address map[string]string // URL by service: Blob, Queue, Table
 
 	done   chan struct{} // closed when the process has ended
-	err    error         // of the process; set before done is closed
+	err    error         // error of the process; set before done is closed
 	stop   sync.Once
 	output tail
 }
@@ -75,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
-	// ctx must not end the process, which outlives the start.
+	// ctx must not end the process, which outlives the call of Start.
 	cmd := exec.Command("node", append([]string{filepath.Join(dir, entry)}, arguments(cfg)...)...)
 	cmd.Dir = os.TempDir()
 	stdin, err := cmd.StdinPipe()

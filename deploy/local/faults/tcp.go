@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TCPProxy forwards TCP connections to a server and injects faults into all of them. A
-// [Transport] injects faults into single requests.
+// TCPProxy forwards TCP connections to a server and injects faults into all of the
+// connections. A [Transport] injects faults into single requests.
 type TCPProxy struct {
 	target   string
 	listener net.Listener
@@ -22,7 +22,8 @@ type TCPProxy struct {
 	conns   map[net.Conn]bool
 }
 
-// NewTCPProxy listens on 127.0.0.1 for connections to a server. It must be closed.
+// NewTCPProxy listens on 127.0.0.1 for connections to a server. The caller must close
+// the proxy.
 func NewTCPProxy(target string) (*TCPProxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,8 +45,8 @@ func (p *TCPProxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// Stall holds back all bytes in both directions. Connections stay open, and new ones can
-// be opened. Resume forwards the bytes that were held back.
+// Stall holds back all bytes in both directions. Connections stay open, and new
+// connections can be opened. Resume forwards the bytes that were held back.
 func (p *TCPProxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +80,7 @@ func (p *TCPProxy) reset() {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // makes Close send a reset
 		}
-		_ = conn.Close() // it may be closed
+		_ = conn.Close() // the connection may be closed already
 	}
 	clear(p.conns)
 }

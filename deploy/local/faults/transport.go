@@ -32,8 +32,9 @@ type Fault struct {
 	Delay time.Duration // before the request is forwarded
 	Late  time.Duration // before the answer is delivered
 
-	// Status, if not 0, is answered in place of storage, with the error code Code and, if
-	// RetryAfter is not 0, that many seconds in Retry-After. The request has no effect.
+	// Status, if not 0, is the HTTP status of an error answer that replaces storage's
+	// answer; the request has no effect. Code is the answer's error code. RetryAfter,
+	// if not 0, is the answer's Retry-After header in seconds.
 	Status     int
 	Code       string
 	RetryAfter int
@@ -43,7 +44,8 @@ type Fault struct {
 	CutAnswer  bool // the request takes effect, and half of the answer's body is delivered
 }
 
-// Decide returns the fault for a request. It may be called from several goroutines.
+// Decide returns the fault for a request. A Decide may be called from several
+// goroutines.
 type Decide func(kind account.Kind, r *http.Request) Fault
 
 // Transport forwards requests and injects the faults that its Decide returns.
@@ -58,11 +60,11 @@ type Transport struct {
 }
 
 // Observe is called with each request that storage answered, whether or not the answer
-// is delivered. It may be called from several goroutines.
+// is delivered. An Observe may be called from several goroutines.
 type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
-// New returns a transport that injects no faults yet. It recognizes requests to the
-// account's queues by queueURL.
+// New returns a transport that injects no faults yet. The transport recognizes requests
+// to the account's queues by queueURL.
 func New(queueURL string) (*Transport, error) {
 	u, err := url.Parse(queueURL)
 	if err != nil {
@@ -75,22 +77,23 @@ func New(queueURL string) (*Transport, error) {
 	}, nil
 }
 
-// Set replaces the function that decides; nil ends all faults.
+// Set replaces the function that chooses each request's fault; nil turns all faults
+// off.
 func (t *Transport) Set(decide Decide) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decide = decide
 }
 
-// SetObserver replaces the observer; nil removes it.
+// SetObserver replaces the observer; nil removes the observer.
 func (t *Transport) SetObserver(observe Observe) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.observe = observe
 }
 
-// Requests returns the number of requests of these kinds that were made so far,
-// each retry and each request with a fault included; without a kind, of all kinds.
+// Requests returns the number of requests of the kinds so far, or of all kinds if kinds
+// is empty. Each retry and each request with a fault counts as a request.
 func (t *Transport) Requests(kinds ...account.Kind) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +201,7 @@ func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNR
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // a transport must close it; an error matters only to a writer
+		_ = r.Body.Close() // a transport must close the body; an error matters only to a writer
 	}
 }
 
@@ -236,7 +239,8 @@ func answer(r *http.Request, fault Fault) *http.Response {
 }
 
 // Handler returns an HTTP handler that forwards requests to one of the account's
-// endpoints. If a request or an answer is lost, it closes the client's connection.
+// endpoints. If a request or an answer is lost, the handler closes the client's
+// connection.
 func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {

@@ -1,12 +1,11 @@
-// Package importtest checks in a test what the source files of a package import,
-// which names of an import they use, and that they start no goroutine. The state
-// machines of Bellwether (ledger, term, session, election) are tested this way: code
-// that cannot import a package cannot use what that package does, such as clocks and
-// sockets.
+// Package importtest checks in a test what the source files of a package import, which
+// names of an import they use, and that they start no goroutine. The state machines of
+// Bellwether (ledger, term, session, election) are tested this way: code that cannot
+// import a package cannot use what the package provides, such as clocks and sockets.
 //
-// The package is for Bellwether's own tests. It lies under deploy/local, beside
-// the other helpers that tests of every package share, because an internal folder
-// that all of them may import would have to be at the top level.
+// The package is for Bellwether's own tests. It lies under deploy/local, beside other
+// helpers that the tests of every package share. An internal folder that every package
+// may import would have to be at the top level.
 package importtest
 
 import (
@@ -28,15 +27,17 @@ const Module = "github.com/bellwether-compute/bellwether/"
 // Rules say what the files of a package may use. Goroutines, channels and select
 // are always refused.
 type Rules struct {
-	// Allowed has each import path that may be imported. The value lists the names of
-	// that package that may be used; nil allows all names. Imports may not be renamed.
+	// Allowed has each import path that may be imported. The map's value lists the
+	// names that may be used of the imported package; nil allows all names. Imports may
+	// not be renamed.
 	Allowed map[string][]string
 
-	// Exempt lists files that the rules do not cover, such as the shell around a state
-	// machine. The other files may not use names that exempt files declare.
+	// Exempt lists files that the rules do not cover, such as the file with a state
+	// machine's clocks and sockets. The other files may not use names that exempt files
+	// declare.
 	Exempt []string
 
-	// NoMaps refuses map types, whose order is random.
+	// NoMaps refuses map types, whose iteration order is random.
 	NoMaps bool
 
 	// Files is the minimum number of files to check. If the package's files were moved
@@ -44,8 +45,8 @@ type Rules struct {
 	Files int
 }
 
-// Check fails the test for each violation of the rules by the files, other than
-// tests, in the current directory, which is that of the package under test.
+// Check fails the test for each violation of the rules by the files, other than tests,
+// in the current directory. The current directory of a test is its package's directory.
 func Check(t testing.TB, rules Rules) {
 	t.Helper()
 	violations, err := check(".", rules)
@@ -106,9 +107,9 @@ func (c *checker) violation(at ast.Node, format string, args ...any) {
 }
 
 func (c *checker) file(file *ast.File) {
-	uses := map[string][]string{} // by the name of the imported package
+	uses := map[string][]string{} // the allowed names, by the name of the imported package
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
+		path, _ := strconv.Unquote(spec.Path.Value) // the parser has checked the literal
 		names, ok := c.rules.Allowed[path]
 		if !ok || spec.Name != nil {
 			c.violation(spec, "imports %s", spec.Path.Value)

@@ -1,5 +1,5 @@
-// Package logtest captures the log of the code under test, so that a test can
-// wait for a line and read it. The package is for Bellwether's own tests.
+// Package logtest captures the log of the code under test, so that a test can wait for
+// a line and read the line. The package is for Bellwether's own tests.
 package logtest
 
 import (
@@ -14,31 +14,31 @@ import (
 // timeout is how long [Log.Await] waits.
 const timeout = 20 * time.Second
 
-// Log is an io.Writer that keeps what is written. The zero Log is ready for use,
-// by several goroutines at once.
+// Log is an io.Writer that keeps the written text. The zero Log is ready for use, by
+// several goroutines at once.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Logger returns a logger that writes text lines of all levels from info on.
+// Logger returns a logger that writes text lines at level info and above.
 func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// Write keeps p.
+// Write appends p to the kept text.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String returns all that was written.
+// String returns the text written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Reset forgets what was written.
+// Reset discards the text written so far.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

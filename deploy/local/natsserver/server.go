@@ -11,20 +11,20 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrInUse marks the error of a data directory that another server uses.
+// ErrInUse: another server uses the data directory.
 var ErrInUse = errors.New("in use by another server")
 
 // Config says how to run a server.
 type Config struct {
-	// Dir is the data directory. It is created if missing. Only one server at a time can
-	// use it.
+	// Dir is the data directory. Start creates a missing directory. Only one server at a
+	// time can use a directory.
 	Dir string
 
 	// Port is the TCP port on 127.0.0.1. 0 or -1 is any free port.
 	Port int
 
 	// Logger receives the server's log, with the server's notices at the debug level. Nil
-	// discards it.
+	// discards the log.
 	Logger *slog.Logger
 }
 
@@ -116,5 +116,5 @@ func (s *Server) Shutdown() {
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()
 	}
-	_ = s.lock.Close() // only the lock matters
+	_ = s.lock.Close() // an error does not matter: the file has no data
 }

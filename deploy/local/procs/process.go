@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Process is a process that a [Supervisor] started. It may have ended.
+// Process is a process that a [Supervisor] started. The process may have ended.
 type Process struct {
 	name  string
 	cmd   *exec.Cmd
 	since time.Time
 	ended chan struct{}
-	err   error // how it ended; set before ended is closed
+	err   error // how the process ended; set before the channel ended is closed
 }
 
 // outputDelay is how long to wait, after a process has ended, for its children to
@@ -45,8 +45,8 @@ func (p *Process) wait() error {
 
 func (p *Process) age() time.Duration { return time.Since(p.since) }
 
-// Name tells the process from the others of its supervisor. A restarted process keeps
-// its name.
+// Name returns the process's name, which no other running process of the supervisor
+// has. A restarted process keeps its name.
 func (p *Process) Name() string { return p.name }
 
 // PID returns the process ID.

@@ -25,7 +25,7 @@ const (
 	// The pause before a restart doubles from minPause to maxPause.
 	minPause = 200 * time.Millisecond
 	maxPause = 30 * time.Second
-	// The pause is reset for a process that ran this long.
+	// The pause is reset after a process has run this long.
 	healthyAge = 10 * time.Second
 )
 
@@ -38,7 +38,7 @@ type Supervisor struct {
 
 	mu      sync.Mutex
 	stopped bool
-	started int // number of names given
+	started int // number of process names given so far
 	running []*Process
 }
 

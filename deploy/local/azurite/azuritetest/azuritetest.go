@@ -21,7 +21,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// startTimeout is for npm, on a slow machine that installs Azurite for the first
+// startTimeout allows for a slow machine on which npm installs Azurite for the first
 // time.
 const startTimeout = 5 * time.Minute
 
@@ -31,9 +31,8 @@ var shared struct {
 	err    error
 }
 
-// Server returns the package's Azurite and starts it if this is the first call.
-// It runs until the tests of the package have ended: TestMain gives its argument
-// to [Main].
+// Server returns the package's Azurite and starts it if this is the first call. Azurite
+// runs until the tests of the package have ended, if TestMain calls [Main].
 func Server(t testing.TB) *azurite.Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -63,7 +62,7 @@ func Wanted() bool {
 	return noNode == nil && noNPM == nil || os.Getenv("CI") != ""
 }
 
-// Start starts an Azurite for one test, which may stop it.
+// Start starts an Azurite for one test. The test may stop the server.
 func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -78,7 +77,7 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	return server
 }
 
-// Account opens the account that cfg names, by default the one of the package's
+// Account opens the account that cfg names, by default the account of the package's
 // Azurite.
 func Account(t testing.TB, cfg account.Config) *account.Account {
 	t.Helper()
@@ -109,8 +108,8 @@ func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 	return Account(t, account.Config{Transport: transport}), transport
 }
 
-// atOnce is how many parallel tests of a storage driver run at once: they spend most
-// of their time waiting for leases and messages to expire.
+// atOnce is how many parallel tests of a storage driver run at once. The tests spend
+// most of their time waiting for leases and messages to expire.
 const atOnce = 16
 
 // AtOnce sets how many parallel tests run at once, unless the command line sets it.
@@ -123,7 +122,7 @@ func AtOnce(n int) error {
 	return nil
 }
 
-// Stop stops the package's Azurite, if there is one: see [Main].
+// Stop stops the package's Azurite if it is running: see [Main].
 func Stop() error {
 	if shared.server == nil {
 		return nil
@@ -131,8 +130,8 @@ func Stop() error {
 	return shared.server.Stop()
 }
 
-// Main wraps a package's tests, for goleak.VerifyTestMain among others: it lets
-// many run at once, and stops the server after they have run.
+// Main wraps a package's tests, for goleak.VerifyTestMain among others. It lets many
+// tests run at once, and stops the package's Azurite after the tests have run.
 func Main(m *testing.M) interface{ Run() int } { return main{m} }
 
 type main struct{ *testing.M }

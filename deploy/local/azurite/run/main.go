@@ -1,5 +1,5 @@
 // Command run runs Azurite on its default ports until an interrupt, and prints how to use
-// it.
+// Azurite.
 package main
 
 import (

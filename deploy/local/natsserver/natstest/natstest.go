@@ -70,8 +70,8 @@ func Port(t testing.TB, url string) (port int) {
 	return port
 }
 
-// Connect connects to a server, reconnects within 20 ms whenever it is lost, and
-// closes the connection when the test ends.
+// Connect connects to a server, reconnects within 20 ms whenever the connection is
+// lost, and closes the connection when the test ends.
 func Connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url, append([]nats.Option{
