@@ -18,8 +18,8 @@ const (
 	look   = 50 * time.Millisecond
 )
 
-// until calls holds at an interval until holds reports true. After the timeout, the
-// returned error contains the text of the last error of holds.
+// until calls holds at the given interval until holds returns true. If that takes longer than
+// patience, until returns an error with the text of the last error from holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -37,7 +37,7 @@ func until(ctx context.Context, what string, interval time.Duration, holds func(
 	}
 }
 
-// wait returns after d, or with an error once ctx is done.
+// wait waits for d. It returns an error if ctx is done earlier.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -49,7 +49,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// leader waits for a leader.
+// leader waits until the cluster has a leader, and returns the leader.
 func leader(ctx context.Context, c *client.Client) (leader client.Leader, err error) {
 	err = until(ctx, "a worker leads", glance, func(ctx context.Context) (bool, error) {
 		leader, err = c.Leader(ctx)
@@ -58,7 +58,7 @@ func leader(ctx context.Context, c *client.Client) (leader client.Leader, err er
 	return leader, err
 }
 
-// lastTerm returns the newest term of the history.
+// lastTerm returns the newest term in the cluster's history.
 func lastTerm(ctx context.Context, c *client.Client) (client.Term, error) {
 	terms, err := c.History(ctx)
 	if err == nil && len(terms) == 0 {
@@ -70,7 +70,7 @@ func lastTerm(ctx context.Context, c *client.Client) (client.Term, error) {
 	return terms[len(terms)-1], nil
 }
 
-// awaitWorkers waits until exactly n workers are idle or busy, and returns them.
+// awaitWorkers waits until exactly n workers are idle or busy, and returns these workers.
 func awaitWorkers(ctx context.Context, c *client.Client, n int) (ready []client.Worker, err error) {
 	err = until(ctx, fmt.Sprintf("%d workers are ready", n), look, func(ctx context.Context) (bool, error) {
 		answer, err := c.Workers(ctx)
@@ -85,7 +85,7 @@ func awaitWorkers(ctx context.Context, c *client.Client, n int) (ready []client.
 	return ready, err
 }
 
-// slots returns the number of slots of all workers.
+// slots returns the sum of the workers' slots.
 func slots(workers []client.Worker) int {
 	n := 0
 	for _, w := range workers {
@@ -94,8 +94,8 @@ func slots(workers []client.Worker) int {
 	return n
 }
 
-// finish waits for a job to complete, and reports its progress. It tolerates outages
-// of storage that are shorter than the client's Timeout.
+// finish waits until a job has completed, and calls tell with the progress of the job. Storage
+// outages that are shorter than the client's Timeout cause no error.
 func finish(ctx context.Context, c *client.Client, id string, tell func(done, all uint64)) (last client.Status, err error) {
 	for s, err := range c.Watch(ctx, id) {
 		if err != nil {

@@ -1,37 +1,38 @@
 // Package bench measures Bellwether on real processes and a NATS server that syncs to disk, or
-// on a running cluster. The commands of 'bellwether bench' call it; other programs can too.
+// on a running cluster. The commands of 'bellwether bench' call this package, and other programs
+// can call it too.
 //
 //	Failover     the leader dies or leaves: time until the next leader assigns work,
 //	             throughput during the failover, lost work
-//	Overhead     a cluster compared with a plain loop that computes the same
-//	Throughput   empty partitions, and many small jobs
-//	Scale        the cost of leading, by workers and by partitions
+//	Overhead     a cluster compared with a plain loop that computes the same result
+//	Throughput   empty partitions per second, and small jobs per second
+//	Scale        the cost of leading, by numbers of workers and of partitions
 //
-// Each benchmark but Scale takes a client of the cluster, and the processes of the cluster's
-// workers if the benchmark measures or kills them. The example of Overhead shows how to set
-// them up.
+// Each benchmark but Scale takes a client of the cluster. A benchmark that measures or kills
+// worker processes also takes these processes. The example of Overhead shows how to set up both.
 //
-// Values that are compared are measured in one run, in turns: machines differ, and the same
-// machine differs from one minute to the next.
+// Values that are compared are measured alternately in one run, because machines differ, and the
+// speed of one machine changes from one minute to the next.
 //
 // # How it is measured
 //
-// Failover runs definitions that record executions ([Traced]): each process writes which
-// partition it executed, and when, to a file. Throughput is therefore exact to the millisecond
-// and independent of the leader, and each repeated execution is known together with its
-// process. The duration of each step comes from the cluster's history. A running cluster has
-// no traces: repeated executions are unknown, and throughput is computed from the figures of
-// the leader. It is left out if the leader receives reports less often than once per window.
-// The slowest window after a failover is shown beside the slowest of equally many undisturbed
-// windows: if both are low, the machine was busy, or the reports are too coarse.
+// Failover runs job definitions that record executions ([Traced]): each process writes to a file
+// which partitions it executed, and when. Throughput is therefore exact to the millisecond and
+// independent of the leader, and each repeated execution is known together with its process.
+// The duration of each step comes from the cluster's history. A running cluster has no traces,
+// so repeated executions are unknown, and throughput is computed from the number of completed
+// partitions that the leader reports. Throughput is left out if the leader receives fewer
+// reports than one per window.
+// The slowest window after a failover is shown beside the slowest of equally many windows without
+// a failover: if both are low, the machine was busy, or the reports are too coarse.
 //
-// Overhead and Throughput measure the time from the submission to the moment in the manifest
-// at which the result was durable.
+// Overhead and Throughput measure the time from the submission of a job until its result was
+// durable. The job's manifest records both times.
 //
-// Scale runs the leader in a process without a worker ([Lead]). Its workers are simulated in
-// this process: they drive the session of real workers over shared connections, and wait
-// instead of computing. The partials of the job are known without computing, so its result
-// still shows that each partition was counted once.
+// Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
+// calling process: simulated workers use the session code of real workers over shared
+// connections, and wait instead of computing. The partials of the job are known without
+// computing, so its result still shows that each partition was counted once.
 //
 // # What can fail
 //

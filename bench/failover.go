@@ -22,10 +22,10 @@ type How string
 
 // The ways to remove a leader.
 const (
-	Kill     How = "kill"      // SIGKILL: its process dies at once
-	Term     How = "term"      // SIGTERM: its process drains and hands over
-	Stop     How = "stop"      // SIGSTOP: its process is frozen until everything is measured, and then continued
-	StepDown How = "step-down" // it is asked to hand over, and continues as a worker
+	Kill     How = "kill"      // SIGKILL: the leader's process dies at once
+	Term     How = "term"      // SIGTERM: the leader's process drains and hands over leadership
+	Stop     How = "stop"      // SIGSTOP: the leader's process is frozen until the failover is measured, and then continued
+	StepDown How = "step-down" // the leader is asked to hand over leadership, and continues as a worker
 )
 
 // FailoverConfig configures Failover.
@@ -35,10 +35,10 @@ type FailoverConfig struct {
 	// Workers is the number of workers before each failover.
 	Workers int
 
-	// Flock has the processes of the workers, which it does not restart, and Traces is the folder
-	// in which their definitions record executions (see [Traced]). Both are empty for a running
-	// cluster: then How must be [StepDown], and throughput is computed from the leader's figures,
-	// which are as coarse as the reports that the leader receives.
+	// Flock has the worker processes and must not restart processes that end. Traces is the folder in which the
+	// workers' job definitions record executions (see [Traced]). For a running cluster Flock and
+	// Traces are empty: then How must be [StepDown], and throughput is computed from the number of
+	// completed partitions that the leader reports.
 	Flock  *procs.Supervisor
 	Traces string
 
@@ -46,17 +46,18 @@ type FailoverConfig struct {
 	Failovers int           // 1 to MaxFailovers
 	Watch     time.Duration // time after each failover in which throughput is measured; 1 s to MaxWatch
 
-	// Job is the load; it must last until the last failover is over. The zero Job stands for
-	// primes, with parameters that last long enough.
+	// Job is the load; the job must last until the last failover is over. The zero Job stands
+	// for the job primes with parameters that last long enough.
 	Job    jobs.Job
 	Params jobs.Params
 
-	// Verify lets the job run to its end, runs it again in this process, which takes about
-	// as long, and compares the bytes. Without Verify the job is cancelled.
+	// Verify lets the job run to its end, runs the same job in this process, and compares the
+	// bytes of both results. The second run takes about as long as the first. Without Verify
+	// the job is cancelled.
 	Verify bool
 
-	// Progress, if not nil, is called with the current activity and, if all is above 0, its
-	// progress. It is called from several goroutines at once.
+	// Progress, if not nil, is called with the current activity. If all is above 0,
+	// done/all is the progress of the activity. Several goroutines may call Progress at once.
 	Progress func(doing string, done, all uint64)
 }
 
@@ -87,12 +88,13 @@ func (c FailoverConfig) validate() error {
 	return nil
 }
 
-// settling is the time in which a complete cluster reaches its usual rate.
+// settling is the time in which a cluster reaches its usual throughput after all workers have
+// joined.
 const settling = 250 * time.Millisecond
 
-// calm returns the undisturbed time before each failover, and steady the time after Watch.
-// Throughput is compared with the rate during steady. Both are whole windows, together at
-// least as many as Watch has.
+// calm returns the undisturbed time before each failover, and steady returns the undisturbed
+// time after Watch. Throughput is compared with the rate during steady. Both times are whole
+// numbers of windows. Their sum is at least Watch.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -101,7 +103,7 @@ func (c FailoverConfig) steady() time.Duration {
 	return max(time.Second, (c.Watch * 3 / 5).Truncate(window))
 }
 
-// lasts estimates the time that all failovers take.
+// lasts estimates the duration of all failovers together.
 func (c FailoverConfig) lasts() time.Duration {
 	const replacing = 1500 * time.Millisecond
 	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
@@ -127,16 +129,16 @@ func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 type failover struct {
 	FailoverConfig
 	slots     int
-	id        string // of the job
+	id        string // ID of the job
 	takeovers []takeover
 	samples   samples
 }
 
 // takeover has the measurements of one failover.
 type takeover struct {
-	at     time.Time   // of the loss of the leader
-	victim int         // process that was killed or frozen; 0: none
-	term   client.Term // of the next leader
+	at     time.Time   // time of the loss of the leader
+	victim int         // ID of the process that was killed or frozen; 0: none
+	term   client.Term // term of the next leader
 }
 
 func (f *failover) run(ctx context.Context) (FailoverReport, error) {
@@ -148,8 +150,8 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	f.slots = slots(workers)
 	report, err := f.measure(ctx)
 	if f.Flock == nil && f.id != "" && (err != nil || !f.Verify) {
-		// On a running cluster the job would continue: there the workers do not end with the
-		// benchmark.
+		// The workers of a running cluster do not end with the benchmark, so they would continue
+		// the job.
 		err = errors.Join(err, f.giveUp(context.WithoutCancel(ctx)))
 	}
 	return report, err
@@ -221,9 +223,9 @@ func (f *failover) stillRuns(ctx context.Context) error {
 	return nil
 }
 
-// size chooses a job of primes that takes a little longer than all failovers.
+// size chooses parameters for the job primes so that it takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, where work runs out, must not be measured
+	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, when workers run out of work, must not be measured
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))
@@ -293,7 +295,8 @@ func (f *failover) measureOne(ctx context.Context) error {
 	return nil
 }
 
-// removeLeader removes the leader. The returned function restores the cluster.
+// removeLeader removes the leader. The returned function continues or replaces the leader's
+// process.
 func (f *failover) removeLeader(ctx context.Context, leader client.Leader, o *takeover) (restore func() error, err error) {
 	if f.How == StepDown {
 		o.at = time.Now()
@@ -321,7 +324,8 @@ func (f *failover) removeLeader(ctx context.Context, leader client.Leader, o *ta
 	}, nil
 }
 
-// verify waits for the end of the job and compares its result with that of one process.
+// verify waits for the end of the job and compares the job's result with the result of the same
+// job in this process.
 func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	m, err := finish(ctx, f.Cluster, f.id, func(done, all uint64) { f.Progress("waiting for the job's end", done, all) })
 	if err != nil {
@@ -338,7 +342,7 @@ func (f *failover) verify(ctx context.Context, report *FailoverReport) error {
 	return nil
 }
 
-// evaluate computes the report.
+// evaluate computes the report from the takeovers.
 func (f *failover) evaluate(ctx context.Context, report *FailoverReport) error {
 	if err := f.completeTerms(ctx); err != nil {
 		return err
@@ -372,16 +376,16 @@ func (f *failover) figures(done completed) []Outage {
 	return all
 }
 
-// fineEnough reports whether the leader received results often enough, in undisturbed time,
-// to give throughput in windows.
+// fineEnough reports whether the leader's figures are fine enough to compute the throughput in
+// each window: on average, the leader must receive results at least once per window.
 func (f *failover) fineEnough(o takeover) bool {
 	settled := o.at.Add(f.Watch)
 	news := f.samples.news(o.at.Add(-f.calm()), o.at) + f.samples.news(settled, settled.Add(f.steady()))
 	return news >= int((f.calm()+f.steady())/window)
 }
 
-// completeTerms reads the terms again: workers hold work ahead, so the first assignment can
-// be long after the start of a term.
+// completeTerms reads the terms of all failovers again. The first assignment of a term can be
+// long after its start, because workers hold work in advance.
 func (f *failover) completeTerms(ctx context.Context) error {
 	terms, err := f.Cluster.History(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ func (r FailoverReport) Figure() plot.Figure {
 	return f
 }
 
-// overview draws all the time that was watched.
+// overview draws the throughput from before the loss of the leader to the end of Watch.
 func (r FailoverReport) overview() plot.Panel {
 	p := r.throughput("throughput, as a share of the survivors' steady rate")
 	p.Lines = append(p.Lines, plot.Line{Name: "median, over 250 ms", Color: plot.Blue, Points: samplePoints(smooth(medians(r.samples())))})
@@ -27,8 +27,8 @@ func (r FailoverReport) overview() plot.Panel {
 	return p
 }
 
-// closeUp draws the time from just before the loss until all steps are over, with the median
-// moment of the end of each step.
+// closeUp draws the throughput from just before the loss of the leader until all steps are over.
+// A mark shows the median end of each step.
 func (r FailoverReport) closeUp() plot.Panel {
 	const before = 0.2
 	p := r.throughput("the same, closer")
@@ -57,7 +57,7 @@ func (r FailoverReport) closeUp() plot.Panel {
 	return p
 }
 
-// plotSteps are the steps of a failover in order, with the label of their end.
+// plotSteps are the steps of a failover in order. Each label describes the end of its step.
 var plotSteps = []struct {
 	name, label string
 	color       plot.Color
@@ -70,7 +70,8 @@ var plotSteps = []struct {
 	{"first_result", "first result", plot.Sky},
 }
 
-// endOf returns the end of a step in milliseconds since the loss, and whether it is known.
+// endOf returns the end of a step, in milliseconds since the loss of the leader, and whether the
+// end is known.
 func (o Outage) endOf(step string) (ms float64, known bool) {
 	switch step {
 	case "detect":
@@ -91,7 +92,7 @@ func (o Outage) endOf(step string) (ms float64, known bool) {
 	return *o.Assigned, true
 }
 
-// throughput returns a panel with the samples of each failover.
+// throughput returns a panel with the throughput samples of each failover.
 func (r FailoverReport) throughput(label string) plot.Panel {
 	p := plot.Panel{
 		X:     plot.Axis{Label: "seconds since the leader was lost"},
@@ -126,15 +127,15 @@ func (r FailoverReport) stepBars() plot.Panel {
 		p.Rows = append(p.Rows, row)
 		longest = max(longest, length)
 	}
-	// If workers did not ask for work for a long time, the bar is cut: the steps before that
-	// matter more.
+	// If workers request no work for a long time, the bar is cut so that the earlier steps
+	// remain visible.
 	if longest > 4*longestReady {
 		p.X.Max = 2 * longestReady
 	}
 	return p
 }
 
-// samples returns the samples of the failovers that have samples.
+// samples returns the throughput samples of each failover whose throughput is known.
 func (r FailoverReport) samples() [][]float64 {
 	var all [][]float64
 	for _, o := range r.Failovers {
@@ -145,7 +146,7 @@ func (r FailoverReport) samples() [][]float64 {
 	return all
 }
 
-// samplePoints puts each sample in the middle of its time.
+// samplePoints returns a point for each sample, in the middle of the sample's time interval.
 func samplePoints(samples []float64) []plot.Point {
 	var points []plot.Point
 	for i, share := range samples {
@@ -154,7 +155,8 @@ func samplePoints(samples []float64) []plot.Point {
 	return points
 }
 
-// medians returns the median of the first values of all lists, of the second, and so on.
+// medians returns the median of the first values of all lists, then the median of the second
+// values, and so on.
 func medians(lists [][]float64) []float64 {
 	var all []float64
 	for i := 0; ; i++ {
@@ -171,7 +173,7 @@ func medians(lists [][]float64) []float64 {
 	}
 }
 
-// smooth returns the mean over a window around each sample.
+// smooth returns, for each sample, the mean over a window around the sample.
 func smooth(samples []float64) []float64 {
 	const half = int(window/fine) / 2
 	smoothed := make([]float64, len(samples))

@@ -15,42 +15,43 @@ import (
 type FailoverReport struct {
 	How       How         `json:"how"`
 	Workers   int         `json:"workers"`
-	Slots     int         `json:"slots"` // of all workers
+	Slots     int         `json:"slots"` // sum over all workers
 	Job       string      `json:"job"`
 	Params    jobs.Params `json:"params"`
 	Failovers []Outage    `json:"failovers"`
 
-	// Summaries by the JSON names of the values of an Outage. A value that is unknown for
-	// every failover is left out.
+	// The following maps have summaries of the values of an Outage; the keys are the JSON
+	// names of the values. A value that is unknown for every failover is left out.
 	Steps      map[string]Summary `json:"steps"`
 	Throughput map[string]Summary `json:"throughput,omitempty"`
 	Repeated   map[string]Total   `json:"repeated,omitempty"`
 
-	// Windows has a summary of the throughput of all failovers for each window of 250 ms,
-	// the first from the loss of the leader on.
+	// Windows has a summary over all failovers for each throughput window of 250 ms. The first
+	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// These values describe the whole job; they are left out unless the job ran to its end.
+	// The following values describe the whole job. They are left out unless the job ran to
+	// its end.
 	Partitions uint64 `json:"partitions,omitempty"`
-	Executed   uint64 `json:"executed,omitempty"` // executions that were reported
+	Executed   uint64 `json:"executed,omitempty"` // number of executions that workers reported
 	SHA256     string `json:"sha256,omitempty"`
-	Same       *bool  `json:"same,omitempty"` // as in one process
+	Same       *bool  `json:"same,omitempty"` // whether the result is the same as in one process
 }
 
 // Summary summarizes a value over the failovers for which it is known.
 type Summary struct {
 	Spread
-	Of int `json:"of"` // number of these failovers
+	Of int `json:"of"` // number of failovers for which the value is known
 }
 
-// Total is a summary with the sum of the values.
+// Total is a summary of a value, with its sum over the failovers.
 type Total struct {
 	Summary
 	Total float64 `json:"total"`
 }
 
-// The rows of the tables, by the JSON names of the values. A step with a column is shown for
-// each failover; the other two are sums of steps.
+// The rows of the tables; name is the JSON name of the value. Values with a column are steps and
+// are also shown for each failover. Values of stepRows without a column are sums of steps.
 var (
 	stepRows = []struct{ name, label, column string }{
 		{"detect", "the leader is believed dead", "DETECT"},
@@ -78,7 +79,7 @@ var (
 	}
 )
 
-// steps returns the values of stepRows, nil if unknown.
+// steps returns the values of stepRows by name. A value is nil if it is unknown.
 func (o Outage) steps() map[string]*float64 {
 	return map[string]*float64{
 		"detect": o.Detect, "elect": &o.Elect, "fence": &o.Fence, "resume": &o.Resume,
@@ -196,7 +197,8 @@ func (r FailoverReport) tableRepeated(w io.Writer) {
 	}
 }
 
-// known returns a note if a value is not known for all failovers.
+// known returns a note with the number of failovers for which a value is known, unless the value
+// is known for all failovers.
 func (r FailoverReport) known(v Summary) string {
 	if v.Of == len(r.Failovers) {
 		return ""
@@ -204,7 +206,7 @@ func (r FailoverReport) known(v Summary) string {
 	return fmt.Sprintf("\tin %d of %d", v.Of, len(r.Failovers))
 }
 
-// tableEach writes a row for each failover.
+// tableEach writes a table with one row for each failover.
 func (r FailoverReport) tableEach(w io.Writer) {
 	fmt.Fprintf(w, "\nEACH, IN MS")
 	for _, row := range stepRows {

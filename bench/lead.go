@@ -20,23 +20,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// askUsage is the question for a leader's usage, which only a measured leader answers.
+// askUsage is the name of the request for a leader's resource usage. Only a leader that [Lead]
+// started replies to this request.
 const askUsage = "usage"
 
-// usage has the resources that a leader's process has used since its start.
+// usage is the resource usage of a leader's process since its start.
 type usage struct {
 	CPU        time.Duration `json:"cpu"`
-	Memory     uint64        `json:"memory"`     // resident bytes
-	Messages   uint64        `json:"messages"`   // exchanged with workers
-	Bytes      uint64        `json:"bytes"`      // of those messages
-	Calls      uint64        `json:"calls"`      // to blobs
-	Checkpoint uint64        `json:"checkpoint"` // bytes of the largest manifest
+	Memory     uint64        `json:"memory"`     // resident memory in bytes
+	Messages   uint64        `json:"messages"`   // number of messages exchanged with workers
+	Bytes      uint64        `json:"bytes"`      // size of all messages exchanged with workers
+	Calls      uint64        `json:"calls"`      // number of storage calls, except calls to the queue
+	Checkpoint uint64        `json:"checkpoint"` // size of the largest manifest in bytes
 	Error      string        `json:"error,omitempty"`
 }
 
-// Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows
-// the jobs of [Scale]. The process has no executor and takes part in no election, so its
-// resource usage is the cost of leading.
+// Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows the jobs
+// of [Scale]. A process that calls only Lead has no executor and takes part in no election, so
+// the resource usage of this process is the cost of leading.
 func Lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err := lead(ctx, url, cluster, log); err != nil {
 		return fmt.Errorf("lead cluster %s: %w", cluster, err)
@@ -49,7 +50,8 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Storage uses a second connection, so that the first one counts only messages of workers.
+	// Storage uses a second connection, so that the statistics of the first connection count
+	// only messages of workers.
 	conns, err := connect(url, "leader", 2)
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
+	defer func() { _ = sub.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	_, err = leader.Lead(context.WithoutCancel(ctx), election.NewTerm(election.Term{
 		Record: election.Record{Epoch: 1, Holder: id, LeaseID: "none", Held: true}, Cause: election.First, Since: time.Now(),
 	}, election.TermControl{Stopping: ctx.Done()}))
@@ -103,10 +105,10 @@ func usageOf(nc *nats.Conn, calls *blobCalls) usage {
 	return u
 }
 
-// blobCalls counts a leader's calls to blobs.
+// blobCalls counts a leader's storage calls, except calls to the queue.
 type blobCalls struct {
 	n       atomic.Uint64
-	largest atomic.Uint64 // bytes of a manifest
+	largest atomic.Uint64 // size of the largest manifest in bytes
 }
 
 func (b *blobCalls) observe(c store.Call) {
@@ -120,7 +122,7 @@ func (b *blobCalls) observe(c store.Call) {
 	}
 }
 
-// connections are connections to one NATS server.
+// connections is a list of connections to one NATS server.
 type connections []*nats.Conn
 
 func connect(url, name string, n int) (connections, error) {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// loadWidth is the number of integers in a partition: about a millisecond of work, so
-	// that short windows contain many partitions.
+	// loadWidth is the number of integers in a partition. A partition takes about a millisecond,
+	// so that short windows contain many partitions.
 	loadWidth = 2_000_000
-	// firstLimit is the first guess for the limit.
+	// firstLimit is the first guess for the limit of the search for primes.
 	firstLimit = 10_000_000_000
-	mostLimit  = 10_000_000_000_000 // the largest that the job accepts
-	// calibrateFor is the time for which each guess is tried.
+	mostLimit  = 10_000_000_000_000 // the largest limit that the job primes accepts
+	// calibrateFor is the time for which partitions are timed with each guess.
 	calibrateFor = 300 * time.Millisecond
 )
 
-// primesFor returns parameters of a search for primes that keeps the slots busy for about that
-// time, if each is as fast as one of this machine's cores. Larger primes take longer, so the
-// limit is found by trying.
+// primesFor returns parameters of a search for primes that keeps the given number of slots busy
+// for about the time busy, if each slot is as fast as one core of this machine. Larger primes
+// take longer to find, so primesFor tries several limits.
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
-	// Slots of other machines may be slower: the load then lasts longer, which does no harm.
+	// Slots of other machines may be slower. The load then lasts longer, which does no harm.
 	for range 3 {
 		each, err := timePartition(ctx, p)
 		if err != nil {
@@ -40,8 +40,8 @@ func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Param
 	return p, nil
 }
 
-// timePartition returns the shortest time in which one core computes a partition about
-// half-way to the limit. The minimum excludes other load of the machine.
+// timePartition returns the shortest time in which one core computes a partition in the middle
+// of the search. Taking the shortest time excludes the effect of other load on the machine.
 func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) {
 	plan, err := primes.Definition.Plan(ctx, p)
 	if err != nil {
@@ -52,7 +52,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 		return 0, err
 	}
 	do := mapFunc(mapper)
-	const several = 16 // partitions share some of their work with their neighbours
+	const several = 16 // neighbouring partitions share some work, so several are timed
 	best := time.Hour
 	began := time.Now()
 	for at := plan.Partitions / 2; time.Since(began) < calibrateFor && at+several <= plan.Partitions; at += several {
@@ -67,7 +67,8 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 	return best, nil
 }
 
-// inOneProcess runs a job in this process on all cores, as the reference for its result.
+// inOneProcess runs a job in this process on all cores, and returns the result for comparison
+// with the cluster's result.
 func inOneProcess(ctx context.Context, job jobs.Job, params jobs.Params, tell func(done, all uint64)) ([]byte, error) {
 	local := jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts, Progress: tell}
 	result, err := local.Run(ctx, job, params)

@@ -13,12 +13,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// chunksPerLoop is the number of chunks per goroutine of a plain loop: with this
-// number, no goroutine waits long for the others at the end.
+// chunksPerLoop is the number of chunks per goroutine of a plain loop. The chunks are so short
+// that no goroutine waits long for the others at the end.
 const chunksPerLoop = 64
 
-// plainLoop computes the result of a job by loops over its Map, one per slot, without a
-// cluster. A program written for this job alone could not do much better.
+// plainLoop computes the result of a job without a cluster: one goroutine per slot calls the
+// job's Map in a loop. A program written for this job alone could not be much faster.
 func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slots int) (result json.RawMessage, err error) {
 	plan, err := d.Plan(ctx, p)
 	if err != nil {
@@ -67,7 +67,7 @@ func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P
 	return json.Marshal(finished)
 }
 
-// closeMapper closes a mapper that has something to close.
+// closeMapper closes a mapper if the mapper has a method Close.
 func closeMapper(mapper any) error {
 	if closer, ok := mapper.(io.Closer); ok {
 		return closer.Close()

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// window is the width of the windows of throughput, and fine the width of the samples
-	// of a chart.
+	// window is the duration of each throughput window, and fine is the duration of each
+	// throughput sample in a chart.
 	window = 250 * time.Millisecond
 	fine   = 50 * time.Millisecond
 	// steadyBefore is the length of the time before a failover whose throughput is compared with
@@ -15,68 +15,70 @@ const (
 	steadyBefore = time.Second
 )
 
-// Outage describes one failover. Throughput is given as a share of the survivors' steady
-// rate: the rate of the cluster some time later, without the lost process. If that process
-// had a core for itself, the share before the failover is above 1.
+// Outage describes one failover. Throughput is given as a share of the survivors' steady rate:
+// the rate of the cluster after Watch, without the lost process. If the lost process had a core
+// for itself, the share before the failover is above 1.
 type Outage struct {
-	Epoch uint64    `json:"epoch"` // of the next leader
-	Cause string    `json:"cause"` // as in the history
+	Epoch uint64    `json:"epoch"` // epoch of the next leader
+	Cause string    `json:"cause"` // why the leader changed, as in the cluster's history
 	At    time.Time `json:"at"`
 
-	// The steps, in order and in milliseconds, as in the history. A step that did not happen
-	// before the next failover, or that is not known, is left out: a leader that hands over is
-	// never detected as dead, and workers that hold enough work request no more.
+	// The durations of the steps in milliseconds, in order, as in the cluster's history. A step
+	// is left out if it is unknown or did not happen before the next failover. For example, a
+	// leader that hands over is never detected as dead, and workers that hold enough work
+	// request no more work.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
 	Resume          float64  `json:"resume_ms"`
 	FirstAssignment *float64 `json:"first_assignment_ms,omitempty"`
-	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0: no later than the first assignment
+	FirstResult     *float64 `json:"first_result_ms,omitempty"` // 0: the first result arrived no later than the first assignment
 
-	// In milliseconds since the loss of the leader.
+	// The following times are in milliseconds since the loss of the leader.
 	Ready    float64  `json:"until_ready_ms"`              // until the next leader could assign work
-	Assigned *float64 `json:"until_assigned_ms,omitempty"` // until it assigned work
+	Assigned *float64 `json:"until_assigned_ms,omitempty"` // until the next leader assigned work
 
 	*Shares
 	*Repeats
 }
 
-// Shares are the throughput of one failover as shares of the survivors' steady rate. They
-// are nil if nothing was completed during the steady time, and if the leader of a running
-// cluster received less than one report of results per window.
+// Shares has the throughput during one failover as shares of the survivors' steady rate. It is
+// left out if no partition was completed during the steady time, or if the leader of a running
+// cluster received results less than once per window.
 type Shares struct {
-	Before  float64   `json:"before"`  // in the second before
+	Before  float64   `json:"before"`  // in the second before the loss
 	After   float64   `json:"after"`   // in all windows together
 	Lowest  float64   `json:"lowest"`  // in the slowest window
 	Windows []float64 `json:"windows"` // of 250 ms each, after the loss
-	Samples []float64 `json:"samples"` // of 50 ms each, the first a second before the loss
+	Samples []float64 `json:"samples"` // of 50 ms each, from a second before the loss
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover: it shows how much of Lowest is noise of the machine. Some of these windows are
-	// before the failover and some in the steady time after it. The lost process works only in
-	// the windows before the failover, so each window is given as a share, 0 to 1, of the mean
-	// of the windows on its side of the failover. Slow drift is therefore excluded, and noise
-	// can make Lowest even lower.
+	// failover. It shows how much of Lowest is noise of the machine. Some of these windows are
+	// before the failover, and the others in the steady time after the failover. The lost
+	// process works only before the failover, so each window is given as a share, 0 to 1, of
+	// the mean of the windows on the same side of the failover. LowestUndisturbed therefore
+	// excludes slow drift, and noise can make Lowest even lower.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
-// Repeats count the repeated executions of one failover. They are nil without traces.
+// Repeats counts the repeated executions that are attributed to one failover. It is left out if executions
+// are not traced.
 type Repeats struct {
 	// Again counts partitions that both the lost process and another process executed. Others
 	// counts partitions that surviving processes executed twice.
 	Again  uint64 `json:"executed_again"`
 	Others uint64 `json:"repeated"`
 
-	// Lost is the time that workers spent on these executions, at their speed in the second
-	// before the failover. It is nil if no partition ended in that second.
+	// Lost is the time that workers spent on repeated executions, at the workers' speed in the
+	// second before the failover. Lost is nil if no partition ended in this second.
 	Lost *float64 `json:"lost_worker_seconds,omitempty"`
 }
 
 // completed returns the number of partitions that were completed between two moments.
 type completed func(from, to time.Time) float64
 
-// newOutage computes the figures of a failover. Nothing else happens during calm before it
-// and during steady after watch.
+// newOutage computes the figures of a failover. No other failover affects the time calm before
+// this failover, or the time steady that follows the time watch.
 func newOutage(f takeover, done completed, calm, watch, steady time.Duration) Outage {
 	t := f.term
 	ready := t.At.Add(t.Fence + t.Resume)
@@ -120,13 +122,13 @@ func newShares(lost time.Time, done completed, calm, watch, steady time.Duration
 	return r
 }
 
-// rate returns the number of partitions completed per second.
+// rate returns the number of partitions completed per second during the time d after from.
 func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares returns the rate in each piece of a time as a share of another rate. If that rate is
-// 0, all shares are 0.
+// shares cuts the time d after from into pieces, and returns the rate in each piece divided by
+// the rate of. If of is 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {
@@ -137,25 +139,26 @@ func (done completed) shares(from time.Time, d, piece time.Duration, of float64)
 	return shares
 }
 
-// millis returns milliseconds with a precision of a microsecond.
+// millis returns d in milliseconds, with a precision of a microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// countOf counts executions, which are in order of time.
+// countOf returns a function that counts the executions between two moments. The executions must
+// be in order of time.
 func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
 // countRepeats counts the partitions that were executed more than once. If the lost process
-// executed the partition first or again, the repetition counts for the failover of that
-// process, however late it happens. Any other repetition counts for the last failover before
-// it, if that failover was not over yet. Later repetitions do not count: near the end of a
-// job, idle workers run a second copy of slow partitions.
+// executed the partition first or again, the repetition counts for the failover of the lost
+// process, however late the repetition happens. Any other repetition counts for the last failover
+// before the repetition, if this failover was not over yet. Repetitions after the end of a
+// failover do not count: near the end of a job, idle workers run a second copy of slow partitions.
 func countRepeats(takeovers []takeover, executions []execution, over time.Duration, slots int) []*Repeats {
 	counts := make([]*Repeats, len(takeovers))
 	for i := range counts {
 		counts[i] = &Repeats{}
 	}
-	first := make(map[uint64]int, len(executions)) // process by partition
+	first := make(map[uint64]int, len(executions)) // ID of the first process that executed each partition
 	for _, e := range executions {
 		pid, again := first[e.partition]
 		if !again {
@@ -179,7 +182,8 @@ func countRepeats(takeovers []takeover, executions []execution, over time.Durati
 	return counts
 }
 
-// lastTakeover returns the index of the last matching takeover before a moment, or -1.
+// lastTakeover returns the index of the last takeover before the given moment for which match
+// returns true, or -1.
 func lastTakeover(takeovers []takeover, before time.Time, match func(takeover) bool) int {
 	for i, f := range slices.Backward(takeovers) {
 		if match(f) && !before.Before(f.at) {

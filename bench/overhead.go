@@ -20,17 +20,18 @@ import (
 
 // OverheadConfig configures Overhead.
 type OverheadConfig struct {
-	// Cluster consists of the processes of Flock, and its NATS server runs in this process.
+	// Cluster is a client of a cluster whose workers are the processes of Flock and whose NATS
+	// server runs in this process.
 	Cluster *client.Client
 	Flock   *procs.Supervisor
 	Workers int
 
-	// Storage is the process ID of the storage; 0 if storage is NATS.
+	// Storage is the ID of the storage server's process; 0 if storage is JetStream.
 	Storage int
 
 	Partitions []uint64      // numbers of partitions that the work is cut into
-	Work       time.Duration // approximate time of the loop
-	Rounds     int           // number of rounds; each runs the loop and the cluster for every number of partitions
+	Work       time.Duration // approximate duration of the plain loop
+	Rounds     int           // each round runs the loop and the cluster for every number of partitions
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
@@ -54,30 +55,30 @@ func (c OverheadConfig) validate() error {
 // OverheadReport is the result of Overhead.
 type OverheadReport struct {
 	Workers int             `json:"workers"`
-	Slots   int             `json:"slots"` // of all workers; also the goroutines of the loop
-	Limit   uint64          `json:"limit"` // the work: the primes below this number
+	Slots   int             `json:"slots"` // slots of all workers; the loop has as many goroutines
+	Limit   uint64          `json:"limit"` // the work is to count the primes below Limit
 	Points  []OverheadPoint `json:"points"`
 }
 
-// OverheadPoint is the result for one number of partitions: medians of the rounds.
+// OverheadPoint is the result for one number of partitions. Values are medians of the rounds.
 type OverheadPoint struct {
 	Partitions uint64    `json:"partitions"`
 	Efficiency float64   `json:"efficiency"` // median of the rounds
-	Rounds     []float64 `json:"rounds"`     // in each: the loop's time divided by the cluster's
+	Rounds     []float64 `json:"rounds"`     // in each round, the loop's time divided by the cluster's time
 	Loop       float64   `json:"loop_seconds"`
 	Flock      float64   `json:"flock_seconds"` // from submission to the durable result
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
-// CPU is the processor time of each part in seconds. The leader's process also computes, and
-// Leader includes that time. NATS is this process, which contains the NATS server, with
-// storage if that is JetStream.
+// CPU is the processor time of each part in seconds. The leader's process also executes
+// partitions, and Leader includes this work. NATS is the time of this process, which contains
+// the NATS server. NATS includes storage if storage is JetStream.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`
 	Workers float64 `json:"workers"` // the other workers
 	NATS    float64 `json:"nats"`
-	Storage float64 `json:"storage,omitempty"` // left out if it is part of NATS
+	Storage float64 `json:"storage,omitempty"` // left out if NATS includes storage
 }
 
 // Overhead compares a cluster with a plain loop in this process that does the same work on
@@ -133,7 +134,7 @@ func (o *overhead) run(ctx context.Context) (OverheadReport, error) {
 	return report, nil
 }
 
-// round is the result of one run of the loop and one of the cluster.
+// round is the result of one run of the loop and one run of the cluster.
 type round struct {
 	loop, flock float64 // seconds
 	cpu         CPU
@@ -160,7 +161,7 @@ func (o *overhead) round(ctx context.Context, partitions uint64) (r round, err e
 	return r, o.runCluster(ctx, params, want, &r)
 }
 
-// runCluster computes the same result with the cluster.
+// runCluster counts the same primes with the cluster, and compares the result with want.
 func (o *overhead) runCluster(ctx context.Context, p primes.Params, want []byte, r *round) error {
 	leader, err := leader(ctx, o.Cluster)
 	if err != nil {
@@ -216,7 +217,7 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult compares a job's result with the expected one.
+// sameResult returns an error unless a job's result is want.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {
@@ -274,12 +275,12 @@ func (r OverheadReport) Figure() plot.Figure {
 	return plot.Figure{Title: fmt.Sprintf("A cluster of %d workers against a plain loop", r.Workers), Panels: []plot.Panel{panel}}
 }
 
-// bounds returns the tenths around 1 and all efficiencies. An axis from 0 on would hide their
-// differences.
+// bounds returns bounds of the efficiency axis: multiples of 0.1 that enclose 1 and all
+// efficiencies. An axis from 0 would hide the differences between the efficiencies.
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1
 	for _, p := range r.Points {
-		for _, e := range p.Rounds { // the median is among them
+		for _, e := range p.Rounds { // the median lies between the rounds
 			least, most = min(least, e), max(most, e)
 		}
 	}

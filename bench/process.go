@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrNoProc is returned on systems without /proc, from which the resource usage of processes
-// is read.
+// ErrNoProc is returned on systems without /proc. The benchmarks read the resource usage of
+// processes from /proc.
 var ErrNoProc = errors.New("this system has no /proc")
 
 // ticksPerSecond is the unit of times in /proc/PID/stat on all processors that Go supports
@@ -27,7 +27,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	}
 	// The name of the program, in parentheses, may contain spaces.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	const user, system = 14 - 3, 15 - 3 // the first of the fields here is number 3
+	const user, system = 14 - 3, 15 - 3 // fields[0] is field 3 in proc(5)
 	if len(fields) <= system {
 		return 0, fmt.Errorf("read the times of process %d: %d fields are too few", pid, len(fields))
 	}

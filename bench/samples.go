@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// samples are the numbers of completed partitions that the leader reported.
+// samples is a list of the numbers of completed partitions that the leader reported.
 type samples struct {
 	mu   sync.Mutex
 	list []sample
@@ -20,7 +20,7 @@ type sample struct {
 	done float64
 }
 
-// take polls the leader until ctx is done.
+// take polls the leader for the job's progress until ctx is done.
 func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	for wait(ctx, fine) == nil {
 		if p, err := c.Progress(ctx, job); err == nil {
@@ -29,8 +29,8 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add appends a sample unless its number is lower than the last one: a new leader knows of
-// fewer partitions until workers have reported what they hold.
+// add appends a sample unless done is lower than in the last sample. A new leader knows of fewer
+// completed partitions until workers have reported the partials that they hold.
 func (s *samples) add(at time.Time, done float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,15 +39,15 @@ func (s *samples) add(at time.Time, done float64) {
 	}
 }
 
-// between estimates how many partitions were completed between two moments, by linear
-// interpolation between samples.
+// between estimates how many partitions were completed between two moments by linear
+// interpolation of the samples.
 func (s *samples) between(from, to time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.doneBy(to) - s.doneBy(from)
 }
 
-// news returns how often the reported number grew between two moments.
+// news returns how often the number of completed partitions grew between two moments.
 func (s *samples) news(from, to time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ScaleConfig configures [Scale]: it lists the sizes of clusters and jobs to measure.
+// ScaleConfig configures [Scale].
 type ScaleConfig struct {
 	// URL is the address of a NATS server with JetStream.
 	URL string
@@ -28,23 +28,23 @@ type ScaleConfig struct {
 	// that ends the process.
 	StartLeader func(cluster string) (stop func(), err error)
 
-	Workers    []int    // numbers of simulated workers, each measured with a job of FixedPartitions
-	Partitions []uint64 // sizes of jobs, each measured with FixedWorkers
+	Workers    []int    // numbers of simulated workers; each number is measured with a job of FixedPartitions
+	Partitions []uint64 // numbers of partitions of a job; each number is measured with FixedWorkers
 
 	FixedWorkers    int
 	FixedPartitions uint64
 
-	Slots int // of each worker
+	Slots int // slots of each worker
 
-	// Lasts is the approximate duration of each job, at least 1 s. The middle half of the
-	// job is measured. That half should be a multiple of the workers' report interval,
-	// which is 4 s for 2,000 workers, because workers report in waves.
+	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each
+	// job is measured. The middle half should last a multiple of the workers' report interval
+	// (4 s for 2,000 workers), because workers report in waves.
 	Lasts time.Duration
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
 
-// validate returns all errors joined.
+// validate returns all configuration errors, joined.
 func (c ScaleConfig) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -61,8 +61,8 @@ func (c ScaleConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// points lists the points to measure, each once: first those of Workers, then those of
-// Partitions.
+// points returns the points to measure: first the points for Workers, then the points for
+// Partitions. Each point occurs once.
 func (c ScaleConfig) points() []ScalePoint {
 	var list []ScalePoint
 	add := func(workers int, partitions uint64) {
@@ -79,11 +79,11 @@ func (c ScaleConfig) points() []ScalePoint {
 	return list
 }
 
-// ScaleReport is the outcome of [Scale]. A point that belongs to both series is in both.
+// ScaleReport is the result of [Scale]. A point can be in both series.
 type ScaleReport struct {
-	Slots        int          `json:"slots"`         // of each worker
-	ByWorkers    []ScalePoint `json:"by_workers"`    // with FixedPartitions each
-	ByPartitions []ScalePoint `json:"by_partitions"` // with FixedWorkers each
+	Slots        int          `json:"slots"`         // slots of each worker
+	ByWorkers    []ScalePoint `json:"by_workers"`    // each point is measured with FixedPartitions
+	ByPartitions []ScalePoint `json:"by_partitions"` // each point is measured with FixedWorkers
 }
 
 // ScalePoint is the cost of leading one job. Rates are measured in the middle half of
@@ -92,17 +92,17 @@ type ScalePoint struct {
 	Workers    int     `json:"workers"`
 	Partitions uint64  `json:"partitions"`
 	Cores      float64 `json:"cores"`               // CPU cores that the leader's process kept busy
-	Memory     uint64  `json:"memory_bytes"`        // resident, at the end of the job
-	Messages   float64 `json:"messages_per_second"` // between leader and workers
-	Bytes      float64 `json:"bytes_per_second"`    // in these messages
+	Memory     uint64  `json:"memory_bytes"`        // resident memory at the end of the job
+	Messages   float64 `json:"messages_per_second"` // number of messages between leader and workers
+	Bytes      float64 `json:"bytes_per_second"`    // size of the messages between leader and workers
 	Calls      float64 `json:"storage_calls_per_second"`
 	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
 	Took       float64 `json:"seconds"`          // from submission to the durable result
 }
 
-// Scale measures the cost of leading, by the number of workers and by the number of
-// partitions. The workers are simulated in this process: their sessions and messages are
-// real, and only the work is simulated.
+// Scale measures the cost of leading for several numbers of workers and of partitions. The
+// workers are simulated in this process: the workers' sessions and messages are real, and only
+// the work is simulated.
 func Scale(ctx context.Context, cfg ScaleConfig) (ScaleReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -138,7 +138,7 @@ func (c ScaleConfig) report(points []ScalePoint) ScaleReport {
 
 // measure measures one point, in a new cluster.
 func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
-	name := "scale-" + store.NewID(time.Now()) // not used before
+	name := "scale-" + store.NewID(time.Now()) // a name that was not used before
 	stop, err := c.StartLeader(name)
 	if err != nil {
 		return fmt.Errorf("start the leader: %w", err)
@@ -170,14 +170,14 @@ func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
 	return group.Wait()
 }
 
-// speed returns how many partitions per second a simulated slot finishes so that the job
-// takes Lasts, even if there are fewer partitions than slots.
+// speed returns how many partitions per second a simulated slot must finish for the job to take
+// Lasts, even if there are fewer partitions than slots.
 func (c ScaleConfig) speed(p ScalePoint) float64 {
 	each := float64(p.Partitions) / float64(p.Workers*c.Slots)
 	return max(1, each) / c.Lasts.Seconds()
 }
 
-// watch runs a job, and measures the leader during its middle half.
+// watch runs a job, and measures the leader during the middle half of the job.
 func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects wire.Subjects, p *ScalePoint) error {
 	if _, err := awaitWorkers(ctx, asker, p.Workers); err != nil {
 		return err
@@ -230,7 +230,8 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	return sameResult(ctx, asker, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
 }
 
-// usageAt asks the measured leader for its resource usage, and returns when it answered.
+// usageAt requests the resource usage of the measured leader. It also returns the time of the
+// leader's reply.
 func usageAt(ctx context.Context, nc *nats.Conn, subjects wire.Subjects) (u usage, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

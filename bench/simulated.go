@@ -16,15 +16,14 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// simulatedWorker is a worker that runs nothing: as time passes, partitions of the
-// job counting are done at a fixed speed. Its session is that of a real worker, and
-// so are its messages.
+// simulatedWorker is a worker that runs no code of a job: it finishes partitions of the job
+// counting at a fixed speed. Its session and its messages are those of a real worker.
 type simulatedWorker struct {
 	id       string
 	speed    float64 // partitions per second and slot
 	nc       *nats.Conn
 	subjects wire.Subjects
-	inbox    string // prefix of the subjects on which answers arrive
+	inbox    string // prefix of the subjects on which replies arrive
 	msgs     chan *nats.Msg
 	started  time.Time
 
@@ -32,7 +31,7 @@ type simulatedWorker struct {
 	trees   map[string]jobs.Tree
 	busy    []*busySlot
 
-	exchange uint64 // of the report that was sent last
+	exchange uint64 // exchange number of the last report
 	report   []byte
 }
 
@@ -40,11 +39,11 @@ type simulatedWorker struct {
 type busySlot struct {
 	span *session.HeldSpan
 	tree jobs.Tree
-	done jobs.Span     // finished and not delivered
-	at   time.Duration // the time up to which its work is done
+	done jobs.Span     // partitions that are finished but not delivered
+	at   time.Duration // the slot's work is done up to this time
 }
 
-// perConnection is how many simulated workers share a connection.
+// perConnection is the number of simulated workers that share a connection.
 const perConnection = 100
 
 // simulate runs a number of workers until ctx is done.
@@ -123,7 +122,8 @@ func (w *simulatedWorker) loop(ctx context.Context) error {
 
 func (w *simulatedWorker) now() time.Duration { return time.Since(w.started) }
 
-// due returns when the session wants a tick or a slot is at the end of its span.
+// due returns the time at which the session needs a tick or a slot finishes its span, whichever
+// is earlier.
 func (w *simulatedWorker) due() time.Duration {
 	due := w.session.Due()
 	for _, s := range w.busy {
@@ -132,7 +132,7 @@ func (w *simulatedWorker) due() time.Duration {
 	return due
 }
 
-// step feeds the session and performs its actions.
+// step passes an input to the session and performs the actions that the session returns.
 func (w *simulatedWorker) step(in session.Input) error {
 	for again := true; again; again = w.session.NeedsStep() {
 		for _, a := range w.session.Step(w.now(), in) {
@@ -173,16 +173,15 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	return nil
 }
 
-// toLeader is the last token of the subject on which answers to [wire.AskLeader]
-// arrive.
+// toLeader is the last token of the subject on which replies to [wire.AskLeader] arrive.
 const toLeader = "leader"
 
-// send sends the last report.
+// send sends the last report, for the first time or again.
 func (w *simulatedWorker) send() error {
 	return w.nc.PublishRequest(w.subjects.Report(w.session.Epoch()), w.inbox+"."+strconv.FormatUint(w.exchange, 10), w.report)
 }
 
-// takes returns how long a slot takes for a number of partitions.
+// takes returns how long a slot takes to finish the given number of partitions.
 func (w *simulatedWorker) takes(partitions uint64) time.Duration {
 	return time.Duration(math.Ceil(float64(partitions) / w.speed * float64(time.Second)))
 }
@@ -212,8 +211,7 @@ func (w *simulatedWorker) fill() {
 	}
 }
 
-// advance advances one slot to the present time, and reports whether the slot is
-// free.
+// advance advances one slot to the time now, and reports whether the slot has finished its span.
 func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, err error) {
 	want := uint64((now-s.at).Seconds()*w.speed + 1e-6)
 	if want > 0 {
@@ -233,7 +231,7 @@ func (w *simulatedWorker) advance(s *busySlot, now time.Duration) (ended bool, e
 	return true, err
 }
 
-// deliver hands over the finished partitions of all slots.
+// deliver delivers the finished partitions of all slots to the session.
 func (w *simulatedWorker) deliver() error {
 	for _, s := range w.busy {
 		if err := s.deliver(w.session, w.session.HandOver(s.span, s.done.Hi)); err != nil {
@@ -243,8 +241,8 @@ func (w *simulatedWorker) deliver() error {
 	return nil
 }
 
-// deliver hands over the finished partitions before hi, as the few nodes that they
-// merge to.
+// deliver delivers the finished partitions before hi to the session, as partials of the fewest
+// tree nodes that cover these partitions.
 func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
 	if s.done.Empty() {
@@ -262,10 +260,10 @@ func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	return session.Deliver(s.span, hi, s.done.Hi, items)
 }
 
-// hear returns a message as the session's input.
+// hear converts a received message to an input of the session.
 func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
 	answer, isAnswer := strings.CutPrefix(m.Subject, w.inbox+".")
-	nobody := m.Header.Get("Status") == "503" // NATS: no responders
+	nobody := m.Header.Get("Status") == "503" // NATS replies with 503 if there are no responders
 	switch {
 	case isAnswer && answer == toLeader && !nobody:
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
@@ -276,7 +274,7 @@ func (w *simulatedWorker) hear(m *nats.Msg) (session.Input, error) {
 		receipt, err := wire.Decode[wire.Receipt](m.Data)
 		return session.ReceiptHeard{Exchange: w.exchange, Receipt: receipt}, err
 	case isAnswer:
-		return session.Tick{}, nil // an answer to an earlier report
+		return session.Tick{}, nil // a reply to an earlier report
 	case m.Subject == w.subjects.Beacon():
 		beacon, err := wire.Decode[wire.Beacon](m.Data)
 		return session.LeaderHeard{Epoch: beacon.Epoch}, err

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Spread summarizes several measurements of one value, in their unit; it is zero without
-// measurements. 95 % of the measurements are at least as good as P95, and Worst is the
-// worst: the largest or, for shares of throughput, the smallest.
+// Spread summarizes several measurements of one value, in the unit of the value. It is zero
+// without measurements. 95 % of the measurements are at least as good as P95. Worst is the
+// largest measurement or, for shares of throughput, the smallest.
 type Spread struct {
 	Median float64 `json:"median"`
-	P95    float64 `json:"p95"` // by the nearest rank, so one of the measurements
+	P95    float64 `json:"p95"` // by the nearest-rank method, so P95 is one of the measurements
 	Worst  float64 `json:"worst"`
 }
 
-// spreadOf summarizes values of which large ones are bad.
+// spreadOf summarizes values for which smaller is better.
 func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}
@@ -22,7 +22,7 @@ func spreadOf(values []float64) Spread {
 	return Spread{Median: Median(values), P95: Quantile(values, 0.95), Worst: slices.Max(values)}
 }
 
-// spreadOfShares summarizes values of which small ones are bad.
+// spreadOfShares summarizes values for which larger is better.
 func spreadOfShares(values []float64) Spread {
 	negated := make([]float64, len(values))
 	for i, v := range values {
@@ -32,8 +32,8 @@ func spreadOfShares(values []float64) Spread {
 	return Spread{Median: 0 - s.Median, P95: 0 - s.P95, Worst: 0 - s.Worst}
 }
 
-// Quantile returns the smallest value that at least the given share of all values do not
-// exceed; NaN if there are no values.
+// Quantile returns the smallest of the values v such that at least the given share, 0 to 1, of
+// all values is v or less. It returns NaN if there are no values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -42,8 +42,8 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }
 
-// Median returns the middle value, or the mean of the two in the middle; NaN if there are
-// no values.
+// Median returns the middle value, or the mean of the two middle values. It returns NaN if there
+// are no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

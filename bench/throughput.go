@@ -20,14 +20,14 @@ import (
 // ThroughputConfig configures Throughput.
 type ThroughputConfig struct {
 	Cluster *client.Client
-	Workers int // of the cluster
+	Workers int // number of workers in the cluster
 
-	Partitions uint64 // of a job with empty partitions
-	Rounds     int    // of that job
+	Partitions uint64 // number of partitions of the job with empty partitions
+	Rounds     int    // number of runs of the job with empty partitions
 
-	AtOnce []int // numbers of small jobs that run at the same time, one measurement each
-	Jobs   int   // small jobs in each measurement
-	Small  int   // partitions of a small job
+	AtOnce []int // one measurement for each number of small jobs that run at the same time
+	Jobs   int   // number of small jobs in each measurement
+	Small  int   // number of partitions of a small job
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
@@ -53,20 +53,20 @@ func (c ThroughputConfig) validate() error {
 // ThroughputReport is the result of Throughput.
 type ThroughputReport struct {
 	Workers    int       `json:"workers"`
-	Slots      int       `json:"slots"` // of all workers
+	Slots      int       `json:"slots"` // sum over all workers
 	Partitions uint64    `json:"partitions"`
 	Rates      []float64 `json:"rates"`                 // partitions per second, in each round
-	Median     float64   `json:"partitions_per_second"` // of the rounds
+	Median     float64   `json:"partitions_per_second"` // median of Rates
 
-	Jobs  int         `json:"jobs"`           // small jobs for each point
-	Small int         `json:"job_partitions"` // partitions of each small job
+	Jobs  int         `json:"jobs"`           // number of small jobs for each point
+	Small int         `json:"job_partitions"` // number of partitions of each small job
 	Many  []ManyPoint `json:"many"`
 }
 
-// ManyPoint is the result for one number of small jobs at the same time.
+// ManyPoint is the result for one number of small jobs that run at the same time.
 type ManyPoint struct {
 	AtOnce int     `json:"at_once"`
-	Rate   float64 `json:"jobs_per_second"` // submitted, run and durably finished
+	Rate   float64 `json:"jobs_per_second"` // jobs with a durable result per second
 	Took   Spread  `json:"took_ms"`         // from submission to the durable result
 }
 
@@ -113,7 +113,7 @@ func (c ThroughputConfig) measure(ctx context.Context) (ThroughputReport, error)
 	return report, nil
 }
 
-// emptyPartitions runs a job with empty partitions and returns its partitions per second.
+// emptyPartitions runs a job with empty partitions and returns the number of partitions per second.
 func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, all uint64)) (float64, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Partitions))
@@ -131,10 +131,10 @@ func (c ThroughputConfig) emptyPartitions(ctx context.Context, tell func(done, a
 	return float64(c.Partitions) / lasted(m).Seconds(), nil
 }
 
-// lasted returns the time from a job's submission to its durable end.
+// lasted returns the time from a job's submission to its durable result.
 func lasted(s client.Status) time.Duration { return s.Finished.Sub(s.Submitted) }
 
-// manyJobs runs all small jobs, atOnce of them at the same time.
+// manyJobs runs all small jobs, with atOnce jobs running at the same time.
 func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, error) {
 	job := jobs.MustNew(probe.Definition)
 	params, err := job.Params(nil, fmt.Sprint("partitions=", c.Small))
@@ -162,7 +162,7 @@ func (c ThroughputConfig) manyJobs(ctx context.Context, atOnce int) (ManyPoint, 
 	return countJobs(atOnce, ended, began)
 }
 
-// countJobs summarizes jobs that have ended.
+// countJobs computes the rate and the durations of jobs that have ended.
 func countJobs(atOnce int, ended []client.Status, began time.Time) (ManyPoint, error) {
 	var (
 		all  []float64
@@ -190,7 +190,8 @@ func (r ThroughputReport) Table(w io.Writer) {
 	}
 }
 
-// Figure draws the rate and the duration of small jobs over the number of jobs at once.
+// Figure draws the rate and the duration of small jobs over the number of jobs that run at the
+// same time.
 func (r ThroughputReport) Figure() plot.Figure {
 	rate := plot.Line{Color: plot.Blue, Dots: true}
 	took := plot.Line{Name: "median", Color: plot.Green, Dots: true}
@@ -211,7 +212,7 @@ func (r ThroughputReport) Figure() plot.Figure {
 	}
 }
 
-// about writes a number with three digits: 126 million, 4.61 billion, 52,300.
+// about formats a number with three significant digits: 126 million, 4.61 billion, 52,300.
 func about(v float64) string {
 	switch value, prefix := humanize.ComputeSI(v); prefix {
 	case "T":

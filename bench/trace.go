@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Traced returns a definition that records each execution of a partition in a file of the
-// process, in a folder. The records survive the death of the process.
+// Traced returns a definition like d that also records each execution of a partition. Each
+// process writes its records to its own file in dir. The records survive the death of the process.
 func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition[P, T, R] {
 	open := d.Open
 	d.Open = func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[T], error) {
@@ -34,7 +34,7 @@ func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition
 	return d
 }
 
-// tracer is a mapper that records executions.
+// tracer is a mapper that records each execution of a partition.
 type tracer[T any] struct {
 	jobs.Mapper[T]
 	file *os.File
@@ -57,12 +57,12 @@ func (t *tracer[T]) Fork() func(context.Context, uint64) (T, error) {
 
 func (t *tracer[T]) Close() error { return errors.Join(closeMapper(t.Mapper), t.file.Close()) }
 
-// executionSize is the size of a record in bytes: the partition, then the time in nanoseconds
-// since 1970.
+// executionSize is the size of a record in bytes. A record has the partition, then the time in
+// nanoseconds since 1970.
 const executionSize = 16
 
-// note writes a record with one call, so a death leaves no half record and slots do not mix
-// their records.
+// note writes a record with one write call. The death of the process therefore leaves no partial
+// record, and records of several slots do not mix.
 func (t *tracer[T]) note(partition uint64) error {
 	var b [executionSize]byte
 	binary.LittleEndian.PutUint64(b[:8], partition)
@@ -85,7 +85,7 @@ func mapFunc[T any](m jobs.Mapper[T]) func(context.Context, uint64) (T, error) {
 type execution struct {
 	partition uint64
 	pid       int
-	at        time.Time // when it ended
+	at        time.Time // when the execution ended
 }
 
 // readTraces returns the executions of all processes in order of time.

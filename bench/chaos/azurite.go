@@ -17,13 +17,14 @@ import (
 type azuriteServer struct {
 	cfg       azurite.Config
 	server    *azurite.Server
-	transport *faults.Transport // faults of requests
+	transport *faults.Transport // injects faults into requests
 	blobs     *proxy
 	queues    *proxy
 	history   *history
 }
 
-// startWithin includes the installation of Azurite by npm on the first run.
+// startWithin is the timeout of starting Azurite. On the first run it includes the installation
+// of Azurite by npm.
 const startWithin = 5 * time.Minute
 
 func (c *cluster) startAzurite(ctx context.Context) (err error) {
@@ -49,14 +50,15 @@ func (c *cluster) startAzurite(ctx context.Context) (err error) {
 	return err
 }
 
-// stop stops the process by SIGTERM, because it does not sync what it acknowledges.
+// stop stops Azurite by SIGTERM. Azurite must not be killed, because it acknowledges writes
+// without syncing them.
 func (s *azuriteServer) stop() {
 	if err := s.server.Stop(); err != nil {
 		s.history.violation("Azurite: %v", err)
 	}
 }
 
-// start starts another process with the same addresses.
+// start starts another Azurite process with the same addresses.
 func (s *azuriteServer) start() {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
@@ -80,7 +82,7 @@ func (s *azuriteServer) close() {
 	}
 }
 
-// account returns the URL of the storage account at the near end of a link.
+// account returns the URL for requests to the storage account through a link.
 func account(l *faults.TCPProxy) string { return "http://" + l.Address() + "/" + azurite.AccountName }
 
 // proxy forwards requests to one endpoint of Azurite.

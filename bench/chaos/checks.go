@@ -49,8 +49,8 @@ type listed struct {
 }
 
 // checkList reports jobs that are lost, that no client submitted, or that changed after they
-// ended. It also checks jobs whose submission was not acknowledged, and cancels those of them
-// that have not ended.
+// ended. It also checks each job whose submission was not acknowledged, and cancels such a job if
+// the job has not ended.
 func (c *cluster) checkList() error {
 	var list []listed
 	if err := c.ask(&list, "list"); err != nil {
@@ -98,8 +98,8 @@ func (c *cluster) checkUnconfirmed(j listed) {
 // contents gives access to the storage of a driver.
 type contents struct {
 	blobs    store.Blobs
-	messages func(context.Context) (int, error) // in the queue, visible or not
-	chunks   func(context.Context) (int, error) // of large values
+	messages func(context.Context) (int, error) // number of messages in the queue, visible or not
+	chunks   func(context.Context) (int, error) // number of chunks of large values
 }
 
 func (c *cluster) checkJetStream() error {
@@ -151,12 +151,12 @@ func (c *cluster) checkAzure() error {
 			}
 			return int(*properties.ApproximateMessagesCount), nil
 		},
-		chunks: func(context.Context) (int, error) { return 0, nil }, // a value is one blob
+		chunks: func(context.Context) (int, error) { return 0, nil }, // Azure stores a large value as one blob
 	})
 }
 
 // checkContents waits until the index and the queue are empty and counts the partials that are
-// left. A leader cleans up after it has announced the end of a job.
+// left. It must wait because a leader announces the end of a job before removing the job's data.
 func (c *cluster) checkContents(in contents) error {
 	listed := func(prefix string) func(context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) {
@@ -199,9 +199,9 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 	return err == nil && n == 0
 }
 
-// partialsAllowed returns the number of partials of a job that may be left: see "Known
-// exceptions" in the package documentation. Workers learn of the end of a job a little later
-// than its leader.
+// partialsAllowed returns how many partials of a job may be left in storage, see "Known
+// exceptions" in the package documentation. The leader knows that a job has ended a little
+// earlier than the workers.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const later = 5 * time.Second
 	if !o.large {
@@ -219,7 +219,7 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	return n
 }
 
-// checkRemains finds processes and files that are left at the end.
+// checkRemains reports processes and files that are left at the end of the run.
 func (c *cluster) checkRemains() {
 	for _, pid := range c.history.pids {
 		if err := syscall.Kill(-pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -243,7 +243,7 @@ func (c *cluster) checkRemains() {
 	c.checkLogs()
 }
 
-// checkLogs finds data races and panics in the logs.
+// checkLogs reports data races and panics that processes logged.
 func (c *cluster) checkLogs() {
 	files, err := filepath.Glob(filepath.Join(c.dir.logs, "*"))
 	if err != nil {

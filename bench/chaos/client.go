@@ -16,16 +16,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// clients is the number of clients. Each runs one operation at a time.
+// clients is the number of clients. Each client runs one operation at a time.
 const clients = 3
 
-// answerWithin is the timeout of a command, and retryInterval the time before it is retried.
+// answerWithin is the timeout of a command, and retryInterval the time before a failed command
+// is retried.
 const (
 	answerWithin  = 2 * time.Second
 	retryInterval = 100 * time.Millisecond
 )
 
-// outcome is the output of commands about a job that has ended.
+// outcome is what the CLI prints about a job that has ended.
 type outcome struct {
 	ID         string      `json:"id"`
 	State      store.State `json:"state"`
@@ -48,7 +49,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s: status %d: %s", strings.Join(f.args, " "), f.status, f.text)
 }
 
-// ask runs a command of the CLI and decodes its output, if any.
+// ask runs a command of the CLI and decodes the command's output, if any, into answer.
 func (c *cluster) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
 	status := c.command(c.ctx, slices.Concat(args, []string{"-o", "json", "--timeout", answerWithin.String()}, c.flags), &out, &errs)
@@ -63,7 +64,8 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// runClient runs operations until the faults end. The last operation may end later.
+// runClient starts operations one after the other until the faults end. The last operation may
+// end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
 	generator := newGenerator(c.seed, number)
 	for n := 1; c.ctx.Err() == nil; n++ {
@@ -80,7 +82,8 @@ func (c *cluster) runClient(number int, until time.Time, settleCtx context.Conte
 	}
 }
 
-// onceDir makes the folder in which the faults of an operation are counted.
+// onceDir makes a folder in which the job probe counts its injected faults. It returns the job
+// parameter that names the folder, or nil for another job.
 func (c *cluster) onceDir(o op, name string) []string {
 	if o.job != "probe" {
 		return nil
@@ -92,8 +95,8 @@ func (c *cluster) onceDir(o op, name string) []string {
 	return []string{"once-dir=" + dir}
 }
 
-// runOp submits a job, cancels it if the operation says so, waits for its end and checks its
-// outcome.
+// runOp submits the job of an operation, cancels the job if o.cancelAfter is set, waits until
+// the job has ended, and checks the outcome.
 func (c *cluster) runOp(settleCtx context.Context, o op) {
 	id, ok := c.submit(settleCtx, o)
 	if !ok {
@@ -120,7 +123,7 @@ func (c *cluster) runOp(settleCtx context.Context, o op) {
 	c.check(o, got)
 }
 
-// retry waits and reports whether to retry a failed command.
+// retry waits for retryInterval and reports whether to retry a failed command.
 func (c *cluster) retry(settleCtx context.Context, o op, id string, err error) bool {
 	c.pause(retryInterval)
 	if c.ctx.Err() == nil && settleCtx.Err() == nil {
@@ -163,7 +166,7 @@ func (c *cluster) cancel(settleCtx context.Context, id string) bool {
 	}
 }
 
-// check compares the outcome of a job with the expected one.
+// check compares the outcome of a job with the expected outcome.
 func (c *cluster) check(o op, got outcome) {
 	violation := func(format string, args ...any) {
 		c.history.violation("job %s (%s) %s", got.ID, o.name, fmt.Sprintf(format, args...))
@@ -188,7 +191,7 @@ func (c *cluster) check(o op, got outcome) {
 	}
 }
 
-// reference runs a job in this process, without its faults.
+// reference runs the job of an operation in this process without faults.
 func (c *cluster) reference(o op) (want outcome, err error) {
 	args := []string{"run", o.job}
 	for _, p := range o.params {

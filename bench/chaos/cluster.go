@@ -24,7 +24,7 @@ const (
 	Azure     Storage = "azure"
 )
 
-// lease returns the duration of a lease. On Azure the shortest is 15 s.
+// lease returns the duration of a lease. Azure allows no lease below 15 s.
 func (s Storage) lease() time.Duration {
 	if s == Azure {
 		return 15 * time.Second
@@ -37,26 +37,26 @@ type Config struct {
 	Seed    uint64
 	For     time.Duration // time during which faults are injected
 	Storage Storage
-	// Program is the path of a program whose command worker is that of package cli, and whose
-	// command nats calls ServeNATS.
+	// Program is the path of a program with two commands: worker is the worker command of
+	// package cli, and nats calls ServeNATS.
 	Program string
-	// Command runs a command line of that program in this process and returns its exit
-	// status. It knows the jobs primes, montecarlo and probe.
+	// Command runs a command line of Program in this process and returns the exit status.
+	// Program and Command know the jobs primes, montecarlo and probe.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	Out     io.Writer // receives the timeline
-	// Parent is the folder in which a folder for logs and data is made. That folder is kept
-	// if a check fails.
+	// Parent is the folder in which Run makes a folder for logs and data. Run removes its
+	// folder unless a check fails.
 	Parent string
 }
 
-// SettleWithin is the time after the last fault within which all jobs must end. It is longer
-// than the sum of the expiry of a lease, the redelivery of a submission whose receiver died (30
-// s), and the duration of the jobs.
+// SettleWithin is the time after the last fault within which all jobs must end. This time is
+// longer than the sum of a lease's duration, the redelivery time of a submission whose receiver
+// died (30 s), and the duration of the jobs.
 const SettleWithin = 90 * time.Second
 
 // cluster has all processes of a run.
 type cluster struct {
-	ctx     context.Context // done if Run is to end immediately
+	ctx     context.Context // done when Run must end immediately
 	seed    uint64
 	on      Storage
 	program string
@@ -67,15 +67,15 @@ type cluster struct {
 	nats       *natsServer
 	azurite    *azuriteServer // nil on JetStream
 	noNetworks error          // why nodes have no network namespaces, or nil
-	flags      []string       // flags of commands that name NATS and storage
+	flags      []string       // command-line flags that name NATS and storage
 
 	mu    sync.Mutex
 	nodes map[int]*node
-	left  []*node         // nodes that left: faults may still be active there
+	left  []*node         // nodes that left the cluster; faults may still be active on them
 	busy  map[target]bool // targets of active faults
 }
 
-// target is the target of a fault: a scope and, if the scope is on a node, its number.
+// target is the target of a fault: a scope and, if the scope belongs to a node, the node's number.
 type target struct {
 	scope scope
 	node  int
@@ -97,8 +97,8 @@ func newFolders(parent string) (f folders, err error) {
 	return f, err
 }
 
-// Run runs a cluster with the faults of a seed and returns the violations. It ends immediately
-// when ctx is done.
+// Run runs a cluster, injects the faults that the seed determines, and returns the violations.
+// Run ends immediately when ctx is done.
 func Run(ctx context.Context, cfg Config) error {
 	dir, err := newFolders(cfg.Parent)
 	if err != nil {
@@ -123,7 +123,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return ctx.Err()
 }
 
-// run starts the cluster, runs the workload with faults, checks and stops everything.
+// run starts the cluster, runs the workload with faults, checks the outcome and stops all
+// processes.
 func (c *cluster) run(duration time.Duration) error {
 	defer c.close()
 	if err := c.begin(); err != nil {
@@ -170,8 +171,8 @@ func (c *cluster) begin() (err error) {
 	})
 }
 
-// at returns the flags that name NATS and storage. It writes the connection string, if any,
-// to a file of that name.
+// at returns the command-line flags that name NATS and storage. If connectionString is not empty,
+// at writes it to a file called name.
 func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 	flags := []string{"--nats", nats, "--cluster", clusterName, "--storage", string(c.on)}
 	if connectionString == "" {
@@ -183,7 +184,8 @@ func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 
 const clusterName = "chaos"
 
-// environment returns additional environment variables of processes. A data race ends a process.
+// environment returns additional environment variables of the cluster's processes. They make a
+// process exit at its first data race.
 func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }
@@ -203,7 +205,7 @@ func (c *cluster) until(what string, holds func() bool) error {
 	return nil
 }
 
-// pause waits, at most until Run is to end.
+// pause waits for d, or until Run must end.
 func (c *cluster) pause(d time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -231,7 +233,7 @@ func (c *cluster) remove(m *node) {
 	c.left = append(c.left, m)
 }
 
-// node returns the node with a number, or nil.
+// node returns the node with the given number, or nil.
 func (c *cluster) node(number int) *node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,7 +252,7 @@ func (c *cluster) allNodes() []*node {
 	return list
 }
 
-// leader returns the node whose process leads, or nil.
+// leader returns the node whose process is the leader, or nil.
 func (c *cluster) leader() *node {
 	var leader struct{ PID int }
 	if c.ask(&leader, "leader") != nil {
@@ -264,7 +266,7 @@ func (c *cluster) leader() *node {
 	return nil
 }
 
-// close stops all processes, by SIGKILL if Run is to end immediately.
+// close stops all processes. If Run must end immediately, close sends SIGKILL.
 func (c *cluster) close() {
 	signal := syscall.SIGTERM
 	if c.ctx.Err() != nil {

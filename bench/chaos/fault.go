@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 )
 
-// scope is the part of the cluster that a fault affects. A target has one active fault at most.
+// scope is the part of the cluster that a fault affects. At most one fault is active on a target.
 type scope int
 
 const (
@@ -20,22 +20,22 @@ const (
 	natsNode              // the NATS server
 	storage               // the storage account
 	requests              // the requests to the storage account
-	joining               // a node that joins
-	leaving               // a node that leaves
+	joining               // a node that joins the cluster
+	leaving               // a node that leaves the cluster
 )
 
 // fault is a kind of fault.
 type fault struct {
 	name        string
 	on          scope
-	least, most time.Duration // bounds of its duration
+	least, most time.Duration // bounds of the fault's duration
 
-	// begin injects the fault, on a node if the scope is on one, and returns a function that
-	// ends it; nil if it could not be injected.
+	// begin injects the fault and returns a function that ends the fault, or nil if the fault
+	// could not be injected. The node is nil if the scope does not belong to a node.
 	begin func(*cluster, *node) (end func())
 }
 
-// catalog returns all faults of a cluster on that storage.
+// catalog returns all faults of a cluster that uses the given storage.
 func catalog(on Storage) []fault {
 	const ms, s = time.Millisecond, time.Second
 	lease := on.lease()

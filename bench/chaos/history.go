@@ -15,17 +15,17 @@ type history struct {
 	since time.Time
 
 	mu          sync.Mutex
-	planned     map[string]int // faults by name
+	planned     map[string]int // number of planned faults by name
 	injected    map[string]int
-	leaders     map[string]int // faults injected on the leader, by name
+	leaders     map[string]int // number of faults injected on the leader, by name
 	pids        []int          // IDs of all processes that were started
 	deaths      []time.Time    // times at which processes were killed or exited because of a job
 	exits       int            // number of processes that a job made exit
 	crash       time.Time      // time of the last kill of the NATS server
-	jobs        map[string]op  // acknowledged submissions by ID
+	jobs        map[string]op  // acknowledged submissions by job ID
 	begun       map[string]time.Time
-	unconfirmed []op               // submissions without an answer
-	outcomes    map[string]outcome // by ID
+	unconfirmed []op               // submissions without a reply
+	outcomes    map[string]outcome // by job ID
 	violations  []error
 }
 
@@ -37,14 +37,14 @@ func newHistory(out io.Writer) *history {
 	}
 }
 
-// note prints a line with the time since the start.
+// note prints a line that begins with the time since the start of the run.
 func (b *history) note(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.print(format, args...)
 }
 
-// print prints a line. The caller holds the lock.
+// print is like [history.note], but the caller must hold b.mu.
 func (b *history) print(format string, args ...any) {
 	fmt.Fprintf(b.out, "%7.1fs  %s\n", time.Since(b.since).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -58,7 +58,7 @@ func (b *history) violation(format string, args ...any) {
 	b.print("VIOLATION  %v", err)
 }
 
-// injectedFault records a fault on a target, which may be empty.
+// injectedFault records a fault on a target. The target is empty if the fault is not on a node.
 func (b *history) injectedFault(e event, target string, leader bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -80,8 +80,8 @@ func (c *cluster) startNATS() (err error) {
 	})
 }
 
-// freePort returns a free port below the range that systems use for outgoing connections, so
-// it stays free while no server listens.
+// freePort returns a free port below the range that systems use for outgoing connections. No
+// outgoing connection can take this port while the server is down.
 func freePort() (port int, err error) {
 	const lowest, highest, tries = 12_000, 30_000, 100
 	for range tries {
@@ -123,7 +123,7 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end sends the process a signal that ends it, and waits until the process has ended.
+// end ends the server process by the signal, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

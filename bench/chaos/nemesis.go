@@ -12,7 +12,8 @@ import (
 	azureaccount "github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// The following functions inject faults and return functions that end them: see fault.
+// Each of the following functions injects a fault and returns a function that ends the fault,
+// see fault.begin.
 
 func nothing() {}
 
@@ -138,7 +139,7 @@ func onStorageLinks(do func(*faults.TCPProxy)) func(*cluster, *node) func() {
 	}
 }
 
-// dropPackets drops the packets that a rule of nftables selects.
+// dropPackets returns a fault that drops the packets selected by an nftables rule.
 func dropPackets(rule string) func(*cluster, *node) func() {
 	return func(c *cluster, m *node) func() {
 		if err := m.network.drop(rule); err != nil {
@@ -152,7 +153,7 @@ func dropPackets(rule string) func(*cluster, *node) func() {
 	}
 }
 
-// onRequests injects a fault into one request in three.
+// onRequests returns a fault that makes one storage request in three fail as f says.
 func onRequests(f faults.Fault) func(*cluster, *node) func() {
 	return func(c *cluster, _ *node) func() {
 		c.azurite.transport.Set(func(azureaccount.Kind, *http.Request) faults.Fault {

@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// network is a network namespace of Linux with a loopback interface and rules that drop
-// packets. It exists until it is closed and all processes in it have ended.
+// network is a Linux network namespace with a loopback interface and rules that drop packets.
+// The namespace exists until it is closed and all processes in the namespace have ended.
 type network struct {
 	work chan func()
 	busy sync.Mutex
 	done chan struct{}
 }
 
-// newNetwork opens a network. It needs root, iproute2 and nftables.
+// newNetwork makes a network namespace. This requires root, iproute2 and nftables.
 func newNetwork() (*network, error) {
 	n := &network{work: make(chan func()), done: make(chan struct{})}
 	opened := make(chan error)
 	go func() {
 		defer close(n.done)
-		runtime.LockOSThread() // it is never unlocked, so the thread ends with the goroutine
+		runtime.LockOSThread() // the thread is never unlocked, so the thread ends with the goroutine
 		err := syscall.Unshare(syscall.CLONE_NEWNET)
 		opened <- err
 		if err != nil {
@@ -51,8 +51,8 @@ func newNetwork() (*network, error) {
 	return n, nil
 }
 
-// do calls a function on a thread in the network: sockets that it opens and processes that it
-// starts belong to the network.
+// do calls the function do on a thread in the network. The sockets that the function opens and
+// the processes that it starts belong to the network.
 func (n *network) do(do func()) {
 	n.busy.Lock()
 	defer n.busy.Unlock()
@@ -75,17 +75,17 @@ func (n *network) run(command string) (err error) {
 	return nil
 }
 
-// name adds the port of a link to the set that rules refer to.
+// name adds the port of a link to the nftables set called links.
 func (n *network) name(port string) error {
 	return n.run("nft add element inet chaos links { " + port + " }")
 }
 
-// drop drops the packets that a rule of nftables selects, until pass is called.
+// drop drops the packets that an nftables rule selects, until pass is called.
 func (n *network) drop(rule string) error {
 	return n.run("nft add rule inet chaos input " + rule + " drop")
 }
 
-// pass removes all rules.
+// pass removes all rules that drop packets.
 func (n *network) pass() error { return n.run("nft flush chain inet chaos input") }
 
 // close closes the network.

@@ -21,35 +21,36 @@ import (
 // node runs one worker process at a time, with links to NATS and storage.
 type node struct {
 	number     int
-	network    *network // nil: the network of this process
+	network    *network // nil: the node uses the network of this process
 	nats       *faults.TCPProxy
-	blobs      *faults.TCPProxy // nil on JetStream, and so is queues
+	blobs      *faults.TCPProxy // blobs and queues are nil on JetStream
 	queues     *faults.TCPProxy
 	supervisor *procs.Supervisor
 	log        *os.File
 	history    *history
-	abort      <-chan struct{} // closed if processes are to be killed
+	abort      <-chan struct{} // closed when processes must be killed
 
 	watches sync.WaitGroup
 	mu      sync.Mutex
-	process *instance // the last one; nil: none was started
-	closed  bool      // no further process is started
+	process *instance // the process started last; nil: none was started
+	closed  bool      // no further process may be started
 }
 
 // instance is one process of a node.
 type instance struct {
 	*procs.Process
 	since     time.Time
-	signalled syscall.Signal // the signal that was sent to end it; 0: none
+	signalled syscall.Signal // the signal that was sent to end the process; 0: none
 }
 
 const (
-	// endsWithin is the time within which a worker must end after SIGTERM: the default of
-	// Kubernetes.
+	// endsWithin is the time within which a worker must end after SIGTERM. Kubernetes uses
+	// the same time by default.
 	endsWithin = 30 * time.Second
 	// exitStatus is the exit status of a process that a job made exit.
 	exitStatus = 3
-	// restartDelay is the time before a process that a job made exit is replaced.
+	// restartDelay is the time that a node waits after a job made the process exit, before the
+	// node starts the next process.
 	restartDelay = 300 * time.Millisecond
 )
 
@@ -96,7 +97,7 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 	return m, nil
 }
 
-// link opens a link whose near end is in the network of the node.
+// link opens a link from the network of the node to the target.
 func (m *node) link(target string) (link *faults.TCPProxy, err error) {
 	m.inside(func() { link, err = faults.NewTCPProxy(target) })
 	if err != nil || m.network == nil {
@@ -109,7 +110,7 @@ func (m *node) link(target string) (link *faults.TCPProxy, err error) {
 	return link, m.network.name(port)
 }
 
-// inside calls a function in the network of the node.
+// inside calls the function do in the network of the node.
 func (m *node) inside(do func()) {
 	if m.network == nil {
 		do()
@@ -150,7 +151,8 @@ func (m *node) start() {
 	m.watches.Go(func() { m.watch(l) })
 }
 
-// watch waits for the end of a process and checks its reason.
+// watch waits until a process has ended, and checks why the process ended. It starts the next
+// process unless a signal from this node ended the process.
 func (m *node) watch(l *instance) {
 	<-l.Done()
 	m.mu.Lock()
@@ -176,8 +178,8 @@ func (m *node) watch(l *instance) {
 	}
 }
 
-// killedAtStart reports whether SIGTERM killed a process so soon after its start that it may
-// not have installed its signal handler.
+// killedAtStart reports whether SIGTERM killed a process soon after its start. The process may
+// not have installed its signal handler by then.
 func (l *instance) killedAtStart() bool {
 	const soon = 10 * time.Second
 	var exit *exec.ExitError
@@ -195,7 +197,7 @@ func (m *node) running() *instance {
 	return m.runningLocked()
 }
 
-// runningLocked is running for callers that hold the lock.
+// runningLocked is like [node.running], but the caller must hold m.mu.
 func (m *node) runningLocked() *instance {
 	if m.process == nil {
 		return nil
@@ -208,8 +210,9 @@ func (m *node) runningLocked() *instance {
 	}
 }
 
-// terminate sends a signal that ends the running process, and returns the process. It returns
-// nil if no process runs, or if SIGTERM was sent before.
+// terminate ends the running process by the signal s, and returns the process without waiting
+// for its end. It returns nil if no process runs, or if s is SIGTERM and terminate has already
+// sent a signal to the process.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,7 +226,8 @@ func (m *node) terminate(s syscall.Signal) *instance {
 	return l
 }
 
-// awaitEnd waits for the end of a process after SIGTERM, and kills it if that takes too long.
+// awaitEnd waits until a process has ended after SIGTERM. It kills the process
+// after endsWithin, or when m.abort is closed.
 func (m *node) awaitEnd(l *instance) {
 	select {
 	case <-l.Done():
@@ -239,8 +243,8 @@ func (m *node) awaitEnd(l *instance) {
 	<-l.Done()
 }
 
-// shutdown ends the process by a signal, waits until it has ended, and prevents further
-// starts.
+// shutdown ends the node's process by the signal s, waits until the process has ended, and
+// prevents further starts.
 func (m *node) shutdown(s syscall.Signal) {
 	m.mu.Lock()
 	m.closed = true
@@ -253,7 +257,7 @@ func (m *node) shutdown(s syscall.Signal) {
 	m.watches.Wait()
 }
 
-// close releases the resources of the node after its process has ended.
+// close releases the resources of the node. The node's process must have ended.
 func (m *node) close() {
 	if m.supervisor != nil {
 		m.supervisor.Stop(endsWithin, nil)

@@ -11,11 +11,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// minPlanned is the minimum number of times that a fault must be planned before it is a
-// violation that the fault was never injected.
+// minPlanned is the smallest number of planned injections of a fault for which report requires at
+// least one injection.
 const minPlanned = 3
 
-// report prints the coverage of faults and the outcomes of jobs.
+// report prints how often each fault was injected, and the outcomes of jobs.
 func (c *cluster) report() {
 	b := c.history
 	b.mu.Lock()
@@ -45,7 +45,7 @@ func (c *cluster) report() {
 	}
 }
 
-// reportTakeovers prints the number of terms by cause.
+// reportTakeovers prints the number of leadership terms by cause.
 func (c *cluster) reportTakeovers() error {
 	var changes []struct{ Cause string }
 	if err := c.ask(&changes, "history"); err != nil {
@@ -59,7 +59,7 @@ func (c *cluster) reportTakeovers() error {
 	return nil
 }
 
-// counted lists numbers with their names, in order of the names.
+// counted lists the entries of times, sorted by name.
 func counted[K ~string](times map[K]int) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(times)) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runWorkload runs the clients and injects the faults of the schedule. It returns when all jobs
-// have ended, or SettleWithin after the last fault.
+// runWorkload runs the clients and injects the faults of the schedule. It returns when all
+// clients are done, at the latest SettleWithin after the end of the faults.
 func (c *cluster) runWorkload(duration time.Duration) {
 	list := catalog(c.on)
 	kinds := make(map[string]fault)
@@ -43,8 +43,8 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	c.history.note("all clients are done")
 }
 
-// inject injects a fault and ends it when its time is over. A fault whose target already has an
-// active fault is skipped.
+// inject injects a fault and ends the fault after e.lasts. It skips the fault if another fault is
+// active on the target.
 func (c *cluster) inject(e event, f fault) {
 	c.history.plan(e)
 	m, leads := c.pickNode(e, f)
@@ -69,7 +69,8 @@ func (c *cluster) inject(e event, f fault) {
 	end()
 }
 
-// pickNode returns the node of a fault: nil if the fault is not on a node, or the node has left.
+// pickNode returns the node on which to inject a fault and whether the node is the leader's. The
+// node is nil if the fault is not on a node, or if the node has left.
 func (c *cluster) pickNode(e event, f fault) (m *node, leads bool) {
 	if f.on == joining {
 		m, err := c.add(e.node)

@@ -12,21 +12,22 @@ const (
 	fewest, most = 3, 6 // bounds of the number of nodes, with or without a running process
 	initially    = 4
 
-	// gap is the mean time from one fault to the next. Most faults last longer.
+	// gap is the mean time from the start of one fault to the start of the next. Most faults
+	// last longer.
 	gap = 1200 * time.Millisecond
 )
 
 // event is one fault of a schedule.
 type event struct {
-	at     time.Duration // since the start
-	fault  string        // its name
+	at     time.Duration // start of the fault, since the start of the run
+	fault  string        // name of the fault
 	lasts  time.Duration
-	node   int  // number of the node from 1 on; 0: the fault is not on a node
+	node   int  // number of the node, from 1; 0: the fault is not on a node
 	leader bool // use the node of the leader instead, if there is a leader
 }
 
-// schedule draws faults for a time. Each fault is used once, in random order, before any
-// fault is used again. No fault lasts beyond the end.
+// schedule draws the faults of a run that lasts duration. Each fault is used once, in random
+// order, before any fault is used again. All faults end within duration.
 func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 	var (
 		rng     = rand.New(rand.NewPCG(seed, 0))
@@ -79,7 +80,7 @@ func nodeNumbers(n int) []int {
 	return numbers
 }
 
-// drawn returns a random duration from least to most.
+// drawn returns a random duration between least and most.
 func drawn(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)+1)).Truncate(time.Millisecond)
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// op is an operation of a client: a job, and its expected outcome.
+// op is an operation of a client: a job and the expected outcome of the job.
 type op struct {
-	name   string   // name of its kind
-	job    string   // name of the definition
+	name   string   // name of the kind of operation
+	job    string   // name of the job definition
 	params []string // name=value: parameters that the result depends on
 	faults []string // name=value: parameters for durations and faults
-	flags  []string // flags of submit
+	flags  []string // flags of the command submit
 
-	cancelAfter time.Duration // 0: never
+	cancelAfter time.Duration // time from submission to cancellation; 0: never cancelled
 	needs       time.Duration // the operation begins at least this time before the faults end
-	large       bool          // its partials are too large for the manifest
+	large       bool          // the job's partials are too large for the manifest
 
 	want   store.State
 	reason string // part of the expected error
 }
 
-// workload has the kinds of operations. Their jobs take a few seconds without faults, but the
-// last one, which is cancelled, would take very long.
+// workload has one function for each kind of operation. Without faults, each job takes a few
+// seconds. Only the job of the last kind would take very long; the client cancels this job.
 var workload = []func(*rand.Rand) op{
 	func(r *rand.Rand) op {
 		return probeOp("even", 100+r.IntN(200), "sleep=20ms")
@@ -101,8 +101,8 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// generator generates the operations of a client: one of each kind in random order, then again
-// one of each kind in another order.
+// generator generates the operations of a client: one of each kind in random order, then one of
+// each kind in another random order, and so on.
 type generator struct {
 	rng  *rand.Rand
 	rest []int

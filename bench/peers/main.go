@@ -36,8 +36,8 @@ const (
 	statusUsage  = 2
 )
 
-// run runs a command line and returns its exit status. All processes have ended when it
-// returns, even if ctx was cancelled.
+// run runs a command line and returns its exit status. When run returns, all processes have ended,
+// even if ctx was cancelled.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	o, err := parse(args, errs)
 	switch {

@@ -140,7 +140,7 @@ func (o options) check() error {
 	return nil
 }
 
-// choose sets the systems: those named, or all.
+// choose sets the systems to the named ones, or to all systems if named is empty.
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {
@@ -168,7 +168,7 @@ func (o *options) choose(what string, named []string) error {
 	return nil
 }
 
-// find returns the absolute path of the program: worker processes run in other folders.
+// find returns the absolute path of the program, because worker processes run in other folders.
 func find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {

@@ -1,5 +1,6 @@
 // Package plot draws charts as SVG files: lines and bars over axes, in panels one below the
-// other. It does not depend on the data's meaning, and draws the same bytes for the same figure.
+// other. It knows nothing about the meaning of the data, and writes the same bytes for the same
+// figure.
 //
 //	Figure ── layout ──▶ shapes ──▶ WriteSVG
 //

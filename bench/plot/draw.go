@@ -29,15 +29,15 @@ const (
 	leftEdge    = 76
 	rightEdge   = 24
 	titleHeight = 34
-	headHeight  = 26 // of a panel, for the Y label and the legend
-	footHeight  = 44 // of a panel, for the ticks and the label of X
+	headHeight  = 26 // above the field of a panel, for the Y label and the legend
+	footHeight  = 44 // below the field of a panel, for the ticks and the label of X
 	fieldHeight = 230
 	rowHeight   = 14
-	rowsHeight  = 240 // maximum of all rows of a panel: many rows are lower
-	tiny        = 8   // of text
+	rowsHeight  = 240 // maximum height of all rows of a panel together
+	tiny        = 8   // text size, like small and large
 	small       = 11
 	large       = 14
-	labelHeight = 13   // of the stacked labels of marks
+	labelHeight = 13   // height of each label of stacked marks
 	perRune     = 0.56 // approximate width of a character, relative to the text size
 )
 
@@ -104,7 +104,7 @@ func (p Panel) draw(c canvas, top float64) {
 }
 
 func (p Panel) drawRows(c canvas, x scale, top float64) {
-	const every = 10 // interval of numbered rows if rows are too low to number all
+	const every = 10 // every tenth row has a number if rows are too low to number all rows
 	high := p.fieldHeight() / max(1, float64(len(p.Rows)))
 	gap := min(2, high/6)
 	longest := 0.0
@@ -144,7 +144,7 @@ func (l Line) draw(c canvas, x, y scale) {
 		thick = 0.5
 	}
 	place := func(share Point) Point { return Point{x.pixel(share.X), y.pixel(share.Y)} }
-	var run []Point // joined points within the field
+	var run []Point // points within the field that one line joins
 	var last *Point
 	for _, p := range l.Points {
 		if !x.axis.shows(p.X) || !y.axis.shows(p.Y) {
@@ -172,12 +172,12 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip returns the part of a line that is in the field, and whether any part is. Points are
-// given as shares of the axes. (Liang and Barsky, A New Concept and Method for Line Clipping,
-// ACM Transactions on Graphics 3.1, 1984.)
+// clip returns the part of a line that is in the field, and whether any part of the line is in
+// the field. Coordinates are shares of the axes, 0 to 1 in the field. (Liang and
+// Barsky, A New Concept and Method for Line Clipping, ACM Transactions on Graphics 3.1, 1984.)
 func clip(a, b Point) (from, to Point, some bool) {
 	dx, dy := b.X-a.X, b.Y-a.Y
-	first, last := 0.0, 1.0 // shares of the line
+	first, last := 0.0, 1.0 // positions on the line, as shares of its length
 	for _, side := range []struct{ speed, room float64 }{{-dx, a.X}, {dx, 1 - a.X}, {-dy, a.Y}, {dy, 1 - a.Y}} {
 		switch when := side.room / side.speed; {
 		case side.speed == 0 && side.room < 0:
@@ -198,7 +198,7 @@ func clip(a, b Point) (from, to Point, some bool) {
 	return from, to, first <= last
 }
 
-// drawHighest writes the largest value above the Y axis, if any, at the top of the field.
+// drawHighest writes the largest value above the bound of Y, if any, at the top of the field.
 func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	var highest Point
 	some := false
@@ -222,9 +222,9 @@ func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	return true
 }
 
-// drawMarks writes each label to the right of its line, or to the left if it would leave the
-// figure. Labels that would overlap are stacked, and each line ends at its label, so that it
-// does not cross the labels below.
+// drawMarks draws each mark with the label to the right of the line, or to the left if the label
+// would leave the figure. Labels that would overlap are stacked. Each line ends at its label, so
+// that the line does not cross the labels below.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
 	marks := slices.DeleteFunc(slices.Clone(p.Marks), func(m Mark) bool {
@@ -252,7 +252,7 @@ func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	}
 }
 
-// drawLegend writes the names so that the last one ends near the right edge.
+// drawLegend draws the legend in one row that ends near the right edge.
 func (p Panel) drawLegend(c canvas, base float64) {
 	const swatch, gap, between = 12, 5, 14
 	entries := p.legend()
@@ -270,7 +270,7 @@ func (p Panel) drawLegend(c canvas, base float64) {
 // textWidth estimates the width of a small text.
 func textWidth(s string) float64 { return perRune * small * float64(len([]rune(s))) }
 
-// legend returns each name once, in order.
+// legend returns the name and color of each kind of line or part once, in order.
 func (p Panel) legend() []Part {
 	var list []Part
 	add := func(name string, color Color) {

@@ -15,37 +15,38 @@ type Figure struct {
 
 // Panel is a field between two axes. Shapes that are listed first are drawn below the others.
 // Values beyond the bounds of an axis are indicated: lines leave the field, and the largest value
-// above the bound of Y is written at the top. Bars that are cut have a black end with their
-// length beside it (only the longest bar if bars are low). Marks beyond X are left out.
+// above the bound of Y is written at the top. A bar that is cut has a black end, and its length
+// is written beside the bar (only for the longest bar if bars are low). Marks beyond the bounds
+// of X are left out.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
-	Rows  []Row  // horizontal bars from the top down; their labels replace the ticks of Y
-	Marks []Mark // moments on X; they do not extend the axis
+	Rows  []Row  // horizontal bars from the top down; the rows' labels replace the ticks of Y
+	Marks []Mark // moments on X; marks do not extend the axis
 
-	Height float64 // of the field, in pixels; 0: the default
+	Height float64 // height of the field in pixels; 0: the default
 }
 
 // Axis maps values to positions.
 type Axis struct {
 	Label    string
-	Log      bool    // values of 0 and less are left out
-	Min, Max float64 // if equal: chosen by the values
+	Log      bool    // logarithmic; values of 0 and less are left out
+	Min, Max float64 // bounds; if both are equal, the bounds are derived from the values
 }
 
 // Line joins points.
 type Line struct {
-	Name   string // in the legend; lines of one color need one name
+	Name   string // name in the legend; lines of the same color must have the same name
 	Color  Color
-	Faint  bool // one of many similar lines
-	Dots   bool // draw the points too
+	Faint  bool // faint, because the line is one of many similar lines
+	Dots   bool // draw a dot at each point
 	Points []Point
 }
 
 // Point is a pair of values.
 type Point struct{ X, Y float64 }
 
-// Row is one bar of consecutive parts from 0 on.
+// Row is one bar. Its parts follow each other, and the first part begins at 0.
 type Row struct {
 	Label string
 	Parts []Part
@@ -53,7 +54,7 @@ type Row struct {
 
 // Part is a piece of a bar.
 type Part struct {
-	Name   string // in the legend
+	Name   string // name in the legend
 	Color  Color
 	Length float64
 }
@@ -79,7 +80,7 @@ const (
 	Sky
 	Grey
 	black
-	pale // of a grid
+	pale // color of grid lines
 )
 
 var palette = [...]string{
@@ -132,7 +133,8 @@ func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place returns the pixel of a value. Values beyond the bounds are moved to the bounds.
+// place returns the pixel of a value. A value beyond the bounds gets the pixel of the nearest
+// bound.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
 // share returns the position of a value on the axis: 0 to 1 within the bounds.
@@ -145,7 +147,7 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns the values that are written beside the axis: roughly most values, or fewer.
+// ticks returns the values that are written beside the axis. There are at most about most values.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {
@@ -159,12 +161,13 @@ func (s scale) ticks(most int) []float64 {
 	}
 	step := roundStep((s.axis.Max - s.axis.Min) / float64(most))
 	for i := math.Ceil(s.axis.Min/step - 1e-9); i*step <= s.axis.Max+step*1e-9; i++ {
-		list = append(list, i*step+0) // no -0
+		list = append(list, i*step+0) // adding 0 turns -0 into 0
 	}
 	return list
 }
 
-// roundStep returns the smallest of 1, 2 or 5 times a power of ten that is at least as large.
+// roundStep returns the smallest number that is at least least and is 1, 2 or 5 times a power of
+// ten.
 func roundStep(least float64) float64 {
 	base := decade(math.Floor, least)
 	for _, factor := range []float64{1, 2, 5} {
@@ -175,7 +178,7 @@ func roundStep(least float64) float64 {
 	return 10 * base
 }
 
-// roughly rounds a value to three digits.
+// roughly rounds a value to three significant digits.
 func roughly(v float64) float64 {
 	if v == 0 {
 		return 0
@@ -184,7 +187,7 @@ func roughly(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// number writes a tick's value with four digits at most.
+// number formats a tick's value with at most four significant digits.
 func number(v float64) string {
 	if math.Abs(v) < 1000 {
 		return strconv.FormatFloat(v, 'g', 4, 64)

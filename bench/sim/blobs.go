@@ -15,11 +15,11 @@ type blobs struct{ process *process }
 
 var _ store.Blobs = (*blobs)(nil)
 
-// origin tells who wrote a blob.
+// origin describes the writer of a blob.
 type origin struct {
 	writer *process
-	epoch  uint64 // epoch that the writer led when it wrote the blob, or 0
-	late   bool   // the writer had given up or was dead
+	epoch  uint64 // epoch under which the writer led when it wrote the blob, or 0
+	late   bool   // the blob was stored after its writer had given up or had died
 }
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
@@ -86,9 +86,9 @@ func (st *storage) keys(prefix string) []string {
 	return list
 }
 
-// leftover returns a key that should be gone once all jobs have ended, or "". A value
-// that was written late may stay, and so may a partial whose writer died before any
-// other process learned of it. The next leader cleans up the index.
+// leftover returns a key that should have been removed once all jobs had ended, or "".
+// A value that was written late may stay, and so may a partial whose writer died before
+// another process learned of the partial. The next leader cleans up the index.
 func (st *storage) leftover() string {
 	for _, key := range st.keys("active/") {
 		if !st.origins[key].late {
@@ -105,7 +105,7 @@ func (st *storage) leftover() string {
 	return ""
 }
 
-// remainder returns a key of a job that was removed, or "".
+// remainder returns a key that a removed job has left behind, or "".
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
 		if strings.Contains(key, id) && !st.origins[key].orphaned(key) {
@@ -115,17 +115,17 @@ func (st *storage) remainder(id string) string {
 	return ""
 }
 
-// orphaned reports whether a value's writer could no longer remove it when it learned
-// that the job was removed.
+// orphaned reports whether the value's writer could no longer remove the value when the
+// writer learned that the job was removed.
 func (o origin) orphaned(key string) bool {
 	switch {
 	case o.late || !o.writer.alive:
 		return true
-	case o.epoch > 0: // it led when it wrote
+	case o.epoch > 0: // the writer led when it wrote the value
 		return o.writer.leads() != o.epoch
-	case strings.HasPrefix(key, "partial/"): // workers write these
+	case strings.HasPrefix(key, "partial/"): // workers write partials
 		return false
-	default: // its term was over
+	default: // the writer's term was over
 		return o.writer.elector != nil
 	}
 }

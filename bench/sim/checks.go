@@ -8,18 +8,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checks observes the whole cluster and compares it with the promises. Its methods are
-// called when something happens; a broken promise ends the simulation.
+// checks observes the whole cluster and compares it with Bellwether's promises. Each
+// method is called when the event in its name happens; a broken promise ends the
+// simulation.
 type checks struct {
 	sim *Sim
 
-	manifests map[string]store.Manifest // by job, as stored
-	first     map[string]uint64         // by job, the lowest epoch that may still write its manifest
+	manifests map[string]store.Manifest // by job ID, the last stored manifest
+	first     map[string]uint64         // by job ID, the lowest epoch that may still write the job's manifest
 	terms     map[uint64]*observedTerm
-	epochs    map[*process]uint64 // the highest that each worker has followed
+	epochs    map[*process]uint64 // highest epoch that each worker has followed
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
-	deaths    map[partitionOf]int // processes that died while the partition was assigned to them
+	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
 
 	conversations map[*process]*observedConversation
 }
@@ -40,11 +41,12 @@ type observedTerm struct {
 	holder  string
 	leads   *process
 	since   time.Duration
-	expires time.Duration // when its lease expires, unless the lease is renewed
+	expires time.Duration // when the lease expires, unless it is renewed
 	changed bool          // another process took the lease over before it expired
 }
 
-// keptItems are the items of a job that a worker has delivered. The first has number 1.
+// keptItems are the items of a job that a worker has delivered. The first item has
+// number 1.
 type keptItems struct {
 	items   []keptItem
 	durable uint64

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// acquired is called when storage grants or renews the lease. It checks that epochs grow
-// by one with each holder.
+// acquired is called when storage grants or renews the lease. It checks that each new
+// holder increases the epoch by one.
 func (c *checks) acquired(r election.Record, expires time.Duration) {
 	t := c.terms[r.Epoch]
 	if t == nil {
@@ -23,7 +23,7 @@ func (c *checks) acquired(r election.Record, expires time.Duration) {
 	t.expires = expires
 }
 
-// changed is called when the lease goes to another process before it has expired.
+// changed is called when another process takes the lease before the lease has expired.
 func (c *checks) changed(epoch uint64) {
 	if t := c.terms[epoch]; t != nil {
 		t.changed = true
@@ -46,8 +46,8 @@ func (c *checks) leads(p *process, epoch uint64) {
 	t.leads, t.since = p, c.sim.now
 }
 
-// acts is called when a process acts as the leader. It checks that its lease has not
-// expired.
+// acts is called when a process acts as the leader. It checks that the process's lease
+// has not expired.
 func (c *checks) acts(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	if !t.changed && c.sim.now > t.expires {

@@ -9,8 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// written is called when a value is stored. Of a job's manifests it checks that epochs
-// never go back, that durable partitions stay durable, and that an end is final.
+// written is called when a value is stored. If the value is a manifest, written checks
+// that the job's epoch does not decrease, that durable partitions stay durable, and
+// that the job's end is final.
 func (c *checks) written(by, key string) {
 	id, isManifest := strings.CutPrefix(key, "manifest/")
 	if !isManifest {
@@ -23,7 +24,7 @@ func (c *checks) written(by, key string) {
 	}
 	old := c.manifests[id]
 	if c.sim.jobs[id].removing {
-		return // the check at the end demands that the manifest is removed
+		return // the check at the end requires that the manifest is removed
 	}
 	c.manifests[id] = m
 	switch {
@@ -52,8 +53,8 @@ func (c *checks) written(by, key string) {
 	}
 }
 
-// sound checks that a manifest's nodes are disjoint and in order, and have the bytes that
-// a single process would compute.
+// sound checks that a manifest's nodes are disjoint and in order, and have the bytes
+// that a single process would compute for the nodes.
 func (c *checks) sound(by string, j *job, m store.Manifest) {
 	var at uint64
 	for _, n := range m.Nodes {
@@ -75,7 +76,7 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 // covered reports whether a manifest's nodes contain every partition of a span.
 func covered(tree jobs.Tree, m store.Manifest, span jobs.Span) bool {
 	at := span.Lo
-	for _, n := range m.Nodes { // in order
+	for _, n := range m.Nodes { // the nodes are in order of partition
 		if s := tree.Span(n.Node); s.Lo <= at && at < s.Hi {
 			at = s.Hi
 		}

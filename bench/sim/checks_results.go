@@ -7,14 +7,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// mayBeBlamed reports whether a partition may be given up: it is defined to fail or
-// to kill its process, or enough workers died while it was assigned to them.
+// mayBeBlamed reports whether the leader may give up a partition: the scenario makes
+// the partition fail or kill its process, or enough workers died while the partition
+// was assigned to them.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
 	return partition == j.broken || partition == j.permanent || partition == j.killer ||
 		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
 }
 
-// mayFail reports whether a job has a partition that may be blamed.
+// mayFail reports whether the leader may give up a partition of a job.
 func (c *checks) mayFail(j *job) bool {
 	for partition := range j.partitions {
 		if c.mayBeBlamed(j, partition) {
@@ -24,8 +25,8 @@ func (c *checks) mayFail(j *job) bool {
 	return false
 }
 
-// ended is called at the end of the simulation. It checks that every job that was
-// submitted has ended as it should.
+// ended is called at the end of the simulation. It checks that every submitted job has
+// ended as expected.
 func (c *checks) ended() {
 	for _, j := range c.sim.list {
 		if !j.removing {

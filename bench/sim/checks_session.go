@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// observedConversation is the history of a worker's conversation with its leader.
-// Instants are of the process's clock.
+// observedConversation is the history of a worker's conversation with its leader. Times
+// are on the process's clock.
 type observedConversation struct {
 	reportedAt time.Duration // when the last new report was sent; -1: never
 	refusedAt  time.Duration
@@ -29,8 +29,8 @@ func (c *checks) conversation(p *process) *observedConversation {
 	return seen
 }
 
-// reports checks that a worker sends reports to one leader no faster than it may: 5 ms
-// apart, and after a refusal with a wait that doubles from 10 ms to 1 s.
+// reports checks that a worker waits long enough between its reports to one leader: at
+// least 5 ms, and after refusals a time that doubles from 10 ms to 1 s.
 func (c *checks) reports(p *process) {
 	seen, now := c.conversation(p), p.clock()
 	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {
@@ -45,7 +45,7 @@ func (c *checks) reports(p *process) {
 	seen.reportedAt = now
 }
 
-// answered notes that a worker has processed a receipt.
+// answered records that a worker has processed a receipt.
 func (c *checks) answered(p *process, r wire.Receipt) {
 	seen := c.conversation(p)
 	if r.Refused != "" {
@@ -60,8 +60,8 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 // leaveTimeout is how long a worker may stay after its drain timeout.
 const leaveTimeout = time.Second
 
-// drains is called when a worker is told to stop. From then on the checks watch that
-// the worker leaves in time.
+// drains is called when a worker is told to stop. It sets a timer that checks that the
+// worker leaves in time.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
 	seen.drains, seen.drainedAt = true, p.clock()
@@ -73,11 +73,11 @@ func (c *checks) drains(p *process) {
 	})
 }
 
-// leaves checks that no slot runs when a worker leaves, and that all of its items are
-// durable unless draining has taken too long.
+// leaves is called when a worker leaves. It checks that no slot runs, and that all
+// items of the worker are durable unless its drain timeout has passed.
 func (c *checks) leaves(p *process, leave session.Leave) {
 	for _, s := range p.worker.slots {
-		// A slot that waits for storage may be left behind after the timeout.
+		// After the drain timeout a worker may leave although a slot waits for storage.
 		if s.span != nil && (s.running || leave.Reason != session.TimedOut) {
 			c.sim.fail("%s leaves while a slot runs a span of job %s", p.name, s.span.Job())
 		}

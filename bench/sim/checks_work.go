@@ -5,8 +5,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// received is called when a worker takes a receipt. It checks that items that the receipt
-// calls durable are in a stored manifest.
+// received is called when a worker receives a receipt. It checks that a stored manifest
+// contains each item that the receipt calls durable.
 func (c *checks) received(p *process, r wire.Receipt) {
 	if len(r.Cuts) > 0 {
 		c.sim.cover("seen: span cut short")
@@ -58,8 +58,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 }
 
 // computes is called when a worker begins to compute partitions. In calm scenarios it
-// checks that no living worker had finished them before the present leader began: that
-// worker has reported them to the leader.
+// checks that no living worker had finished these partitions before the current
+// leader's term began, because that worker has reported the partitions to the leader.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return
@@ -80,7 +80,7 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	}
 }
 
-// assigns is called when a leader answers a worker's report.
+// assigns is called when a leader replies to a worker's report.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, a := range r.Assigned {
 		c.assigned[worker] = append(c.assigned[worker], assigned{a.Job, a.Span})

@@ -25,7 +25,7 @@ func (s *Sim) submit(client *process, j *job) {
 	}, nil)
 }
 
-// remove removes a job that has ended, and retries until it is gone.
+// remove removes an ended job, and retries until the job is gone.
 func (s *Sim) remove(client *process, j *job) {
 	if !j.submitted { // a leader found the job, but the client has no confirmation yet
 		s.after(time.Second, func() { s.remove(client, j) })
@@ -44,7 +44,7 @@ func (s *Sim) remove(client *process, j *job) {
 	}, nil)
 }
 
-// cancel asks leaders to cancel a job until one confirms that, or the job has ended.
+// cancel requests a job's cancellation until a leader confirms it or the job has ended.
 func (s *Sim) cancel(client *process, j *job) {
 	j.cancelAsked = true
 	if j.cancelled || s.checks.manifests[j.spec.ID].State.Final() {

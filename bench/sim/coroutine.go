@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// coroutine runs code of a process that waits for storage, for an answer or for time
-// to pass. One coroutine runs at a time, so the seed alone decides in which order
-// they run.
+// coroutine runs code of a process that waits for storage, for a reply or for time to
+// pass. One coroutine runs at a time, so the seed alone decides the order in which
+// coroutines run.
 type coroutine struct {
 	process *process
 	next    func() (struct{}, bool)
@@ -20,8 +20,8 @@ type coroutine struct {
 // errCrashed unwinds a coroutine whose process has crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// spawn runs do in a coroutine until it waits for the first time. The function then
-// is called once do has returned, unless the process crashes first.
+// spawn runs do in a coroutine, and returns once do waits for the first time. When do
+// has returned, then is called, unless the process has crashed.
 func (p *process) spawn(do, then func()) {
 	c := &coroutine{process: p, then: then}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -53,8 +53,8 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await calls begin and blocks the running coroutine until begin's argument, done, is
-// called. done may be called more than once and at any time.
+// await calls begin with a function done, and blocks the running coroutine until done
+// is called. done may be called more than once and at any time.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

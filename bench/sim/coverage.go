@@ -9,7 +9,7 @@ import (
 // Coverage counts how often each fault, takeover and rare decision happened.
 type Coverage map[string]int
 
-// cover counts one occurrence.
+// cover counts one occurrence of what.
 func (s *Sim) cover(what string) { s.coverage[what]++ }
 
 // Add adds the counts of another simulation.
@@ -19,16 +19,17 @@ func (c Coverage) Add(other Coverage) {
 	}
 }
 
-// Names returns the names of everything covered, sorted.
+// Names returns the names of all counted events, sorted.
 func (c Coverage) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// enoughSeeds is how many seeds it takes until everything expected has happened.
+// enoughSeeds is the number of seeds within which every expected event must happen.
 const enoughSeeds = 5000
 
-// OK reports whether no promise was broken and everything expected happened.
+// OK reports whether no promise was broken and no expected event is missing.
 func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
 
-// Missing returns what is expected and never happened, if enough seeds were run.
+// Missing returns the expected events that never happened. It returns none if fewer
+// than enoughSeeds seeds were run.
 func (r Report) Missing() []string {
 	if r.Seeds < enoughSeeds {
 		return nil
@@ -42,9 +43,10 @@ func (r Report) Missing() []string {
 	return list
 }
 
-// expected lists what must happen within enoughSeeds seeds; otherwise the simulation
-// does not test what it should: every fault, every cause of a term, and the rare
-// decisions of ledger, election, term and session that are logged or visible.
+// expected lists the events that must happen within enoughSeeds seeds: every fault,
+// every cause of a term, and the rare decisions of ledger, election, term and session
+// that are logged or visible. If one of these events never happens, the simulation does
+// not test it.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate

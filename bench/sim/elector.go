@@ -17,8 +17,8 @@ import (
 type elector struct {
 	process *process
 	machine *election.Machine
-	wakeAt  time.Duration // when the timer that is set fires
-	term    *leadership   // while it leads
+	wakeAt  time.Duration // when the current timer fires
+	term    *leadership   // nil unless the process leads
 }
 
 func newElector(p *process) *elector {
@@ -28,7 +28,7 @@ func newElector(p *process) *elector {
 		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
 	})
 	if err != nil {
-		panic(fmt.Errorf("make machine: %w", err)) // the scenario is made in this package
+		panic(fmt.Errorf("make machine: %w", err)) // cannot happen: this package makes the scenario
 	}
 	return &elector{process: p, machine: machine, wakeAt: math.MaxInt64}
 }
@@ -53,7 +53,7 @@ func (e *elector) reconnected() {
 	e.process.worker.step(session.Connected{})
 }
 
-// step feeds the machine and performs its actions.
+// step passes an input to the machine and performs the machine's actions.
 func (e *elector) step(in election.Input) {
 	p := e.process
 	if !p.alive {
@@ -113,7 +113,7 @@ func (e *elector) perform(a election.Action) {
 	case election.AwaitBeat:
 		e.term.beatWanted = true
 	case election.StopLeading:
-		if e.term != nil { // otherwise the leading function has returned
+		if e.term != nil { // nil: the leading function has returned
 			e.term.stop()
 		}
 	case election.Done:
@@ -164,8 +164,8 @@ func (e *elector) offer(a election.Offer) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that answers a question once. If it is not called
-// within the question's time, the answer is a timeout.
+// onceWithin returns a function that answers q once. If the function is not called
+// within the time allowed for q, the answer is a timeout.
 func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {

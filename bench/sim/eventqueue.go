@@ -8,7 +8,7 @@ import (
 // eventQueue is simulated time: the current instant and all future events. Events of
 // the same instant run in the order in which they were added.
 type eventQueue struct {
-	now    time.Duration // since the simulation began
+	now    time.Duration // time since the simulation began
 	added  uint64
 	events eventHeap
 }
@@ -19,7 +19,7 @@ type event struct {
 	do    func()
 }
 
-// after adds an event that runs after d.
+// after adds an event that calls do when d has passed.
 func (q *eventQueue) after(d time.Duration, do func()) {
 	q.added++
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})

@@ -24,35 +24,35 @@ type job struct {
 	jobBehaviour
 
 	tried map[uint64]int // attempts at flaky partitions, by partition
-	kills int            // processes that its killer partition has killed
-	hung  bool           // its hanging partition has hung
+	kills int            // processes that the killer partition has killed
+	hung  bool           // the hanging partition has hung
 
-	openFailures int                  // times
+	openFailures int                  // number of times that a worker failed to open the job
 	nodes        map[jobs.Node][]byte // nodes of the reference result that were computed so far
 
-	submitted   bool // its client knows that the submission is stored
-	cancelled   bool // its cancellation was confirmed
+	submitted   bool // the client knows that the submission is stored
+	cancelled   bool // a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func() // called once its end is durable; nil: not called
-	removing    bool   // it has ended, and its client removes it
+	onEnd       func() // called once the job's end is durable, unless nil
+	removing    bool   // the job has ended, and the client is removing it
 	removed     bool
 }
 
 // jobBehaviour says how a job's code behaves.
 type jobBehaviour struct {
 	partitions uint64
-	each       time.Duration // mean time that a partition takes
+	each       time.Duration // mean time to compute a partition
 	pad        int           // extra bytes in each partial
 	data       int           // bytes in the plan
 	flaky      map[uint64]int
 	broken     uint64 // partition that always fails; noPartition: none
 	permanent  uint64 // partition that fails permanently
 	killer     uint64 // partition that kills its process
-	killsMost  int    // maximum number of processes that it kills
+	killsMost  int    // maximum number of processes that the killer partition kills
 	hangs      uint64 // partition that takes 15 s longer at its first attempt
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
-	removeIn   time.Duration // after its end; negative: never
+	removeIn   time.Duration // time from the job's end to its removal; negative: never
 	submitAt   time.Duration
 	version    int // index into Sim.versions
 }
@@ -64,16 +64,16 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial result. Its runs tell which partitions it contains and in what order
-// they were merged. Its sum depends on that order, like any floating-point sum.
+// leaf is a partial result. Runs tell which partitions the leaf contains and in what
+// order they were merged. Sum depends on that order, like any floating-point sum.
 type leaf struct {
-	Runs [][2]uint64 // first, and one past the last
+	Runs [][2]uint64 // first partition of each run, and one past the last
 	Sum  float64
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf in a few nanoseconds: the number of its runs, their bounds,
-// the sum and the padding. Each number takes 8 bytes.
+// leafCodec encodes a leaf in a few nanoseconds: the number of runs, their bounds, the
+// sum and the padding. Each number takes 8 bytes.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {
@@ -113,8 +113,8 @@ type result struct {
 	Sum  float64     `json:"sum"`
 }
 
-// kind is the name of every simulated job's definition. There are two versions that
-// behave alike.
+// kind is the name of every simulated job's definition. There are two versions of the
+// definition, which behave alike.
 const kind = "simulated"
 
 var (
@@ -193,7 +193,7 @@ func (j *job) leaf(partition uint64) leaf {
 	return l
 }
 
-// cost returns how long partitions take, and whether they kill their process.
+// cost returns how long a span's partitions take, and whether they kill their process.
 func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		takes += j.sim.rng.between(j.each/2, j.each*3/2)
@@ -222,8 +222,8 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	return data, hex.EncodeToString(sum[:]), err
 }
 
-// referenceNode returns the partial that a single process computes for a node, or nil if
-// all of it is skipped.
+// referenceNode returns the partial that a single process computes for a node, or nil
+// if all partitions of the node are skipped.
 func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
 	n = j.tree.Lift(n)
 	span := j.tree.Span(n)
@@ -262,8 +262,8 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	return j.sim.versions[0].Merge(l, r)
 }
 
-// countsEachOnce returns an error unless a result contains each partition that is not
-// skipped exactly once.
+// countsEachOnce returns an error unless a result contains exactly once each partition
+// that is not skipped.
 func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
 	var r result
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // lease is the cluster's lease in storage. Its methods take effect at once;
-// [storage.call] delays and loses them.
+// [storage.call] delays and loses the calls.
 type lease struct {
 	sim    *Sim
 	record *memlease.Storage

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. It is done at an instant of its
+// leaseContext is the context of a leadership. The context is done at an instant on the
 // process's clock. Renewals of the lease postpone that instant.
 type leaseContext struct {
 	context.Context
@@ -13,7 +13,7 @@ type leaseContext struct {
 
 	process *process
 	until   time.Duration
-	expired error // the cause once until has passed
+	expired error // cause of the end once until has passed
 }
 
 func newLeaseContext(p *process, until time.Duration) *leaseContext {
@@ -21,7 +21,7 @@ func newLeaseContext(p *process, until time.Duration) *leaseContext {
 	return &leaseContext{Context: inner, cancel: cancel, process: p, until: until, expired: context.DeadlineExceeded}
 }
 
-// Err reads the clock, as in package election.
+// Err ends the context if the clock has reached until, as in package election.
 func (c *leaseContext) Err() error {
 	if c.process.clock() >= c.until {
 		c.cancel(c.expired)

@@ -8,7 +8,7 @@ import (
 // fault is a disturbance of the cluster.
 type fault struct {
 	name string
-	calm bool // also happens in a calm scenario
+	calm bool // the fault also happens in calm scenarios
 	do   func(s *Sim)
 }
 
@@ -71,7 +71,7 @@ func (s *Sim) heal() {
 	}
 }
 
-// complete reports whether some worker process knows every version of the
+// complete reports whether there is a worker process that knows all versions of the
 // definition.
 func (s *Sim) complete() bool {
 	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
@@ -113,7 +113,7 @@ func (s *Sim) faultDuration() time.Duration {
 	return s.rng.logBetween(50*time.Millisecond, 2*s.scenario.lease)
 }
 
-// kill ends a process, as SIGKILL does. Another may replace it.
+// kill ends a process, as SIGKILL does. A new process may replace the killed one.
 func (s *Sim) kill(p *process) {
 	if !p.alive {
 		return
@@ -196,7 +196,7 @@ func (s *Sim) cutFromStorage(p *process) {
 	s.after(s.faultDuration(), func() { p.cutFromStorage = false })
 }
 
-// natsOutage ends every connection. Processes reconnect one by one.
+// natsOutage ends every NATS connection. Processes reconnect one by one.
 func (s *Sim) natsOutage() {
 	s.network.up = false
 	for _, p := range s.processes {
@@ -224,7 +224,7 @@ func (s *Sim) storageOutage() {
 	s.after(s.faultDuration(), func() { s.storage.up = true })
 }
 
-// dropConnection ends a process's connection, which it notices.
+// dropConnection ends the NATS connection of a process, and the process notices.
 func (s *Sim) dropConnection(p *process) {
 	if !p.connected {
 		return
@@ -235,7 +235,7 @@ func (s *Sim) dropConnection(p *process) {
 	}
 }
 
-// reconnect restores a process's connection.
+// reconnect restores a process's NATS connection.
 func (s *Sim) reconnect(p *process) {
 	if p.connected || !s.network.up {
 		return

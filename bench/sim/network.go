@@ -12,7 +12,7 @@ type network struct {
 	sim    *Sim
 	up     bool
 	faults map[[2]*process]linkFault
-	last   map[[2]*process]time.Duration // when the last message arrives, by sender and receiver
+	last   map[[2]*process]time.Duration // arrival time of the last message, by sender and receiver
 }
 
 // linkFault is a fault of the link from one process to another.
@@ -20,7 +20,7 @@ type linkFault uint8
 
 const (
 	dropsAll linkFault = iota + 1 // messages vanish
-	noRoute                       // NATS servers have lost each other: there seems to be no subscriber
+	noRoute                       // the NATS servers have lost each other, so NATS sees no subscriber
 )
 
 // setFault sets the fault of the link from one process to another; 0 clears it.
@@ -32,7 +32,7 @@ func (n *network) setFault(from, to *process, f linkFault) {
 	}
 }
 
-// connected reports whether a process has a connection.
+// connected reports whether a process is connected to NATS.
 func (n *network) connected(p *process) bool { return n.up && p.connected }
 
 // delay returns how long a message takes.
@@ -71,7 +71,7 @@ func (n *network) send(from, to *process, deliver func()) {
 	}
 }
 
-// lost reports whether a message is lost.
+// lost decides at random whether a message is lost.
 func (s *Sim) lost() bool {
 	if !s.rng.chance(s.rates.loss) {
 		return false

@@ -10,28 +10,27 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// process is a process from its start to its end. A restarted process is another
-// one with another name.
+// process is one simulated process. A restart makes a new process with a new name.
 type process struct {
 	sim   *Sim
 	name  string
 	alive bool
-	life  uint64 // distinguishes processes; 0 once it has ended
+	life  uint64 // distinguishes processes; 0 once the process has ended
 	log   *slog.Logger
 
 	started time.Duration
-	rate    float64       // of its monotonic clock, 1 being true time
-	offset  time.Duration // of its wall clock
+	rate    float64       // speed of the monotonic clock; 1: true time
+	offset  time.Duration // error of the wall clock
 
 	stalled        bool
-	backlog        []func()      // events that wait until it resumes
+	backlog        []func()      // events that wait until the process resumes
 	connected      bool          // the process believes that it is connected to NATS
 	ghostUntil     time.Duration // until this instant NATS believes that the process is connected, although its host is gone
-	stableFrom     time.Duration // on its clock: silence before that is no evidence that others are dead
+	stableFrom     time.Duration // on the process's clock: earlier silence is no evidence that other processes are dead
 	cutFromStorage bool
 	coroutines     []*coroutine
 
-	knows   []jobs.Job // the versions of the definition that it knows
+	knows   []jobs.Job // versions of the definition that the process knows
 	store   *store.Store
 	elector *elector // nil for a client
 	worker  *worker
@@ -82,7 +81,7 @@ func (p *process) clock() time.Duration {
 	return time.Duration(float64(p.sim.now-p.started) * p.rate)
 }
 
-// wallClock returns the time on its wall clock.
+// wallClock returns the time on the process's wall clock.
 func (p *process) wallClock() time.Time {
 	return time.Unix(1_700_000_000, 0).Add(p.offset + p.started + p.clock())
 }
@@ -96,8 +95,8 @@ func (p *process) timer(d time.Duration, do func()) {
 	p.sim.after(d, func() { p.run(life, do) })
 }
 
-// run runs an event of a process: at once, or when the process resumes if it is
-// stalled, or never if it has ended.
+// run runs an event of a process at once. If the process is stalled, the event runs
+// when the process resumes; if the process has ended, never.
 func (p *process) run(life uint64, do func()) {
 	switch {
 	case !p.alive || p.life != life:
@@ -125,7 +124,7 @@ func (p *process) end() {
 	p.stalled = false
 }
 
-// resume ends a stall. Events that waited run in their order.
+// resume ends a stall and runs the events that waited, in order.
 func (p *process) resume() {
 	if !p.stalled {
 		return
@@ -138,8 +137,8 @@ func (p *process) resume() {
 	}
 }
 
-// terminate tells the process to stop, as SIGTERM does: it drains, then leaves the
-// election.
+// terminate tells the process to stop, as SIGTERM does. The process drains, then leaves
+// the election.
 func (p *process) terminate() {
 	life := p.life
 	p.run(life, func() { p.worker.drain() })

@@ -54,7 +54,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take returns the first visible message, and hides that message.
+// take hides the first visible message and returns its delivery.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {

@@ -17,7 +17,7 @@ type Report struct {
 	Failures []Failure // sorted by seed
 }
 
-// Failure is a promise that was broken under a seed.
+// Failure is a promise that the simulation of a seed has broken.
 type Failure struct {
 	Seed uint64
 	Err  error

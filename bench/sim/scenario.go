@@ -7,7 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// scenario is decided by the seed before the simulation begins.
+// scenario has the properties of a simulation that the seed decides before the
+// simulation begins.
 type scenario struct {
 	calm         bool // processes die, stop and join, and nothing else goes wrong
 	processes    int
@@ -15,22 +16,23 @@ type scenario struct {
 	maxSlots     int
 	jobs         []jobBehaviour
 
-	latency        time.Duration // of a message, at most
-	storageLatency time.Duration // of each way, at most
+	latency        time.Duration // maximum delay of a message
+	storageLatency time.Duration // maximum delay of a storage call, and of its reply
 	lease          time.Duration
-	hideFor        time.Duration // how long a submission that was received is hidden
+	hideFor        time.Duration // how long the queue hides a received submission
 	skew           float64       // maximum relative error of the speed of a clock
 	faultsUntil    time.Duration // when faults stop
 	faultEvery     time.Duration // mean time between faults
-	drainTimeout   time.Duration // of workers
+	drainTimeout   time.Duration // drain timeout of each worker
 
-	oldShare  float64 // of processes that know only the older version of the definition
+	oldShare  float64 // share of processes that know only the older version of the definition
 	encodes   bool    // reports and receipts are encoded and decoded in transit
 	ledger    ledger.Config
 	maxActive int
 }
 
-// faultRates are the probabilities that a single message, call or opening fails.
+// faultRates are the probabilities that a single message or storage call, or one
+// attempt to open a job, fails.
 type faultRates struct {
 	loss, duplicates, slowMessages            float64
 	storageRefuses, storageLoses, storageSlow float64

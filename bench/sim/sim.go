@@ -23,8 +23,8 @@ type Sim struct {
 	trace    *trace
 	coverage Coverage
 
-	versions []jobs.Job      // of the definition, the older first
-	jobs     map[string]*job // by ID
+	versions []jobs.Job      // versions of the definition, the older first
+	jobs     map[string]*job // jobs by ID
 	list     []*job          // the same jobs, in the order of submission
 
 	processes []*process
@@ -36,14 +36,14 @@ type Sim struct {
 	failure   error
 }
 
-// endsWithin is how long after faults stop every job must have ended. It is long
-// because a lease may have to expire, a submission to become visible again, and a
-// hanging partition to end.
+// endsWithin is the time within which every job must end after faults have stopped. It
+// is long because a lease may have to expire, a submission to become visible again, or
+// a hanging partition to end.
 const endsWithin = 3 * time.Minute
 
-// Run runs the simulation of a seed. It returns what was covered, and the first
-// promise that was broken. The same seed gives the same simulation. If out is not
-// nil, Run writes a trace to out.
+// Run runs the simulation of a seed. It returns the covered events and the first broken
+// promise. The same seed gives the same simulation. If out is not nil, Run writes a
+// trace to out.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
@@ -66,7 +66,7 @@ func (s *Sim) populate() {
 		definition := s.versions[b.version]
 		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
-			panic(err) // the definition is made in this package
+			panic(err) // cannot happen: this package makes the definition
 		}
 		tree, err := jobs.NewTree(b.partitions)
 		if err != nil {
@@ -137,7 +137,8 @@ func (s *Sim) over() bool {
 	return true
 }
 
-// unended names something that has not ended or been cleaned up, or returns "".
+// unended describes the first job or stored value that has not ended or been cleaned
+// up, or returns "".
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {

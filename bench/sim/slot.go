@@ -15,7 +15,7 @@ type slot struct {
 	span   *session.HeldSpan
 	task   *task
 	stack  jobs.Stack
-	stop   bool // the session collects from slots
+	stop   bool // the session waits for the slot's results
 
 	began     time.Duration // when the slot began this span
 	next      uint64        // the first partition that was not run
@@ -25,10 +25,11 @@ type slot struct {
 	cancelled bool          // the running partitions are cancelled
 }
 
-// cancelWithin is how long partitions run on at most after they are cancelled.
+// cancelWithin is the maximum time for which partitions continue after they are
+// cancelled.
 const cancelWithin = 50 * time.Millisecond
 
-// take begins the next span to run, if any.
+// take begins the session's next span, if there is one.
 func (s *slot) take() {
 	w := s.worker
 	s.span = w.session.Take()
@@ -41,7 +42,7 @@ func (s *slot) take() {
 	s.goOn()
 }
 
-// goOn claims the next partitions and runs these.
+// goOn claims the next partitions and runs them.
 func (s *slot) goOn() {
 	w := s.worker
 	p := w.process
@@ -68,7 +69,7 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran computes partitions once their simulated time has passed.
+// ran computes the partitions of a claim once their simulated time has passed.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool))
@@ -83,7 +84,7 @@ func (s *slot) ran(claim jobs.Span) {
 	}
 }
 
-// cancel cuts short the partitions that run.
+// cancel cancels the running partitions.
 func (s *slot) cancel() {
 	s.cancelled = true
 	if !s.running {
@@ -99,9 +100,9 @@ func (s *slot) cancel() {
 	})
 }
 
-// deliver hands over the results of the partitions before hi, with the failure of the
-// next partition if there is one. A partial that is too large for a report goes
-// into storage first.
+// deliver passes the results of the partitions before hi to the session. If the next
+// partition failed, deliver adds the failure. A partial that is too large for a report
+// is stored first.
 func (s *slot) deliver(hi uint64, failed error, then func()) {
 	p := s.worker.process
 	if s.clean {
@@ -155,7 +156,8 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, then func()) {
 	}
 }
 
-// store puts the large partials among items into storage, until the job has ended.
+// store puts the large partials among items into storage. It stops if the job has
+// ended.
 func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process
@@ -182,7 +184,7 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	})
 }
 
-// release gives the slot back.
+// release returns the span to the session and makes the slot idle.
 func (s *slot) release() {
 	w := s.worker
 	w.session.Release(s.span)

@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// storage is the cluster's storage: blobs, the submission queue and the lease. Calls of
-// processes are delayed and lost on the way.
+// storage is the cluster's storage: blobs, the submission queue and the lease. Calls by
+// processes may be delayed or lost.
 type storage struct {
 	sim      *Sim
 	up       bool
 	blobs    *memory.Blobs
 	store    *store.Store      // reads blobs without delay or faults
-	origins  map[string]origin // of the blobs, by key
+	origins  map[string]origin // origin of each blob, by key
 	messages []*message
 	lease    *lease
-	late     bool // the caller of the present effect has given up or is dead
+	late     bool // the caller of the current effect has given up or is dead
 }
 
 func newStorage(s *Sim) *storage {
@@ -31,8 +31,8 @@ func newStorage(s *Sim) *storage {
 const callTimeout = 3 * time.Second
 
 // call performs an effect on storage for a process and then calls answer, with an error
-// if storage does not answer in time. The call may be lost before its effect or after
-// it, or be so slow that its caller has given up or is dead by then.
+// if storage does not reply in time. The call may be lost before or after its effect. A
+// slow call may take effect after the caller has given up or died.
 func (st *storage) call(p *process, effect func(), answer func(error)) {
 	s := st.sim
 	life := p.life
@@ -83,7 +83,7 @@ func (st *storage) delay() time.Duration {
 }
 
 // call performs an effect on storage and blocks the running coroutine until storage has
-// answered.
+// replied.
 func (p *process) call(ctx context.Context, effect func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// leadership drives a real term: its tasks wait for simulated storage, and its
+// leadership drives a real term. The term's tasks wait for simulated storage, and its
 // messages go over a simulated network.
 type leadership struct {
 	elector    *elector
@@ -43,7 +43,7 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
-		panic(fmt.Errorf("make term: %w", err)) // the scenario is made in this package
+		panic(fmt.Errorf("make term: %w", err)) // cannot happen: this package makes the scenario
 	}
 	t.term = made
 	return t
@@ -79,7 +79,7 @@ func (t *leadership) turn(do func()) {
 	t.check()
 }
 
-// check ends the term if its lease has expired or its work is done.
+// check ends the term if the lease has expired or the term's work is done.
 func (t *leadership) check() {
 	if t.over || !t.process.alive {
 		return
@@ -93,7 +93,7 @@ func (t *leadership) check() {
 	}
 }
 
-// end ends the term. The election machine is told once no task of the term runs.
+// end ends the term. It tells the election machine once no task of the term runs.
 func (t *leadership) end(outcome election.Returned) {
 	t.over, t.outcome = true, outcome
 	t.finish()
@@ -105,7 +105,7 @@ func (t *leadership) end(outcome election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// This is a separate event, since the machine or a task may be running now.
+		// This is a separate event, because the election machine or a task may be running now.
 		t.process.timer(0, func() {
 			if t.over && t.tasks == 0 && t.elector.term == t {
 				t.elector.term = nil
@@ -132,7 +132,7 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	if r.Hello != nil && len(r.Spans) > 0 {
 		s.cover("seen: new leader told of spans")
 	}
-	r.Jobs = slices.Clone(r.Jobs) // the term may change it
+	r.Jobs = slices.Clone(r.Jobs) // the term may change the slice
 	for i := range r.Jobs {
 		r.Jobs[i].Items = slices.Clone(r.Jobs[i].Items)
 	}
@@ -224,5 +224,5 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait is a pause that ends with the term at the latest.
+// wait is a pause that ends when the term ends, at the latest.
 type wait struct{ done func() }

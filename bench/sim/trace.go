@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// trace writes what happens, line by line. Without a writer it writes nothing.
+// trace writes a line for each event. Without a writer it writes nothing.
 type trace struct {
 	sim *Sim
 	out io.Writer
@@ -26,7 +26,7 @@ func (t *trace) printf(p *process, format string, args ...any) {
 }
 
 // logger returns the logger of the real code in a process. Its messages count as
-// covered.
+// covered events.
 func (t *trace) logger(p *process) *slog.Logger { return slog.New(lines{trace: t, process: p}) }
 
 // lines is an slog.Handler that writes to a trace.

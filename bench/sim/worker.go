@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker drives a real session, like package executor: its slots take time, and its
-// network fails.
+// worker drives a real session, like package executor, with slots that take simulated
+// time and a network that fails.
 type worker struct {
 	process *process
 	session *session.Session
@@ -21,7 +21,7 @@ type worker struct {
 
 	report   wire.Report   // the last report sent
 	receipt  wire.Receipt  // the last receipt received
-	wakeAt   time.Duration // when the timer that is set fires; never: no timer is set
+	wakeAt   time.Duration // when the current timer fires; never: no timer is set
 	stepping bool
 	left     bool // the session has ended
 }
@@ -35,7 +35,7 @@ func newWorker(p *process, slots int) *worker {
 	}
 	s, err := session.New(session.Config{Worker: p.name, Hello: hello, Timing: session.Timing{DrainTimeout: p.sim.scenario.drainTimeout}})
 	if err != nil {
-		panic(fmt.Errorf("make session: %w", err)) // the scenario is made in this package
+		panic(fmt.Errorf("make session: %w", err)) // cannot happen: this package makes the scenario
 	}
 	w := &worker{process: p, session: s, tasks: map[string]*task{}, wakeAt: never}
 	for range slots {
@@ -52,12 +52,13 @@ func (w *worker) begin() {
 	w.step(session.Tick{})
 }
 
-// step feeds the session, performs its actions and sets a timer for the next tick.
+// step passes an input to the session, performs the session's actions and sets a timer
+// for the next tick.
 func (w *worker) step(in session.Input) {
 	if w.left {
 		return
 	}
-	if w.stepping { // the outer step sees that a direct call made something due
+	if w.stepping { // the outer step performs the actions that a direct call made due
 		if in != session.Input(session.Tick{}) {
 			panic(fmt.Sprintf("%s: input %T during a step", w.process.name, in))
 		}
@@ -79,7 +80,7 @@ func (w *worker) step(in session.Input) {
 	w.setTimer()
 }
 
-// called steps the session if a direct call made something due.
+// called steps the session if a direct call has made an action due.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})
@@ -138,11 +139,11 @@ func (w *worker) perform(action session.Action) {
 		s.checks.leaves(p, a)
 		w.left = true
 		if a.Reason == session.TimedOut {
-			s.killed = true // its items are computed again
+			s.killed = true // the process's items are computed again
 		}
 		p.elector.stop()
 	case session.ReportAnswered:
-		s.checks.answered(p, w.receipt) // before slots run the spans that it assigns
+		s.checks.answered(p, w.receipt) // before slots run the spans that the receipt assigns
 	case session.ReportRefused:
 		s.cover("seen: report refused")
 	case session.ReceiptDropped:
@@ -177,7 +178,7 @@ func (w *worker) hear(exchange uint64, r wire.Receipt) {
 	w.step(session.ReceiptHeard{Exchange: exchange, Receipt: r})
 }
 
-// drain begins the worker's orderly end.
+// drain tells the session to drain.
 func (w *worker) drain() {
 	if w.left || w.session.Draining() {
 		return
@@ -195,8 +196,8 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes partials of a job that has ended. The leader may not have
-// known of them when it removed the job's other partials.
+// dropPartials removes partials of a job that has ended. The leader may not have known
+// of these partials when it removed the job's other partials.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {
@@ -205,7 +206,7 @@ func (w *worker) dropPartials(job string, blobs []string) {
 				continue
 			}
 			if o, ok := p.sim.storage.origins["partial/"+job+"/"+blob]; ok {
-				o.late = true // the blob stays
+				o.late = true // the blob was not removed
 				p.sim.storage.origins["partial/"+job+"/"+blob] = o
 			}
 		}

@@ -21,8 +21,8 @@ type Config struct {
 	Dir     string // folder for data, which must exist
 	Systems []System
 	Rounds  int
-	Kills   int // per system and round
-	// Progress receives messages on the progress.
+	Kills   int // number of kills per system and round
+	// Progress receives progress messages.
 	Progress func(format string, args ...any)
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// told is a message of a candidate.
+// told is a message from a candidate.
 type told struct {
-	Stands bool `json:"stands"` // it is ready to lead
-	Leads  bool `json:"leads"`  // it has acted as the leader
+	Stands bool `json:"stands"` // the candidate is ready to lead
+	Leads  bool `json:"leads"`  // the candidate has acted as the leader
 }
 
 // party is a cluster whose candidates are processes of this program.
@@ -24,7 +24,7 @@ type party struct {
 	close   func() error // closes the server of the candidates
 
 	leader int       // index of the member that acted last; -1: none
-	acted  time.Time // time of its message
+	acted  time.Time // when the message about that act arrived
 }
 
 // member is one candidate, with one process at a time.
@@ -34,8 +34,8 @@ type member struct {
 	stands  bool
 }
 
-// startParty starts a candidate for each config. It calls close after the candidates have ended,
-// even if it fails.
+// startParty starts a candidate for each config. under closes the server of the candidates; it is
+// called after the candidates have ended, even if startParty fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {
@@ -83,7 +83,8 @@ func (p *party) heard(i int, line []byte) {
 	})
 }
 
-// complete reports whether one leads and all are ready. The caller holds the watch.
+// complete reports whether one candidate leads and all candidates are ready. The caller holds the
+// watch.
 func (p *party) complete() bool {
 	for _, m := range p.members {
 		if !m.stands {

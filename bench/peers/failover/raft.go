@@ -19,7 +19,7 @@ import (
 
 // hashicorpRaft runs three nodes of hashicorp/raft with its default timeouts, which Consul also
 // recommends for production (raft_multiplier 1): a follower campaigns after one to two seconds
-// without a message of the leader.
+// without a message from the leader.
 // https://developer.hashicorp.com/consul/docs/install/performance
 func hashicorpRaft() System {
 	c := raft.DefaultConfig()
@@ -86,7 +86,7 @@ func beRaft(ctx context.Context, config []byte, tell func(any)) error {
 				continue
 			}
 			if err := r.Apply([]byte("act"), raftTimeout).Error(); err != nil {
-				continue // deposed before it could act
+				continue // the node was deposed before it could act
 			}
 			tell(told{Leads: true})
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ type System struct {
 	// Period is the time between two renewals. Kills come at a random moment between two
 	// renewals.
 	Period  time.Duration
-	azurite bool // whether it needs Azurite
+	azurite bool // whether the system needs Azurite
 	start   func(context.Context, Place) (cluster, error)
 }
 
@@ -34,9 +34,9 @@ const candidates = 3
 
 // cluster is a running system with a leader.
 type cluster interface {
-	// kill kills the leader and returns the time until the next one acted.
+	// kill kills the leader and returns the time until the next leader acted.
 	kill(ctx context.Context) (time.Duration, error)
-	// restore starts a candidate in place of the killed one and waits until all are ready.
+	// restore replaces the killed candidate and waits until all candidates are ready.
 	restore(ctx context.Context) error
 	stop() error
 }

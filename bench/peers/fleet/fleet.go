@@ -1,5 +1,5 @@
 // Package fleet runs Bellwether: worker processes of the bellwether program, and a NATS server in
-// this process, which syncs before it acknowledges.
+// this process. The NATS server syncs to disk before it acknowledges.
 package fleet
 
 import (
@@ -24,8 +24,8 @@ type Config struct {
 	Program string // path of the bellwether program
 	Dir     string // folder for data
 	Workers int
-	Slots   int      // per worker
-	Env     []string // name=value, of the workers
+	Slots   int      // number of slots per worker
+	Env     []string // environment of the workers, as name=value
 	// Azure is the connection string of a storage account; empty: storage is JetStream.
 	Azure string
 }
@@ -86,7 +86,7 @@ func (f *Fleet) Stop() {
 // NATS returns the URL of the NATS server.
 func (f *Fleet) NATS() string { return f.server.URL() }
 
-// Ask runs a command and decodes its output.
+// Ask runs a command of the bellwether program and decodes its output into answer.
 func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
 	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--timeout", "20s"}, f.flags)
 	cmd := exec.CommandContext(ctx, f.cfg.Program, args...)
@@ -107,7 +107,7 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
-// Until polls until holds returns nil.
+// Until calls holds repeatedly until holds returns nil.
 func (f *Fleet) Until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -150,7 +150,7 @@ type Leader struct {
 	PID   int
 }
 
-// KillLeader kills the process of the leader, and returns the leader.
+// KillLeader kills the leader's process, and returns the leader and the time of the kill.
 func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time, err error) {
 	if err := f.Ask(ctx, &leader, "leader"); err != nil {
 		return leader, killed, err
@@ -164,7 +164,7 @@ func (f *Fleet) KillLeader(ctx context.Context) (leader Leader, killed time.Time
 	return leader, killed, nil
 }
 
-// Replace starts a worker in place of a killed one, and waits until all are ready.
+// Replace starts a worker in place of a killed one, and waits until all workers are ready.
 func (f *Fleet) Replace(ctx context.Context) error {
 	if _, err := f.workers.Start(); err != nil {
 		return err

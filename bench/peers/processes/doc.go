@@ -1,13 +1,13 @@
-// Package processes starts this program again in other roles: as a worker of a queue or as a
-// candidate of an election, and receives their messages.
+// Package processes starts this program again in other roles, as a worker of a queue or as a
+// candidate of an election, and receives messages from the started processes.
 //
 //	program ──starts───▶ program be ROLE CONFIG
 //	        ◀──messages── one line of JSON on standard output each
 //
-// A process ends on SIGTERM, when it is killed, and when the process that started it has ended.
+// A process ends on SIGTERM, on SIGKILL, and when its parent process has ended.
 //
-// [Server] is a server of another project, such as a database. It ends with this process, even
-// if this process is killed.
+// [Server] is a server of another project, such as a database. The server ends with this process,
+// even if this process is killed.
 //
-// If a process ends unexpectedly, the error contains the end of its output.
+// If a process ends unexpectedly, the error contains the end of the process's output.
 package processes

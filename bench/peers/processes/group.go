@@ -34,7 +34,7 @@ type Group struct {
 	waiting sync.WaitGroup
 
 	mu       sync.Mutex
-	expected map[*procs.Process]bool // processes that were killed
+	expected map[*procs.Process]bool // processes that Kill has killed
 	stopped  bool
 }
 

@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// Role is the function of a process. It runs until its context is done, and sends messages to
-// the process that started it by tell.
+// Role is the function of a process. It runs until ctx is done, and calls tell to send a message to
+// the parent process.
 type Role func(ctx context.Context, config []byte, tell func(any)) error
 
 // begin is the argument that precedes the role and its configuration.
 const begin = "be"
 
-// Main runs the role of this process and exits. It returns if the process has no role.
+// Main runs the role of this process and exits. If the process has no role, Main returns.
 func Main(roles map[string]Role) {
 	if len(os.Args) != 4 || os.Args[1] != begin {
 		return

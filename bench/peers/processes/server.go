@@ -31,8 +31,8 @@ type Server struct {
 	program Program
 	process *os.Process
 	output  Tail
-	done    chan struct{} // closed when it has ended
-	err     error         // reason, set before done is closed
+	done    chan struct{} // closed when the server has ended
+	err     error         // why the server ended, set before done is closed
 }
 
 const (
@@ -102,7 +102,7 @@ func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Stop ends the server and waits until it has ended. It may be called more than once.
 func (s *Server) Stop() error {
-	_ = s.process.Signal(s.program.End) // fails only if it has ended
+	_ = s.process.Signal(s.program.End) // fails only if the server has ended
 	select {
 	case <-s.done:
 		return nil

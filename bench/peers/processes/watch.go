@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Watch guards state that messages of processes change, and waits for conditions on that state.
+// Watch guards state that messages from processes change, and waits for conditions on that state.
 type Watch struct {
 	mu      sync.Mutex
 	err     error         // the first failure
@@ -28,7 +28,7 @@ func (w *Watch) Change(do func()) {
 	}
 }
 
-// Fail makes all waits return an error. Only the first error counts.
+// Fail makes all waits return err. If Fail is called again, the first error is kept.
 func (w *Watch) Fail(err error) {
 	w.Change(func() {
 		if w.err == nil {

@@ -3,15 +3,15 @@ package report
 
 import "github.com/bellwether-compute/bellwether/bench"
 
-// Figures are measurements of one value, in any order. The methods return NaN without
+// Figures are measurements of one value, in any order. The methods return NaN if there are no
 // measurements.
 type Figures []float64
 
 // Median returns the median, computed as in package bench.
 func (f Figures) Median() float64 { return bench.Median(f) }
 
-// Quantile returns the smallest measurement that at least the given share of all
-// measurements do not exceed.
+// Quantile returns the smallest measurement that is not less than the given share of all
+// measurements.
 func (f Figures) Quantile(share float64) float64 { return bench.Quantile(f, share) }
 
 // Least returns the smallest measurement.

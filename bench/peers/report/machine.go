@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Machine describes the processor, the memory and the system of this machine, as far
-// as they can be read.
+// Machine describes the processor, the memory and the operating system of this machine, and leaves
+// out what it cannot read.
 func Machine() string {
 	parts := []string{
 		fmt.Sprintf("%d cores", runtime.NumCPU()),
@@ -27,7 +27,7 @@ func Machine() string {
 	return strings.Join(append(parts, system), ", ")
 }
 
-// procField returns the value of the first line with that name, or "".
+// procField returns the value of the first line of file that has the given name, or "".
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {

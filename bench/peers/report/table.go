@@ -17,7 +17,7 @@ type Table struct {
 	Title string
 	Head  []string
 	Rows  [][]string
-	Notes []string // below the table
+	Notes []string // notes that are printed below the table
 }
 
 // Add appends a row.

@@ -14,11 +14,11 @@ type NATS struct{ server *server.Server }
 // NATSVersion is the version of the embedded server.
 const NATSVersion = "NATS " + server.VERSION
 
-// maxPending is the number of bytes that a server may buffer for a slow client. With the default
-// of 64 MB it would disconnect the client.
+// maxPending is the number of bytes that a server may buffer for a slow client. With the default of
+// 64 MB the server would disconnect the client.
 const maxPending = 4 << 30
 
-// StartNATS runs a NATS server with JetStream. Unless it syncs always, acknowledged messages are
+// StartNATS runs a NATS server with JetStream. Unless syncAlways is true, acknowledged messages are
 // synced to disk within two minutes, the default.
 // https://docs.nats.io/running-a-nats-service/configuration#jetstream
 func StartNATS(dir string, syncAlways bool) (*NATS, error) {

@@ -24,8 +24,8 @@ type Postgres struct {
 	URL string
 }
 
-// StartPostgres makes a database in a folder and serves it. With synchronous commit a transaction
-// is on disk before its client is answered; without synchronous commit, a crash can lose the
+// StartPostgres makes a database in dir and runs its server. With synchronous commit a transaction
+// is on disk before its client gets a reply. Without synchronous commit, a crash can lose the
 // transactions of about the last second.
 // https://www.postgresql.org/docs/current/wal-async-commit.html
 func StartPostgres(ctx context.Context, dir string, synchronousCommit bool) (*Postgres, error) {
@@ -87,8 +87,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// postgresBin returns the folder of the newest installed PostgreSQL, which Debian does not add to
-// PATH.
+// postgresBin returns the folder with the programs of the newest installed PostgreSQL. Debian does
+// not add this folder to PATH.
 func postgresBin() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {
@@ -102,7 +102,7 @@ func postgresBin() (string, error) {
 		return filepath.Dir(path), nil
 	}
 	major := func(path string) int {
-		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 if it is not a number
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 if the text is not a number
 		return n
 	}
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })), nil

@@ -23,8 +23,8 @@ type Redis struct {
 	Address string
 }
 
-// StartRedis runs Redis with an append-only file that is synced "always", before each answer, or
-// "everysec".
+// StartRedis runs Redis with an append-only file. If appendfsync is "always", Redis syncs the file
+// before each reply; if appendfsync is "everysec", every second.
 // https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
 func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 	path, err := redisPath()

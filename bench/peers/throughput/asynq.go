@@ -14,8 +14,8 @@ import (
 )
 
 // asynqQueue is asynq on Redis. Its client inserts one task per call, so several goroutines insert.
-// Workers poll an empty queue after a few milliseconds; with the default of a second, most of a
-// short run would be waiting. https://pkg.go.dev/github.com/hibiken/asynq#Config
+// Workers poll an empty queue every few milliseconds. With the default interval of a second, workers
+// would wait for most of a short run. https://pkg.go.dev/github.com/hibiken/asynq#Config
 func asynqQueue(name, appendfsync, durability string) System {
 	return queue(System{
 		Name: name,

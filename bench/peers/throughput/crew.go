@@ -32,7 +32,7 @@ func (c *crew) heard(process string, line []byte) {
 }
 
 // total returns the sum over all processes. The caller holds the watch. Floats are added in any
-// order, which work.Sum.Check allows for.
+// order; [work.Sum.Check] allows for the rounding errors.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)

@@ -16,8 +16,8 @@
 //
 //   - Each system is first tried with all combinations of its settings, such as the number of tasks
 //     that a process may hold, and with one and with all cores per process. The rounds use the
-//     fastest.
+//     fastest combination.
 //   - Systems take turns, in another order in each round. Each run begins with a new server, new
-//     processes and some tasks to warm up, which do not count.
+//     processes and some warm-up tasks, which are not measured.
 //   - A run with a wrong sum is an error: see [work.Sum].
 package throughput

@@ -46,9 +46,9 @@ const (
 	// underWay is the maximum number of insertions that wait for the server.
 	underWay = 8192
 	// maxUnacknowledged is far above the number of tasks that workers hold. A server that syncs
-	// reaches it in long runs, because it removes tasks more slowly than they are done.
+	// reaches this limit in long runs, because it removes tasks more slowly than workers do them.
 	maxUnacknowledged = 100_000
-	// acknowledgeAfter is longer than workers hold a task.
+	// acknowledgeAfter is the acknowledgement timeout. Workers hold a task for less time.
 	acknowledgeAfter = 2 * time.Minute
 	// largestBatch is the maximum number of messages in a batch.
 	largestBatch = 1000
@@ -61,7 +61,7 @@ type jetStreamBroker struct {
 	batch  int        // tasks per insertion; 0: one by one
 }
 
-// withBatches adds each setting with insertion in the largest batches.
+// withBatches returns all settings, without batches and with the largest batches.
 func withBatches(all []Setting) []Setting {
 	for _, s := range all {
 		s.Batch = largestBatch

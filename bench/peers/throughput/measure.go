@@ -19,16 +19,17 @@ type Config struct {
 	Processes int
 	Slots     int
 	Rounds    int
-	// For is the approximate time of a run with as many empty tasks as the system does in that
-	// time; 0: no such run.
+	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
+	// as it can in that time. 0: no such run.
 	For time.Duration
-	// Same is the number of empty tasks in runs with equally many for all systems; 0: no such run.
+	// Same is the number of empty tasks in a run that has the same number for all systems; 0: no
+	// such run.
 	Same uint64
-	// Busy is the approximate time for which simulated tasks keep all slots busy, cut into each
-	// of the numbers of tasks in BusyTasks.
+	// Busy is the approximate time for which simulated tasks keep all slots busy. There is a run
+	// for each number of tasks in BusyTasks.
 	Busy      time.Duration
 	BusyTasks []uint64
-	// Progress receives messages on the progress.
+	// Progress receives progress messages.
 	Progress func(format string, args ...any)
 }
 
@@ -51,7 +52,7 @@ type rightKey struct {
 	tasks uint64
 }
 
-// rightSum returns the expected sum of a run. It is computed once, before the run.
+// rightSum returns the expected sum of a run. The sum is computed once, before the run.
 func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.Sum, error) {
 	key := rightKey{w, tasks}
 	if sum, found := b.right[key]; found {
@@ -64,7 +65,7 @@ func (b *bench) rightSum(ctx context.Context, w work.Work, tasks uint64) (work.S
 	return sum, err
 }
 
-// with opens a system in a new folder, warms it up, and closes it after do.
+// with opens a system in a new folder, warms the system up, calls do and closes the system.
 func (b *bench) with(ctx context.Context, s System, w work.Work, setting Setting, do func(session) error) (err error) {
 	b.runs++
 	dir := filepath.Join(b.Dir, fmt.Sprint("run-", b.runs))
@@ -136,8 +137,7 @@ func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (be
 	return best, rate, nil
 }
 
-// speed measures with more and more tasks until a run is long enough or has the most
-// tasks.
+// speed runs more and more tasks until a run is long enough or has the maximum number of tasks.
 func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint64) (took time.Duration, tasks uint64, err error) {
 	for tasks = min(firstTasks, most); tasks < most; tasks = min(most, tasks*growth(took)) {
 		took, err = b.run(ctx, open, w, tasks)
@@ -149,8 +149,8 @@ func (b *bench) speed(ctx context.Context, open session, w work.Work, most uint6
 	return took, most, err
 }
 
-// growth returns the factor for the number of tasks after a run that was too short: the next run
-// should take a quarter longer than the minimum.
+// growth returns the factor by which to increase the number of tasks after a run that was too
+// short. The next run should take a quarter longer than the minimum.
 func growth(took time.Duration) uint64 {
 	return uint64(min(16, max(2, 5*tryFor/4/max(took, time.Millisecond))))
 }

@@ -63,7 +63,7 @@ func startNATS(p Place, syncAlways bool) (*natsBroker, error) {
 
 func (b *natsBroker) address() string { return b.server.URL() }
 
-// insertWithin bounds the time for the answer to an insertion.
+// insertWithin bounds the time for the reply to an insertion.
 const insertWithin = time.Minute
 
 // checkEvery is the number of insertions between two checks of ctx.

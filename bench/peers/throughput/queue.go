@@ -18,7 +18,7 @@ type broker interface {
 	address() string
 	// insert inserts tasks lo to hi-1.
 	insert(ctx context.Context, lo, hi uint64) error
-	// left returns the number of tasks that the queue does not know to be done.
+	// left returns the number of inserted tasks that the queue does not yet count as done.
 	left(ctx context.Context) (uint64, error)
 	stop() error
 }
@@ -33,10 +33,11 @@ type consumption struct {
 }
 
 // consume executes tasks of a queue until ctx is done. It calls ready once it is subscribed: tasks
-// that are inserted after that call reach it.
+// that are inserted after that call reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue returns the system of a queue. The kind selects the role of worker processes.
+// queue returns s with the function that opens the queue. kind selects the consume function of the
+// worker processes.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
 		b, err := serve(ctx, p, setting)
@@ -102,7 +103,7 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 // acknowledgeWithin is the time in which the last tasks must be acknowledged.
 const acknowledgeWithin = 30 * time.Second
 
-// awaitEmpty waits, after the measured time, until the queue knows that all tasks are done, so that
+// awaitEmpty waits, after the measured time, until the queue counts all tasks as done, so that
 // the next run begins with an empty queue.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
@@ -151,7 +152,7 @@ func Roles() map[string]processes.Role {
 	return map[string]processes.Role{Consumer: beConsumer}
 }
 
-// told is a message of a worker process. The first one says that it is ready.
+// told is a message from a worker process. The first message says that the process is ready.
 type told struct {
 	Sum work.Sum `json:"sum"`
 }

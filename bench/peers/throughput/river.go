@@ -111,7 +111,7 @@ func (b *riverBroker) stop() error {
 	return b.postgres.Stop()
 }
 
-// quiet discards logs: the sum shows failures.
+// quiet returns a logger that discards everything, because the sum shows failed tasks.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type riverWorker struct {

@@ -15,7 +15,7 @@ import (
 // Result has all measurements.
 type Result struct {
 	Processes int      `json:"processes"`
-	Slots     int      `json:"slots"` // per process
+	Slots     int      `json:"slots"` // number of slots per process
 	Rounds    int      `json:"rounds"`
 	Systems   []About  `json:"systems"`
 	Loads     []Loaded `json:"loads"`
@@ -57,7 +57,7 @@ func (r Runs) Rates() report.Figures {
 type load struct {
 	name  string
 	work  work.Work
-	tasks uint64 // 0: as many as the system does in Config.For
+	tasks uint64 // 0: as many as the system executes in Config.For
 }
 
 // Run measures all loads on all systems in each round. Each round begins with another system.
@@ -143,7 +143,8 @@ func (b *bench) pathsPerSecond(ctx context.Context) (float64, error) {
 	}
 }
 
-// partTried is the maximum share of a load's tasks that one trial of a setting executes.
+// partTried limits a trial of a setting: the trial executes at most the load's tasks divided by
+// partTried.
 const partTried = 4
 
 // choose returns the setting and the number of tasks for a system.
@@ -163,7 +164,7 @@ func (b *bench) choose(ctx context.Context, s System, l load) (Runs, error) {
 	return Runs{System: s.Name, Setting: setting, Tasks: tasks}, nil
 }
 
-// roundTo2 rounds to two digits.
+// roundTo2 rounds to two significant digits.
 func roundTo2(x float64) uint64 {
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
 	return uint64(math.Round(x/unit) * unit)

@@ -24,14 +24,14 @@ type Place struct {
 	Dir       string // folder for data, which must exist
 	Program   string // path of the bellwether program
 	Processes int
-	Slots     int // per process
+	Slots     int // number of slots per process
 }
 
 func (p Place) cores() int { return p.Processes * p.Slots }
 
 // Setting is one way to run a system.
 type Setting struct {
-	Procs int `json:"gomaxprocs"` // of each worker process; 0: the machine's cores
+	Procs int `json:"gomaxprocs"` // GOMAXPROCS of each worker process; 0: the number of cores
 	Hand  int `json:"in_hand"`    // tasks that a worker process may hold; 0: not a setting of this system
 	Batch int `json:"batch"`      // tasks per insertion; 0: not a setting of this system, or one by one
 }
@@ -53,7 +53,7 @@ func (s Setting) String() string {
 	return strings.Join(words, ", ")
 }
 
-// env returns the setting as environment of a worker process.
+// env returns the environment variables that set Procs in a worker process.
 func (s Setting) env() []string {
 	if s.Procs == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// settings returns all combinations with one and with all cores per process.
+// settings returns two settings for each of hands: with one core and with all cores per process.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})
@@ -71,7 +71,7 @@ func settings(hands ...int) (all []Setting) {
 
 // session is a running system.
 type session interface {
-	// run executes tasks 0 to n-1 and returns the time. It may be called again.
+	// run executes tasks 0 to n-1 and returns their duration and sum. It may be called again.
 	run(ctx context.Context, n uint64) (time.Duration, work.Sum, error)
 	close() error
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
-// Tables returns a table for each load, and one of the systems.
+// Tables returns a table for each load, and a table that describes the systems.
 func (r Result) Tables() []report.Table {
 	var tables []report.Table
 	for _, l := range r.Loads {
@@ -34,7 +34,7 @@ func (r Result) Tables() []report.Table {
 	return append(tables, about)
 }
 
-// own returns the rates of Bellwether with a load; nil if it was not measured.
+// own returns the rates of Bellwether with a load, or nil if Bellwether was not measured.
 func (r Result) own(l Loaded) report.Figures {
 	for _, runs := range l.Runs {
 		if runs.System == Bellwether {

@@ -19,7 +19,7 @@ type Computer struct {
 	free  chan *Slot
 }
 
-// Slot executes one task at a time, and sums them up.
+// Slot executes one task at a time, and sums up the completed tasks.
 type Slot struct {
 	do  func(ctx context.Context, task uint64) error
 	sum func() (Sum, error)
@@ -117,7 +117,7 @@ func (c *Computer) Share(ctx context.Context, n uint64) error {
 	return group.Wait()
 }
 
-// Sum accounts for all tasks completed so far.
+// Sum returns the sum of all tasks completed so far.
 func (c *Computer) Sum() (total Sum, err error) {
 	for _, s := range c.slots {
 		sum, err := s.sum()

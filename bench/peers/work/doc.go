@@ -1,14 +1,14 @@
 // Package work defines the tasks of all systems: empty tasks, and tasks that keep a core busy.
-// They are partitions of two built-in jobs of the bellwether program, which Bellwether runs:
+// Both kinds are partitions of built-in jobs of the bellwether program, which Bellwether runs:
 //
-//	empty      a partition of probe: a hash of its number, some nanoseconds
+//	empty      a partition of probe: a hash of the partition's number, some nanoseconds
 //	simulate   a partition of montecarlo: a number of simulated share price paths
 //
-// Tasks are independent of one another. The partitions of primes do not qualify: its slots carry
-// state from one partition of a span to the next. Consumers of a queue cannot do that, so the
+// Tasks are independent of one another. Partitions of the job primes are not, because a slot carries
+// state from one partition of a span to the next. Consumers of a queue cannot carry state, so the
 // comparison would measure locality and not dispatch.
 //
 // A [Sum] shows that each task was done exactly once: by the number of tasks, and by a sum of
-// hashes modulo 2^64 or, for simulated paths, by the sum of their payoffs. The latter are floats,
+// hashes modulo 2^64 or, for simulated paths, by the sum of their payoffs. Payoffs are floats,
 // so the last bits of the sum depend on the order of addition.
 package work

@@ -27,8 +27,8 @@ func (w Work) Job(tasks uint64) (name string, params []string) {
 // Sum accounts for completed tasks. The sums of several processes can be added.
 type Sum struct {
 	Tasks  uint64  `json:"tasks"`
-	Hash   uint64  `json:"hash,string"` // modulo 2^64, of empty tasks
-	Payoff float64 `json:"payoff"`      // of simulated paths
+	Hash   uint64  `json:"hash,string"` // sum of the hashes of empty tasks, modulo 2^64
+	Payoff float64 `json:"payoff"`      // sum of the payoffs of simulated paths
 }
 
 // Plus returns s plus t.
@@ -37,11 +37,11 @@ func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.
 // Minus returns s minus t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
-// rounding is the relative difference that two sums of the same payoffs may have: far more than
-// rounding errors, and far less than one task among any number of tasks that is run here.
+// rounding is the relative difference that two sums of the same payoffs may have. It is far more
+// than rounding errors, and far less than the share of one task in any run here.
 const rounding = 1e-11
 
-// Check compares a sum with the expected one.
+// Check returns an error if s is not the expected sum.
 func (s Sum) Check(want Sum) error {
 	if s.Tasks != want.Tasks || s.Hash != want.Hash || math.Abs(s.Payoff-want.Payoff) > rounding*math.Abs(want.Payoff) {
 		return fmt.Errorf("the tasks were not done once each: got %+v, want %+v", s, want)

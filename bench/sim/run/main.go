@@ -1,5 +1,5 @@
-// Command run simulates clusters, one per seed, and prints what was covered and
-// which promises were broken:
+// Command run simulates clusters, one per seed, and prints the covered events and
+// the broken promises:
 //
 //	go run ./bench/sim/run -seeds 10000
 //	go run ./bench/sim/run -seed 4711

@@ -10,8 +10,7 @@ import (
 
 const module = "github.com/bellwether-compute/bellwether"
 
-// Program builds the bellwether program as it is in this checkout and returns its
-// path.
+// Program builds the bellwether program from this checkout and returns the program's path.
 func Program(t testing.TB) string {
 	t.Helper()
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -20,7 +19,7 @@ func Program(t testing.TB) string {
 	}
 	path := filepath.Join(t.TempDir(), "bellwether")
 	build := exec.Command("go", "build", "-o", path, "./cmd/bellwether")
-	build.Dir = strings.TrimSpace(string(root)) // with the dependency versions in the go.mod of that module
+	build.Dir = strings.TrimSpace(string(root)) // the go.mod there selects the dependency versions
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build bellwether: %v\n%s", err, out)
 	}
