@@ -13,7 +13,7 @@ import (
 // implements the term's [term.Env].
 type loop struct {
 	leaseCtx context.Context // context of the leadership; its Err checks the clock
-	ctx      context.Context // done with leaseCtx, or when Lead returns
+	ctx      context.Context // cancelled when leaseCtx is done or Lead returns
 	inbox    chan func()
 	tasks    sync.WaitGroup
 }

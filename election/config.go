@@ -50,8 +50,8 @@ type Config struct {
 	// leader's subscription may come back later than a follower's. StableFor exceeds
 	// the reconnect wait of the NATS clients. Default 2 s.
 	StableFor time.Duration
-	// Jitter scales the random moment that a follower waits before it tries to take
-	// over: the moment is drawn from [0, Jitter times the number of followers). So the
+	// Jitter scales the random delay of a follower before it tries to take
+	// over: the delay is drawn from [0, Jitter times the number of followers). So the
 	// first follower tries after about one Jitter, and few other followers try before
 	// they hear of the new leader. Jitter should be long enough to acquire a lease and
 	// send a beacon. Default 10 ms, at most 1 s.

@@ -25,8 +25,8 @@ func (m *Machine) follow() {
 	}
 }
 
-// watches reports whether the process waits for a free lease by reading the record,
-// because it cannot ping the leader or the leader seems dead.
+// watches reports whether the process must poll the record to learn when the lease is
+// free. It must if it cannot ping the leader, or if the leader seems dead.
 func (m *Machine) watches() bool {
 	return m.cfg.Exclusive && (!m.connection.up || m.known && m.leader.seemsDead)
 }

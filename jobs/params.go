@@ -30,7 +30,7 @@ type paramsCodec[P any] struct {
 	list     []Parameter
 }
 
-// parse takes the defaults, overrides them by the members of base, and then by the
+// parse takes the defaults, overrides them with the members of base, and then with the
 // name=value pairs. The base is a JSON object or empty. If two pairs have the same name,
 // the later pair is used.
 func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {

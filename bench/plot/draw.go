@@ -29,7 +29,7 @@ const (
 	leftEdge    = 76
 	rightEdge   = 24
 	titleHeight = 34
-	headHeight  = 26 // above the field of a panel, for the Y label and the legend
+	headHeight  = 26 // above the plot area of a panel, for the Y label and the legend
 	footHeight  = 44 // below the field of a panel, for the ticks and the label of X
 	fieldHeight = 230
 	rowHeight   = 14

@@ -46,8 +46,8 @@ type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
 
-// finish computes the job's result from the root's partial, writes the result and calls
-// then with its digest.
+// finish computes the job's result from the root's partial, writes the result, and
+// passes the result's digest to the callback then.
 func (t *Term) finish(j *activeJob, root partial, then func(digest string, err error)) {
 	t.limits.userCode.acquire(func() {
 		t.spawn(func() func() {

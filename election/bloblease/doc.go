@@ -23,7 +23,7 @@
 //     and of If-Match. The claimant is the holder only after this write.
 //
 // Lease calls do not change the blob's ETag. So if Acquire Lease returns the ETag of the
-// last read record, the record need not be read again.
+// record most recently read, the record need not be read again.
 //
 // A claim ends if Change Lease refuses it because another process has the lease, so a
 // late claim costs one request. A second claim that replaces the same ID continues with

@@ -159,7 +159,7 @@ func (w *watchdog) extend(ctx context.Context) {
 }
 
 // send writes an order and ignores errors. If the write fails, the watchdog has ended or
-// does not read any more. Its end is noticed by the end of its events. A watchdog that
+// no longer reads. Its end is noticed by the end of its events. A watchdog that
 // does not read applies the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))

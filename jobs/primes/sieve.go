@@ -135,7 +135,7 @@ func (b *block) start() {
 		at += uint64(copy(b.bits[at:], b.pattern[from:]))
 	}
 	if first == 0 {
-		b.bits[0] = 0xfe // 1 is not prime; 7 to 29 are, even if the pattern crosses them out
+		b.bits[0] = 0xfe // 1 is not prime; 7, 11, 13, 17, 19, 23 and 29 are, although the pattern crosses some of them out
 	}
 	for i := len(b.next); i < len(b.base); i++ {
 		p := b.base[i].value()
