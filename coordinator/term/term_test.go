@@ -203,6 +203,7 @@ func TestEveryMomentOfATerm(t *testing.T) {
 		for _, r := range replacements {
 			for moment := 1; moment <= c.moments; moment++ {
 				t.Run(fmt.Sprintf("%v/%s/%d", params, r.name, moment), func(t *testing.T) {
+					t.Parallel()
 					c := newCluster(t)
 					held, over := c.holdAt(moment)
 					resumeCall := func() { *over = true }
