@@ -131,7 +131,7 @@ func TestHoldEnds(t *testing.T) {
 			storage := memlease.New(duration)
 			err := election.Hold(t.Context(), storage.Open(nil), nil, election.Config{ID: "worker-0"},
 				func(ctx context.Context, _ *election.Term) error {
-					time.Sleep(time.Minute) // the lease is renewed meanwhile
+					time.Sleep(time.Minute) // the lease is renewed in the background
 					return errors.Join(want, ctx.Err())
 				})
 			if !errors.Is(err, want) || storage.Record().Held {

@@ -484,7 +484,7 @@ func TestStepDownAlone(t *testing.T) {
 		c.await(1, time.Second)
 		alone.stepDown <- ""
 		time.Sleep(100 * time.Millisecond)
-		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late beacon of its own
+		alone.events <- election.BeaconHeard{Beacon: wire.Beacon{Epoch: 1, Worker: "worker-0", LeaseID: "x"}} // a late beacon that this process sent
 		mustHaveCause(t, c.await(2, 5*time.Second), election.Free, "worker-0")
 		all := c.history()
 		if aside := all[1].began.Sub(all[0].ended); aside < 2*time.Second {

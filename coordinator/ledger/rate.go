@@ -28,7 +28,7 @@ func (r *rate) add(partitions, slotSeconds float64) {
 	}
 }
 
-// perSecond returns the estimate in partitions per second, or 0 if there is none yet.
+// perSecond returns the estimate in partitions per second, or 0 before the first measurement.
 func (r rate) perSecond() float64 {
 	if r.slotSeconds == 0 {
 		return 0

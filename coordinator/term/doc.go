@@ -21,7 +21,7 @@
 // # Who owns what
 //
 // All mutable state belongs to the loop: the ledger, the table of partials, the jobs,
-// their manifests. A task gets values as arguments. Besides its arguments it uses only
+// their manifests. A task gets values as arguments. Apart from its arguments, it uses only
 // immutable values (the configuration, the leadership, a job's spec and code). It returns
 // its outcome as a function, which the loop calls. There is one exception: a task that
 // writes partials checks whether its job is ending, and stops writing if so.

@@ -51,7 +51,7 @@ type manifestState struct {
 	version store.Version
 	writes  limiter // manifest writes, one at a time
 
-	checkpointSince time.Time // when the checkpoint in flight was requested; zero if there is none
+	checkpointSince time.Time // when the checkpoint in flight was requested; zero if none is in flight
 }
 
 // blobState describes the blobs of a job's partials.

@@ -38,7 +38,7 @@ func subjects(t *testing.T) wire.Subjects {
 	return s
 }
 
-// party is a worker with a connection of its own.
+// party is a worker with a separate NATS connection.
 type party struct {
 	*natspeers.Peers
 	nc  *nats.Conn
