@@ -23,6 +23,7 @@
 //	active/JOB          empty; exists until the job has ended
 //	term/EPOCH          one change of leader
 //	poison/NAME         a message that was moved out of the queue, and why
+//	identity            a random number that distinguishes the storage; immutable
 //
 // # Formats
 //

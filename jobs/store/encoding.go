@@ -39,6 +39,9 @@ type (
 	submissionRecord struct {
 		ID string `cbor:"1,keyasint"`
 	}
+	identityRecord struct {
+		Identity string `cbor:"1,keyasint"`
+	}
 )
 
 func encodeSpec(s Spec) []byte { return encode(specRecord{s, micros(s.Submitted)}) }
@@ -118,6 +121,16 @@ func decodeSubmission(data []byte) (id string, err error) {
 		err = fmt.Errorf("%w: job ID %q", ErrCorrupt, r.ID)
 	}
 	return r.ID, err
+}
+
+func encodeIdentity(id string) []byte { return encode(identityRecord{id}) }
+
+func decodeIdentity(data []byte) (id string, err error) {
+	r, err := decode[identityRecord](data)
+	if err == nil && !identityForm.MatchString(r.Identity) {
+		err = fmt.Errorf("%w: identity %.100q", ErrCorrupt, r.Identity)
+	}
+	return r.Identity, err
 }
 
 // formatVersion is the first byte of each record but partials and results. A change

@@ -73,6 +73,7 @@ var formats = []testedFormat{
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
 	format("submission", encodeSubmission, decodeSubmission, someID),
+	format("identity", encodeIdentity, decodeIdentity, strings.Repeat("0f", 16)),
 }
 
 type testedFormat struct {
@@ -190,6 +191,7 @@ func TestImpossibleRecords(t *testing.T) {
 		"many partitions": func() error { _, err := decodePlan(encodePlan(jobs.Plan{Partitions: 1 << 63})); return err },
 		"ID of spec":      func() error { _, err := decodeSpec(encodeSpec(Spec{ID: "../x"})); return err },
 		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission("x")); return err },
+		"identity":        func() error { _, err := decodeIdentity(encodeIdentity("x")); return err },
 	} {
 		if err := decode(); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", what, err)

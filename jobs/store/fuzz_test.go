@@ -15,6 +15,7 @@ func FuzzDecodeManifest(f *testing.F)   { fuzz(f, "manifest") }
 func FuzzDecodeTerm(f *testing.F)       { fuzz(f, "term") }
 func FuzzDecodePoisoned(f *testing.F)   { fuzz(f, "poison") }
 func FuzzDecodeSubmission(f *testing.F) { fuzz(f, "submission") }
+func FuzzDecodeIdentity(f *testing.F)   { fuzz(f, "identity") }
 
 func fuzz(f *testing.F, name string) {
 	for _, format := range formats {

@@ -9,6 +9,8 @@ type LeaderInfo struct {
 	Host   string    `cbor:"3,keyasint" json:"host"`
 	PID    int       `cbor:"4,keyasint" json:"pid"`
 	Since  time.Time `cbor:"5,keyasint" json:"since"`
+
+	Storage string `cbor:"6,keyasint,omitempty" json:"storage"`
 }
 
 // WorkerInfo is one worker in the answer to AskWorkers.
@@ -27,6 +29,7 @@ type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
 	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed workers
 	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
+	Storage string       `cbor:"4,keyasint,omitempty"`
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer
@@ -63,6 +66,7 @@ type Jobs struct {
 	Workers int           `cbor:"2,keyasint"`           // number of workers in the cluster
 	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
+	Storage string        `cbor:"5,keyasint,omitempty"`
 }
 
 // Cancel is the question AskCancel: it asks the leader to cancel a job. The leader answers when the cancellation is
@@ -73,5 +77,6 @@ type Cancel struct {
 
 // Done is the answer to AskCancel.
 type Done struct {
-	Error string `cbor:"1,keyasint,omitempty"`
+	Error   string `cbor:"1,keyasint,omitempty"`
+	Storage string `cbor:"2,keyasint,omitempty"`
 }

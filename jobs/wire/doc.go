@@ -44,6 +44,15 @@
 // conversation arrives late, the leader recognizes its Conversation and ignores the
 // report, because the worker would not carry out the orders in the receipt.
 //
+// # Storage
+//
+// Two fleets of one cluster name may share a NATS although their storage differs, or a
+// worker may be started with another storage than its fleet's. Their epochs are unrelated
+// and may be equal. So messages name the sender's storage by its identity, which is in
+// Storage. A receiver on another storage ignores the message, except that a leader refuses
+// a Hello with the reason. Without an identity the message comes from a program that does
+// not send any, and is taken: see [SameStorage].
+//
 // # Failures
 //
 // [Decode] returns [ErrUnknownVersion] for a message of an unknown format version and

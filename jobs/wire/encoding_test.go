@@ -42,7 +42,7 @@ var (
 
 	fullReport = Report{
 		Epoch: 7, Worker: "w-1", Sequence: 1, Draining: true,
-		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}},
+		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s"},
 		Spans: []HeldSpan{{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true}},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
@@ -60,25 +60,26 @@ var (
 		Cuts:     []Cut{{ID: SpanID{7, 1}, Hi: 8}},
 		Jobs:     []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true}},
 		Every:    time.Second,
+		Storage:  "s",
 	}
 
 	kinds = []kind{
 		kindOf(fullReport),
 		kindOf(fullReceipt),
-		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second}),
+		kindOf(Beacon{Epoch: 7, Worker: "w", LeaseID: "l", Workers: 3, Next: time.Second, Storage: "s"}),
 		kindOf(Suspicion{Epoch: 7, Worker: "w"}),
-		kindOf(Ping{Epoch: 7}),
+		kindOf(Ping{Epoch: 7, Storage: "s"}),
 		kindOf(Pong{Epoch: 7, Worker: "w"}),
-		kindOf(Nudge{Epoch: 7}),
-		kindOf(Probe{Epoch: 7}),
+		kindOf(Nudge{Epoch: 7, Storage: "s"}),
+		kindOf(Probe{Epoch: 7, Storage: "s"}),
 		kindOf(ProbeAnswer{Epoch: 7, Worker: "w"}),
 		kindOf(Offer{Epoch: 7, LeaseID: "l"}),
-		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since}),
-		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since}}}),
+		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"}),
+		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since}}, Storage: "s"}),
 		kindOf(JobQuery{Job: "j"}),
-		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}}),
+		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}, Storage: "s"}),
 		kindOf(Cancel{Job: "j"}),
-		kindOf(Done{Error: "e"}),
+		kindOf(Done{Error: "e", Storage: "s"}),
 	}
 )
 

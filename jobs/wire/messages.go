@@ -32,6 +32,8 @@ type Hello struct {
 	Slots int       `cbor:"3,keyasint"`
 	Since time.Time `cbor:"4,keyasint"` // when the process started
 	Knows []JobKind `cbor:"5,keyasint"` // the definitions that the worker has
+
+	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
 }
 
 // JobKind is a definition's name and version.
@@ -97,6 +99,7 @@ type Receipt struct {
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
 	Every    time.Duration `cbor:"8,keyasint"` // time until the next report, unless something is urgent
+	Storage  string        `cbor:"9,keyasint,omitempty"`
 }
 
 // Opening has what a worker needs to open a job.
@@ -141,6 +144,7 @@ type Beacon struct {
 	LeaseID string        `cbor:"3,keyasint"`
 	Workers int           `cbor:"4,keyasint"` // number of workers in the cluster, which share the pings among them
 	Next    time.Duration `cbor:"5,keyasint"` // time until the next beacon is due
+	Storage string        `cbor:"6,keyasint,omitempty"`
 }
 
 // Suspicion says that the leader of an epoch seems dead. A follower that receives a
@@ -150,9 +154,11 @@ type Suspicion struct {
 	Worker string `cbor:"2,keyasint"` // the follower that suspects the leader
 }
 
-// Ping asks the leader of an epoch whether it is alive. The answer is a Pong.
+// Ping asks the leader of an epoch whether it is alive. The answer is a Pong. A leader on
+// another storage does not answer.
 type Ping struct {
-	Epoch uint64 `cbor:"1,keyasint"`
+	Epoch   uint64 `cbor:"1,keyasint"`
+	Storage string `cbor:"2,keyasint,omitempty"`
 }
 
 // Pong answers a Ping or an Offer.
@@ -163,13 +169,15 @@ type Pong struct {
 
 // Nudge asks a worker to report now. The worker sends no answer to a nudge.
 type Nudge struct {
-	Epoch uint64 `cbor:"1,keyasint"`
+	Epoch   uint64 `cbor:"1,keyasint"`
+	Storage string `cbor:"2,keyasint,omitempty"`
 }
 
 // Probe asks a worker whether it is alive, and asks it to report now. The answer is a
 // ProbeAnswer.
 type Probe struct {
-	Epoch uint64 `cbor:"1,keyasint"`
+	Epoch   uint64 `cbor:"1,keyasint"`
+	Storage string `cbor:"2,keyasint,omitempty"`
 }
 
 // ProbeAnswer answers a Probe.

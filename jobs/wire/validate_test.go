@@ -33,6 +33,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"too many slots":       func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
 		"host's name too long": func(r *Report) { r.Hello = &Hello{Slots: 1, Host: strings.Repeat("h", MaxHost+1)} },
 		"too many definitions": func(r *Report) { r.Hello = &Hello{Slots: 1, Knows: make([]JobKind, MaxKinds+1)} },
+		"identity too long":    func(r *Report) { r.Hello = &Hello{Slots: 1, Storage: strings.Repeat("0", MaxName+1)} },
 		"definition's name too long": func(r *Report) {
 			r.Hello = &Hello{Slots: 1, Knows: []JobKind{{Name: strings.Repeat("n", MaxName+1)}}}
 		},
