@@ -35,10 +35,19 @@ type jobStatus struct {
 	SecondsLeft float64         `json:"seconds_left"` // until the job is done, at the rate above; -1: unknown
 	Trouble     string          `json:"trouble"`      // what keeps the job from advancing, or the last failure
 	Error       string          `json:"error"`
+	Errors      []errorText     `json:"errors"`       // the most frequent errors of failed attempts to run partitions
+	OtherErrors uint64          `json:"other_errors"` // number of failed attempts with other errors
 	SHA256      string          `json:"sha256"`
 	Submitted   *time.Time      `json:"submitted"`
 	Started     *time.Time      `json:"started"`
 	Finished    *time.Time      `json:"finished"`
+}
+
+// errorText is the JSON that status prints for an error of failed attempts.
+type errorText struct {
+	Error     string `json:"error"`
+	Count     uint64 `json:"count"`     // number of attempts that failed with the error
+	Partition uint64 `json:"partition"` // one of the partitions that failed with the error
 }
 
 func newJobStatus(s client.Status) jobStatus {
@@ -47,7 +56,11 @@ func newJobStatus(s client.Status) jobStatus {
 		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
+		Errors: []errorText{}, OtherErrors: s.OtherErrors,
 		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
+	}
+	for _, e := range s.Errors {
+		j.Errors = append(j.Errors, errorText{e.Text, e.Count, e.Partition})
 	}
 	if s.Live != nil {
 		j.Live, j.Workers, j.Rate, j.Trouble = true, s.Live.Workers, s.Live.Rate, s.Live.Trouble
@@ -110,6 +123,12 @@ func statusTable(w io.Writer, s client.Status) {
 	}
 	if s.Error != "" {
 		row(w, "error", firstLine(s.Error))
+	}
+	for _, e := range s.Errors {
+		row(w, "failures", fmt.Sprintf("%s, such as partition %d: %s", humanize.Comma(int64(e.Count)), e.Partition, firstLine(e.Text)))
+	}
+	if s.OtherErrors > 0 {
+		row(w, "failures", humanize.Comma(int64(s.OtherErrors))+" with other errors")
 	}
 	for _, t := range []struct {
 		name string

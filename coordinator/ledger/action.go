@@ -70,6 +70,8 @@ type Snapshot struct {
 	Skipped       []uint64
 	Attempts      []store.Attempt
 	CrashSuspects []store.CrashSuspect
+	Errors        []store.ErrorText
+	OtherErrors   uint64
 }
 
 func (Reply) action()       {}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -257,6 +258,60 @@ func TestManyFailures(t *testing.T) {
 				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, len(j.queue.failed.list), len(j.skipped))
 			}
 		})
+	}
+}
+
+// TestErrorsOfManyFailures fails many partitions, each with a long error that names it. A
+// checkpoint has some of the errors and counts the others.
+func TestErrorsOfManyFailures(t *testing.T) {
+	h := newHostile(t, Config{})
+	h.addJob("j", 1<<40)
+	var last Snapshot
+	const many = 200
+	for i := range uint64(40) {
+		r := wire.Report{Worker: fmt.Sprint("w", i), Jobs: []wire.JobReport{{Job: "j", First: 1}}}
+		for p := i * many; p < (i+1)*many; p++ {
+			text := fmt.Sprintf("no object %d", p)
+			if p%many < 20 {
+				text = "no disk"
+			}
+			text += "\n" + strings.Repeat("stack ", wire.MaxErrorText/6-10)
+			r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: p, Error: text}})
+		}
+		h.report(r)
+	}
+	h.now += time.Second
+	for _, a := range append(h.step(Checkpointed{Job: "j"}), h.step(Tick{})...) {
+		if c, ok := a.(Checkpoint); ok {
+			last = c.Snapshot
+		}
+	}
+	if len(last.Attempts) != 40*many {
+		t.Errorf("the checkpoint has %d partitions that failed", len(last.Attempts))
+	}
+	if size := len(fmt.Sprint(last)); size > 40*many*10+20*maxErrorText {
+		t.Errorf("the checkpoint of %d failures has about %d bytes", 40*many, size)
+	}
+	counted := last.OtherErrors
+	for _, e := range last.Errors {
+		counted += e.Count
+	}
+	if e := last.Errors[0]; counted != 40*many || e.Count != 40*20 || !strings.HasPrefix(e.Text, "no disk\nstack") || e.Partition != 39*many+19 {
+		t.Errorf("%d of %d failures are counted, most of them %.30q, %d times, last in partition %d", counted, 40*many, e.Text, e.Count, e.Partition)
+	}
+	// The errors are those of the last report and the frequent one.
+	if newest := last.Errors[len(last.Errors)-1]; len(last.Errors) != maxErrorTexts || firstLine(newest.Text) != fmt.Sprint("no object ", 40*many-1) {
+		t.Errorf("the newest of %d errors is %.30q", len(last.Errors), newest.Text)
+	}
+
+	next := newHostile(t, Config{})
+	next.step(JobAdded{
+		Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3}, Partitions: 1 << 40,
+		Attempts: append(last.Attempts, store.Attempt{Partition: 1 << 30, Failed: 1, Error: "text of an earlier version"}),
+		Errors:   last.Errors, OtherErrors: last.OtherErrors,
+	})
+	if e := &next.jobs[0].errors; e.others != last.OtherErrors+1 || e.sorted()[0] != last.Errors[0] || e.list[maxErrorTexts-1].Text != "text of an earlier version" {
+		t.Errorf("resumed with %d other errors and %+v", e.others, e.list)
 	}
 }
 

@@ -77,13 +77,16 @@ func (l *Ledger) AllDurable() bool {
 
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
-	s := Snapshot{Nodes: j.forest.finishedNodes(), Executed: j.executed, Skipped: slices.Clone(j.skipped)}
+	s := Snapshot{
+		Nodes: j.forest.finishedNodes(), Executed: j.executed, Skipped: slices.Clone(j.skipped),
+		Errors: j.errors.sorted(), OtherErrors: j.errors.others,
+	}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
 	}
 	for _, f := range j.queue.failed.list {
-		if f.Failed > 0 {
-			s.Attempts = append(s.Attempts, f.Attempt)
+		if f.failed > 0 {
+			s.Attempts = append(s.Attempts, store.Attempt{Partition: f.partition, Failed: f.failed})
 		}
 	}
 	addSuspect := func(span jobs.Span, deaths, deathsWithLeader int) {

@@ -159,7 +159,7 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
-		return assignment{span: single(f.Partition)}
+		return assignment{span: single(f.partition)}
 	}
 	if a, ok := l.takeSuspect(w, j); ok {
 		return a

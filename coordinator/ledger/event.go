@@ -32,6 +32,8 @@ type JobAdded struct {
 	Skipped       []uint64
 	Attempts      []store.Attempt
 	CrashSuspects []store.CrashSuspect
+	Errors        []store.ErrorText
+	OtherErrors   uint64
 	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
 }
 

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // failedPartition is a partition that has failed and is not finished. Either it is queued
 // alone, or it is assigned.
 type failedPartition struct {
-	store.Attempt
+	partition   uint64
+	failed      int           // failed attempts
 	due         time.Duration // when its backoff is over
 	avoidWorker string        // the worker on which it failed last
 	queued      bool
@@ -29,8 +29,8 @@ type failedPartitions struct {
 // valid until the next call.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	i := p.search(partition)
-	if i == len(p.list) || p.list[i].Partition != partition {
-		p.list = slices.Insert(p.list, i, failedPartition{Attempt: store.Attempt{Partition: partition}})
+	if i == len(p.list) || p.list[i].partition != partition {
+		p.list = slices.Insert(p.list, i, failedPartition{partition: partition})
 	}
 	return &p.list[i]
 }
@@ -76,6 +76,6 @@ func (p *failedPartitions) remove(span jobs.Span) {
 }
 
 func (p *failedPartitions) search(partition uint64) int {
-	i, _ := slices.BinarySearchFunc(p.list, partition, func(f failedPartition, p uint64) int { return cmp.Compare(f.Partition, p) })
+	i, _ := slices.BinarySearchFunc(p.list, partition, func(f failedPartition, p uint64) int { return cmp.Compare(f.partition, p) })
 	return i
 }

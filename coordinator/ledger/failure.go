@@ -12,6 +12,9 @@ import (
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	j.lastError = f.Error
+	if !f.Open {
+		j.errors.add(f.Error, f.Partition, 1)
+	}
 	switch {
 	case f.Open:
 		l.onOpenFailed(j, w, f)
@@ -54,16 +57,15 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 		return // another worker finished the partition, or the job does not have it
 	}
 	p := j.queue.failed.get(f.Partition)
-	p.Failed++
-	p.Error = f.Error
-	p.due, p.avoidWorker = l.now+l.backoff(p.Failed), w.id
+	p.failed++
+	p.due, p.avoidWorker = l.now+l.backoff(p.failed), w.id
 	switch {
-	case p.Failed >= j.spec.MaxAttempts:
-		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(p.Failed), w.id, f.Error))
+	case p.failed >= j.spec.MaxAttempts:
+		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(p.failed), w.id, f.Error))
 	case len(j.queue.failed.list) > l.cfg.MaxFailing:
 		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", l.cfg.MaxFailing, f.Partition, w.id, f.Error))
 	default:
-		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.Failed, j.spec.MaxAttempts, f.Error)
+		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.failed, j.spec.MaxAttempts, f.Error)
 	}
 }
 

@@ -421,7 +421,7 @@ func BenchmarkRetries(b *testing.B) {
 		p = 900_000_000 + p*1000
 		j.queue.fresh.remove(single(p))
 		x := j.queue.failed.get(p)
-		x.Failed, x.due = 1, 1000*time.Hour
+		x.failed, x.due = 1, 1000*time.Hour
 		j.queue.failed.setQueued(x, true)
 	}
 	b.ResetTimer()

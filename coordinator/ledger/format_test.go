@@ -106,7 +106,7 @@ func formatState(l *Ledger) string {
 			fmt.Fprintf(&b, "  fresh %v\n", s)
 		}
 		for _, f := range j.queue.failed.list {
-			fmt.Fprintf(&b, "  failed %d %s due %v queued=%v avoid=%s\n", f.Partition, times(f.Failed), f.due, f.queued, f.avoidWorker)
+			fmt.Fprintf(&b, "  failed %d %s due %v queued=%v avoid=%s\n", f.partition, times(f.failed), f.due, f.queued, f.avoidWorker)
 		}
 		for _, s := range j.queue.suspects.list {
 			fmt.Fprintf(&b, "  suspect %v deaths=%d piece=%d\n", s.span, s.deaths, s.piece)

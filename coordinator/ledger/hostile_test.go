@@ -340,7 +340,7 @@ func (s *liars) checkPartitions(j *job) {
 	failed, suspects := 0, uint64(0)
 	for _, f := range j.queue.failed.list {
 		if f.queued {
-			put(single(f.Partition))
+			put(single(f.partition))
 			failed++
 		}
 	}

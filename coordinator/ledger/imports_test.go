@@ -13,9 +13,10 @@ func TestImports(t *testing.T) {
 		"cmp": nil, "errors": nil, "iter": nil, "math": nil, "math/bits": nil, "slices": nil,
 		"fmt":                            {"Append", "Sprint", "Sprintf", "Errorf"},
 		"maps":                           {"Keys", "Values"},
+		"strings":                        {"Cut", "ToValidUTF8"},
 		"time":                           {"Duration", "Hour", "Minute", "Second", "Millisecond"},
 		importtest.Module + "jobs":       {"Span", "Node", "Tree", "NewTree", "Leaf", "MaxPartitions"},
-		importtest.Module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "CrashSuspect", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
+		importtest.Module + "jobs/store": {"Spec", "State", "Contributor", "Attempt", "CrashSuspect", "ErrorText", "Running", "Completed", "Failed", "Cancelled", "MaxSkipped"},
 		importtest.Module + "jobs/wire":  nil,
 	}})
 }

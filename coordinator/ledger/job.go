@@ -26,6 +26,7 @@ type job struct {
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
 	lastError    string
+	errors       errorTexts
 
 	rate       rate // partitions per second of one slot, over all workers
 	display    rateDisplay
@@ -110,9 +111,13 @@ func (l *Ledger) addJob(e JobAdded) {
 	for _, gap := range j.forest.missing(jobs.Span{Hi: e.Partitions}) {
 		j.queue.fresh.add(gap)
 	}
+	j.errors.resume(e.Errors, e.OtherErrors)
 	for _, a := range e.Attempts {
 		if j.forest.anyMissing(single(a.Partition)) {
-			j.queue.failed.get(a.Partition).Attempt = a
+			j.queue.failed.get(a.Partition).failed = a.Failed
+		}
+		if a.Error != "" {
+			j.errors.add(a.Error, a.Partition, 1)
 		}
 	}
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)

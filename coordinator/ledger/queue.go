@@ -29,9 +29,9 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 		failed := j.queue.failed.in(gap)
 		for i := range failed {
 			if f := &failed[i]; deaths == 0 || f.due > l.now {
-				j.queue.add(jobs.Span{Lo: lo, Hi: f.Partition}, deaths)
+				j.queue.add(jobs.Span{Lo: lo, Hi: f.partition}, deaths)
 				j.queue.failed.setQueued(f, true)
-				lo = f.Partition + 1
+				lo = f.partition + 1
 			}
 		}
 		j.queue.add(jobs.Span{Lo: lo, Hi: gap.Hi}, deaths)

@@ -21,7 +21,7 @@ func (t *Term) end(e ledger.EndJob) {
 		t.writeManifest(j, func(m *store.Manifest) {
 			addSnapshot(m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
-			m.Nodes, m.CrashSuspects = nil, nil
+			m.Nodes, m.Attempts, m.CrashSuspects = nil, nil, nil
 		}, func() { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {

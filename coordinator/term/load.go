@@ -331,6 +331,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: plan.Partitions, Data: plan.Data,
 		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
+		Errors: m.Errors, OtherErrors: m.OtherErrors,
 		LeaderDied: t.leadership.Cause.Crashed() && resumed,
 	}
 	if len(e.Data) > maxPlanData {

@@ -228,3 +228,22 @@ func TestEveryMomentOfATerm(t *testing.T) {
 		t.Logf("%v: %d moments", params, c.moments)
 	}
 }
+
+// The manifest of a job that has ended says why partitions failed, without a list of all
+// of them.
+func TestFinalManifestOfAFailedJob(t *testing.T) {
+	c := newCluster(t)
+	for _, id := range []string{"w1", "w2"} {
+		c.addWorker(id).fails = "no disk"
+	}
+	c.lead(plain)
+	job := c.submit("partitions=50")
+	c.until("the end", func() bool { return c.manifest(job).State.Final() })
+	m := c.manifest(job)
+	if m.State != store.Failed || len(m.Attempts) > 0 {
+		t.Errorf("job is %s, with the attempts of %d partitions", m.State, len(m.Attempts))
+	}
+	if len(m.Errors) != 1 || m.Errors[0].Text != "no disk" || m.Errors[0].Count < 2 || m.OtherErrors > 0 {
+		t.Errorf("errors %+v and %d others", m.Errors, m.OtherErrors)
+	}
+}

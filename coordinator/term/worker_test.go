@@ -65,6 +65,7 @@ type worker struct {
 	received map[string]uint64
 	ended    map[string]bool
 	ran      map[string]int // partitions
+	fails    string         // the error with which each partition fails; empty if none fails
 }
 
 func (c *cluster) addWorker(id string) *worker {
@@ -172,6 +173,12 @@ func (w *worker) work() {
 		return
 	}
 	s := &w.held[0]
+	if w.fails != "" {
+		w.items[s.Job] = append(w.items[s.Job], wire.Item{Failure: &wire.Failure{Partition: s.Span.Lo, Error: w.fails}})
+		s.Span.Lo++
+		w.dropEmpty()
+		return
+	}
 	o := w.openings[s.Job]
 	task, err := letters.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
 	if err != nil {

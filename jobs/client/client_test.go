@@ -211,6 +211,9 @@ func TestStates(t *testing.T) {
 	if err != nil || s.State != client.Failed {
 		t.Fatalf("%+v, %v", s, err)
 	}
+	if errs := []client.ErrorText{{Text: "no luck\nat all", Count: 1}}; !slices.Equal(s.Errors, errs) || s.OtherErrors > 0 {
+		t.Errorf("errors %+v and %d others, want %+v", s.Errors, s.OtherErrors, errs)
+	}
 	want(t, "status", s.Err(), client.ErrFailed, "job "+failed+" failed: ", "no luck")
 	_, err = client.Result[sumResult](t.Context(), c, failed)
 	want(t, "result", err, client.ErrFailed)

@@ -29,6 +29,9 @@ const (
 // Spec is a job as it was submitted.
 type Spec = store.Spec
 
+// ErrorText is an error of failed attempts to run partitions.
+type ErrorText = store.ErrorText
+
 // Status is the state of a job at one moment.
 type Status struct {
 	Spec
@@ -43,6 +46,12 @@ type Status struct {
 	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
 	Finished   time.Time
+
+	// Errors has the most frequent errors of failed attempts to run partitions, the most
+	// frequent first, and OtherErrors counts the failed attempts with other errors. Both
+	// come from the last checkpoint.
+	Errors      []ErrorText
+	OtherErrors uint64
 
 	// Epoch is the epoch of the leader that answered, 0 if no leader answered.
 	Epoch uint64
@@ -107,6 +116,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	s := Status{
 		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(),
 		Skipped: m.Skipped, Epochs: m.Epochs, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
+		Errors: m.Errors, OtherErrors: m.OtherErrors,
 	}
 	if live == nil {
 		return s

@@ -69,7 +69,8 @@ func somePoisoned() Poisoned {
 var formats = []testedFormat{
 	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
-	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued}),
+	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
+		Manifest{State: Running, Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
 	format("submission", encodeSubmission, decodeSubmission, someID),

@@ -58,6 +58,8 @@ type Manifest struct {
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
+	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
+	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
 }
 
 // StoredNode is a finished node and its partial: the data of a small partial, or the
@@ -82,7 +84,14 @@ type Contributor struct {
 type Attempt struct {
 	Partition uint64 `cbor:"1,keyasint"`
 	Failed    int    `cbor:"2,keyasint"`
-	Error     string `cbor:"3,keyasint"` // error of the last attempt
+	Error     string `cbor:"3,keyasint,omitempty"` // error of the last attempt; only earlier versions wrote it
+}
+
+// ErrorText is an error of failed attempts to run partitions.
+type ErrorText struct {
+	Text      string `cbor:"1,keyasint"` // the beginning of the error
+	Count     uint64 `cbor:"2,keyasint"` // number of attempts that failed with the error
+	Partition uint64 `cbor:"3,keyasint"` // one of the partitions that failed with the error
 }
 
 // CrashSuspect is a span whose workers died while they ran it, or a span that the
