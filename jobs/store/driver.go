@@ -85,6 +85,17 @@ type PrefixDeleter interface {
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
+// RemainsDeleter is an optional interface of a Blobs whose interrupted writes and deletes
+// leave remains: stored bytes that belong to no value.
+type RemainsDeleter interface {
+	// ListRemains returns the keys for which bytes are stored that may be remains, in any
+	// order. The list also contains keys that have a value or that are being written.
+	ListRemains(ctx context.Context) ([]string, error)
+	// DeleteRemains removes the remains of a deleted key. It may damage a value that is
+	// written to the key at the same time.
+	DeleteRemains(ctx context.Context, key string) error
+}
+
 // Queue carries submissions. A message is delivered at least once. A received message
 // stays in the queue, hidden, as long as the receiver extends the message. So an
 // autoscaler that counts messages does not stop busy workers. The driver's

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/rand"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,15 @@ func NewID(now time.Time) string {
 		millis >>= 5
 	}
 	return string(id[:])
+}
+
+// idTime returns the time at which a valid ID was made.
+func idTime(id string) time.Time {
+	var millis int64
+	for _, digit := range id[:idTimeDigits] {
+		millis = millis<<5 | int64(strings.IndexRune(idDigits, digit))
+	}
+	return time.UnixMilli(millis)
 }
 
 // ValidID reports whether id has the form of a job ID.

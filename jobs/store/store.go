@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -35,6 +36,8 @@ type Store struct {
 	blobs Blobs
 	queue Queue
 	log   *slog.Logger
+
+	remains RemainsDeleter // nil if the driver leaves no remains
 }
 
 // Config configures a store.
@@ -54,6 +57,7 @@ type Config struct {
 // New returns a store.
 func New(cfg Config) *Store {
 	s := &Store{blobs: cfg.Blobs, queue: cfg.Queue, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+	s.remains, _ = cfg.Blobs.(RemainsDeleter)
 	if cfg.Observe != nil {
 		s.blobs, s.queue = observe(cfg.Blobs, cfg.Queue, cfg.Observe)
 	}
@@ -212,21 +216,39 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return nil
 }
 
-// HalfRemoved returns the IDs of removed jobs that still have records, oldest first:
-// either a removal was interrupted, or a leader that did not know of the removal wrote a
-// record later. Another call of Remove deletes the remaining records.
+// submitTime is longer than any Submit runs. A job ID of this age without a spec belongs
+// to a job that was removed or never submitted.
+const submitTime = 24 * time.Hour
+
+// HalfRemoved returns the IDs of removed jobs that still have records or remains of
+// interrupted writes, oldest first: either a removal was interrupted, or a process that did
+// not know of the removal wrote a record later. It also returns jobs whose Submit was
+// interrupted long ago. Another call of Remove deletes what is left.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
+	add := func(key string) {
+		kind, rest, _ := strings.Cut(key, "/")
+		id, _, _ := strings.Cut(rest, "/")
+		if ValidID(id) && (kind+"/" != specs || time.Since(idTime(id)) > submitTime) {
+			left[id] = true
+		}
+	}
 	for _, kind := range []string{partials, results, plans, manifests} {
 		keys, err := s.blobs.List(ctx, kind)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", kind, err)
 		}
 		for _, key := range keys {
-			id, _, _ := strings.Cut(strings.TrimPrefix(key, kind), "/")
-			if ValidID(id) {
-				left[id] = true
-			}
+			add(key)
+		}
+	}
+	if s.remains != nil {
+		keys, err := s.remains.ListRemains(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list remains of interrupted writes: %w", err)
+		}
+		for _, key := range keys {
+			add(key)
 		}
 	}
 	// The spec is the first record of a job. So each job found above has a spec by now,
@@ -255,6 +277,12 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	for _, kind := range []string{results, plans, specs, manifests} {
 		if err := s.remove(ctx, kind, id); err != nil {
 			return err
+		}
+		if s.remains == nil {
+			continue
+		}
+		if err := s.remains.DeleteRemains(ctx, kind+id); err != nil {
+			return fmt.Errorf("delete remains of %s%s: %w", kind, id, err)
 		}
 	}
 	return nil

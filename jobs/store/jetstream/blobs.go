@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -202,4 +203,32 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 		return translate(ctx, err)
 	}
 	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token))))
+}
+
+// ListRemains implements store.RemainsDeleter. It returns the keys of all chunks.
+func (d *Driver) ListRemains(ctx context.Context) ([]string, error) {
+	if err := d.connected(ctx); err != nil {
+		return nil, translate(ctx, err)
+	}
+	info, err := d.chunks.Info(ctx, jetstream.WithSubjectFilter(d.names.chunkSubjects+">"))
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	keys := map[string]bool{}
+	for subject := range info.State.Subjects {
+		keys[fromToken.Replace(d.names.chunkToken(subject))] = true
+	}
+	return slices.Collect(maps.Keys(keys)), nil
+}
+
+// DeleteRemains implements store.RemainsDeleter.
+func (d *Driver) DeleteRemains(ctx context.Context, key string) error {
+	token, err := keyToken(key)
+	if err != nil {
+		return err
+	}
+	if err := d.connected(ctx); err != nil {
+		return translate(ctx, err)
+	}
+	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksOf(token))))
 }

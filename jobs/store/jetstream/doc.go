@@ -29,6 +29,7 @@
 //
 // What can fail: if there is no server, or a stream has no leader, calls wait for
 // [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is
-// back. A process that dies between writing the chunks and writing the pointer leaves
-// chunks without a pointer. DeletePrefix removes such chunks.
+// back. A process that dies between writing the chunks and writing the pointer, or between
+// replacing or deleting the pointer and removing its chunks, leaves chunks without a
+// pointer. DeletePrefix and DeleteRemains remove such chunks.
 package jetstream

@@ -81,9 +81,10 @@ type Driver struct {
 }
 
 var (
-	_ store.Blobs         = (*Driver)(nil)
-	_ store.PrefixDeleter = (*Driver)(nil)
-	_ store.Queue         = (*Driver)(nil)
+	_ store.Blobs          = (*Driver)(nil)
+	_ store.PrefixDeleter  = (*Driver)(nil)
+	_ store.RemainsDeleter = (*Driver)(nil)
+	_ store.Queue          = (*Driver)(nil)
 )
 
 // Open opens a cluster's storage and creates missing streams. Several processes may call

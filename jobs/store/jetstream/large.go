@@ -95,7 +95,7 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 
 // dropLarge removes chunks that no pointer names. It runs even if ctx has ended, because
 // the end of ctx may be the reason for the removal. It returns no error, because remaining
-// chunks only take space until DeletePrefix removes them.
+// chunks only take space until DeletePrefix or DeleteRemains removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

@@ -46,6 +46,16 @@ func (n names) chunks(name string) string { return n.chunkSubjects + name + ".>"
 // chunksUnder returns the subjects of all chunks of the keys under a prefix.
 func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*." + token + ".>" }
 
+// chunksOf returns the subjects of all chunks that were ever written for one key.
+func (n names) chunksOf(token string) string { return n.chunkSubjects + "*.*." + token }
+
+// chunkToken returns the token of the key that a chunk was written for.
+func (n names) chunkToken(subject string) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, n.chunkSubjects), ".")
+	_, token, _ := strings.Cut(rest, ".")
+	return token
+}
+
 // A key is mapped to tokens of a subject. Slashes become the dots between tokens, so that
 // a prefix becomes a wildcard. Dots become underscores, which keys do not contain.
 var (
