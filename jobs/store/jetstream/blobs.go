@@ -54,12 +54,15 @@ type entry struct {
 func (e entry) version() store.Version { return makeVersion(e.revision, e.large) }
 
 func (d *Driver) entry(ctx context.Context, token string) (entry, error) {
-	got, err := d.values.Get(ctx, token)
+	got, err := d.last(ctx, d.bucket, d.names.value(token))
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && got.Header.Get("KV-Operation") != "" { // deleted by a NATS tool
+		return entry{}, jetstream.ErrKeyNotFound
+	}
 	if err != nil {
 		return entry{}, err
 	}
-	value, large, err := decodeValue(got.Value())
-	return entry{got.Revision(), value, large}, err
+	value, large, err := decodeValue(got.Data)
+	return entry{got.Sequence, value, large}, err
 }
 
 // Put implements store.Blobs.

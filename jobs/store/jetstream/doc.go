@@ -24,6 +24,10 @@
 // need two more messages each, and its Get waits until the deadline if an object has
 // vanished.
 //
+// Reads go to the leader of a stream if the servers form a cluster, because a replica may
+// lag behind. Replicas may be added to the streams at any time, also to streams that
+// allow direct reads.
+//
 // JetStream acknowledges a message before it is synced to disk, unless the server has
 // sync_interval: always. Package natsserver sets this option.
 //

@@ -77,6 +77,9 @@ type Driver struct {
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
+	direct      bool                  // the streams cannot have replicas: see last
+	leaderReads nats.JetStreamContext // used only for reads
+
 	maxMessage int // largest number of bytes of a value or chunk in one message
 }
 
@@ -122,6 +125,10 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	if d.chunks, err = d.stream(ctx, d.chunksConfig()); err != nil {
 		return err
 	}
+	d.direct = standalone(d.bucket) && standalone(d.chunks)
+	if d.leaderReads, err = d.nc.JetStream(nats.MaxWait(d.cfg.CallTimeout)); err != nil {
+		return err
+	}
 	d.queue, err = d.openQueue(ctx)
 	return err
 }
@@ -142,7 +149,7 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 
 // bucketConfig returns the configuration of a key-value bucket, so that NATS tools can
 // read it. Unlike usual buckets, the bucket allows direct reads only with one replica,
-// because a replica that lags behind may answer a direct read. The bucket does not
+// for NATS tools too: a replica that lags behind may answer a direct read. The bucket does not
 // allow roll-ups: with roll-ups, a user who may write one key could delete all other
 // keys.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {

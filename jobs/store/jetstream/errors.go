@@ -67,6 +67,14 @@ func broken(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// bounded returns ctx with the call timeout if ctx has no deadline.
+func (d *Driver) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d.cfg.CallTimeout)
+}
+
 // connected waits for the connection, at most for the call timeout. Without this check,
 // a request would wait in the client's buffer, and might be sent long after the
 // request's caller got an error.
@@ -77,11 +85,8 @@ func (d *Driver) connected(ctx context.Context) error {
 	if d.nc.IsConnected() {
 		return nil
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.cfg.CallTimeout)
-		defer cancel()
-	}
+	ctx, cancel := d.bounded(ctx)
+	defer cancel()
 	changes := d.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer d.nc.RemoveStatusListener(changes)
 	for !d.nc.IsConnected() {

@@ -80,7 +80,7 @@ func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte,
 }
 
 func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]byte, error) {
-	msg, err := d.chunks.GetLastMsgForSubject(ctx, d.names.chunk(token, p.Name, i))
+	msg, err := d.last(ctx, d.chunks, d.names.chunk(token, p.Name, i))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: number %d of %d", errChunkGone, i, p.chunks())
 	}

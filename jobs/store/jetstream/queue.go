@@ -179,12 +179,8 @@ func (m *message) tell(ctx context.Context, verb string) error {
 	if err := d.connected(ctx); err != nil {
 		return translate(ctx, err)
 	}
-	call := ctx
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		call, cancel = context.WithTimeout(ctx, d.cfg.CallTimeout)
-		defer cancel()
-	}
+	call, cancel := d.bounded(ctx)
+	defer cancel()
 	_, err := d.nc.RequestWithContext(call, m.reply, []byte(verb))
 	return translate(ctx, err)
 }

@@ -1,0 +1,41 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// last returns the last message of a subject, or jetstream.ErrMsgNotFound.
+//
+// The leader of the stream answers the request, because a replica that lags behind would
+// return a stale message. With [Driver.direct] set, the server has no replicas, and the
+// request names the subject, so that rights can be limited to some keys.
+func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	if d.direct {
+		return stream.GetLastMsgForSubject(ctx, subject)
+	}
+	// Unlike package jetstream, this API asks the leader even if the stream allows direct reads.
+	ctx, cancel := d.bounded(ctx)
+	defer cancel()
+	msg, err := d.leaderReads.GetLastMsg(stream.CachedInfo().Config.Name, subject, nats.Context(ctx))
+	if errors.Is(err, nats.ErrMsgNotFound) {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	if api, ok := errors.AsType[*nats.APIError](err); ok {
+		return nil, &jetstream.APIError{Code: api.Code, ErrorCode: jetstream.ErrorCode(api.ErrorCode), Description: api.Description}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &jetstream.RawStreamMsg{Subject: msg.Subject, Sequence: msg.Sequence, Header: msg.Header, Data: msg.Data, Time: msg.Time}, nil
+}
+
+// standalone reports whether the server that keeps a stream is not part of a cluster, so
+// that the stream cannot have or get replicas.
+func standalone(stream jetstream.Stream) bool {
+	info := stream.CachedInfo()
+	return info.Cluster == nil || info.Cluster.Name == ""
+}

@@ -1,0 +1,130 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
+)
+
+// TestReadsAfterReplicasWereRaised creates the streams with one replica, so that they allow
+// direct reads, and raises the replicas later. A read sees every write that returned
+// before, also if the driver was opened before the change.
+func TestReadsAfterReplicasWereRaised(t *testing.T) {
+	servers := startCluster(t)
+	var drivers []*jetstream.Driver
+	openAll := func() {
+		for _, s := range servers {
+			drivers = append(drivers, open(t, natstest.Connect(t, s.ClientURL()), jetstream.Config{}))
+		}
+	}
+	openAll()
+	js := must[natsjs.JetStream](t)(natsjs.New(natstest.Connect(t, servers[0].ClientURL())))
+	for _, name := range []string{"KV_bellwether-test", "bellwether-test-large"} {
+		stream := must[natsjs.Stream](t)(js.Stream(t.Context(), name))
+		cfg := stream.CachedInfo().Config
+		if !cfg.AllowDirect {
+			t.Fatalf("stream %s with one replica allows no direct reads", name)
+		}
+		cfg.Replicas = 3
+		must[natsjs.Stream](t)(js.UpdateStream(t.Context(), cfg))
+		check(t, eventually(t, func() error {
+			info, err := stream.Info(t.Context())
+			if err != nil {
+				return err
+			}
+			current := 0
+			for _, r := range info.Cluster.Replicas {
+				if r.Current {
+					current++
+				}
+			}
+			if current < 2 {
+				return fmt.Errorf("%d of 2 replicas of %s are current", current, name)
+			}
+			return nil
+		}))
+	}
+	openAll()
+	const rounds = 60
+	stale := 0
+	for i := range rounds {
+		key := fmt.Sprintf("key/%d", i)
+		value := bytes.Repeat([]byte("x"), 1+i%2*(600<<10))
+		check(t, whileUnavailable(t, func() error {
+			_, err := drivers[i%len(drivers)].Put(t.Context(), key, value, store.Always)
+			return err
+		}))
+		for _, d := range drivers {
+			var got []byte
+			err := whileUnavailable(t, func() (err error) {
+				got, _, err = d.Get(t.Context(), key)
+				return err
+			})
+			if err != nil || !bytes.Equal(got, value) {
+				stale++
+			}
+		}
+	}
+	if stale > 0 {
+		t.Errorf("%d of %d reads were stale", stale, rounds*len(drivers))
+	}
+}
+
+// whileUnavailable calls do until it returns another error than ErrUnavailable: the
+// servers may elect a leader.
+func whileUnavailable(t *testing.T, do func() error) (err error) {
+	t.Helper()
+	_ = eventually(t, func() error {
+		if err = do(); errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		return nil
+	})
+	return err
+}
+
+// startCluster starts three servers and waits until they can create streams.
+func startCluster(t *testing.T) []*server.Server {
+	t.Helper()
+	var ports []int
+	var listeners []net.Listener
+	for range 3 {
+		listener := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+		listeners = append(listeners, listener)
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	for _, listener := range listeners {
+		check(t, listener.Close())
+	}
+	var routes []string
+	for _, port := range ports {
+		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", port))
+	}
+	var servers []*server.Server
+	for i, port := range ports {
+		servers = append(servers, natstest.StartOptions(t, server.Options{
+			ServerName: fmt.Sprint("nats-", i), JetStream: true,
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port},
+			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
+		}))
+	}
+	check(t, eventually(t, func() error {
+		for _, s := range servers {
+			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(servers) {
+				return nil
+			}
+		}
+		return fmt.Errorf("the servers have no leader")
+	}))
+	return servers
+}
