@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -32,30 +31,24 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 func (a *app) list(ctx context.Context, c *client.Client) error {
-	jobs, damaged, err := c.List(ctx)
+	outdated := false
+	list := a.newStream("ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
+	damaged, err := c.Each(ctx, func(job client.Status) error {
+		outdated = outdated || isOutdated(job)
+		done := "-"
+		if job.Partitions > 0 && job.DoneKnown() {
+			done = fmt.Sprintf("%d%%", percent(job.Done, job.Partitions))
+		}
+		return list.add(newJobStatus(job), job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), clock(job.Submitted))
+	})
 	if err != nil {
 		return err
 	}
 	a.noteDamaged(damaged)
-	list := []jobStatus{}
-	outdated := false
-	for _, job := range jobs {
-		outdated = outdated || isOutdated(job)
-		list = append(list, newJobStatus(job))
-	}
 	if outdated {
 		a.note("%s: this is what the last checkpoints say", noLeader)
 	}
-	return a.show(list, func(w io.Writer) {
-		row(w, "ID", "JOB", "STATE", "DONE", "PARTITIONS", "SUBMITTED")
-		for _, job := range jobs {
-			done := "-"
-			if job.Partitions > 0 && job.DoneKnown() {
-				done = fmt.Sprintf("%d%%", percent(job.Done, job.Partitions))
-			}
-			row(w, job.ID, job.Job, job.State, done, humanize.Comma(int64(job.Partitions)), clock(job.Submitted))
-		}
-	})
+	return list.end()
 }
 
 // noteDamaged prints the damaged jobs that are missing from a list.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,6 +48,62 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	table(w)
 	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// stream prints a list whose items come one at a time, so that the list takes little
+// memory: as a table, or as one line with a JSON array.
+type stream struct {
+	json  bool
+	out   io.Writer
+	table *tabwriter.Writer
+	begun bool // the JSON has an item
+}
+
+func (a *app) newStream(header ...any) *stream {
+	s := &stream{json: a.output == outputJSON, out: a.Out, table: tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)}
+	row(s.table, header...)
+	return s
+}
+
+// add adds an item: v as JSON, or cells as a row of the table.
+func (s *stream) add(v any, cells ...any) error {
+	if !s.json {
+		row(s.table, cells...)
+		return nil
+	}
+	var item bytes.Buffer
+	item.WriteByte('[')
+	if s.begun {
+		item.Reset()
+		item.WriteByte(',')
+	}
+	s.begun = true
+	enc := json.NewEncoder(&item)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	if _, err := s.out.Write(bytes.TrimSuffix(item.Bytes(), []byte("\n"))); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// end prints the end of the list. Without end no table is printed, and the JSON is
+// incomplete.
+func (s *stream) end() (err error) {
+	switch {
+	case !s.json:
+		err = s.table.Flush()
+	case s.begun:
+		_, err = fmt.Fprintln(s.out, "]")
+	default:
+		_, err = fmt.Fprintln(s.out, "[]")
+	}
+	if err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

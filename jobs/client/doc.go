@@ -13,7 +13,7 @@
 // method first needs it.
 //
 //	Submit                           storage
-//	Status, List, Watch, Wait        storage, and the leader if it answers
+//	Status, List, Each, Watch, Wait  storage, and the leader if it answers
 //	Result, Outcome, History         storage
 //	Remove, Poisoned, Requeue        storage
 //	Cancel                           storage, then the leader

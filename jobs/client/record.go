@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,39 +44,53 @@ func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store
 // several requests to storage, and there may be thousands of jobs.
 const maxParallel = 16
 
-// DamagedJob is a job that [Client.List] could not read.
+// maxBatch is the number of jobs that readJobs keeps in memory.
+const maxBatch = 64
+
+// DamagedJob is a job that [Client.List] or [Client.Each] could not read.
 type DamagedJob struct {
 	ID  string
 	Err error // wraps ErrDamaged
 
-	manifest store.Manifest // zero if the manifest could not be read
+	state State // empty if the manifest could not be read
 }
 
-// records reads jobs and returns them in the order of ids. It skips jobs that do not
-// exist, because they may have been removed since their IDs were listed.
-func (c *Client) records(ctx context.Context, s *store.Store, ids []string) (records []record, damaged []DamagedJob, err error) {
-	all, errs := make([]record, len(ids)), make([]error, len(ids))
-	reads, ctx := errgroup.WithContext(ctx)
-	reads.SetLimit(maxParallel)
-	for i, id := range ids {
-		reads.Go(func() error {
-			all[i], errs[i] = c.record(ctx, s, id)
-			if errors.Is(errs[i], ErrNotFound) || errors.Is(errs[i], ErrDamaged) {
+// readJobs reads jobs and passes what keep returns for each record to visit, in the order
+// of ids. Keep is called from several goroutines. Records are large, so readJobs reads a
+// batch of jobs after the other and drops what keep does not return. It skips jobs that
+// do not exist, because they may have been removed since their IDs were listed. It stops
+// at the first error of visit.
+func readJobs[T any](ctx context.Context, c *Client, s *store.Store, ids []string, keep func(record) T, visit func(T) error) (damaged []DamagedJob, err error) {
+	for batch := range slices.Chunk(ids, maxBatch) {
+		kept, errs, states := make([]T, len(batch)), make([]error, len(batch)), make([]State, len(batch))
+		reads, ctx := errgroup.WithContext(ctx)
+		reads.SetLimit(maxParallel)
+		for i, id := range batch {
+			reads.Go(func() error {
+				r, err := c.record(ctx, s, id)
+				errs[i], states[i] = err, r.manifest.State
+				switch {
+				case err == nil:
+					kept[i] = keep(r)
+				case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged):
+					return err
+				}
 				return nil
+			})
+		}
+		if err := reads.Wait(); err != nil {
+			return nil, err
+		}
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				if err := visit(kept[i]); err != nil {
+					return nil, err
+				}
+			case errors.Is(err, ErrDamaged):
+				damaged = append(damaged, DamagedJob{batch[i], err, states[i]})
 			}
-			return errs[i]
-		})
-	}
-	if err := reads.Wait(); err != nil {
-		return nil, nil, err
-	}
-	for i, err := range errs {
-		switch {
-		case err == nil:
-			records = append(records, all[i])
-		case errors.Is(err, ErrDamaged):
-			damaged = append(damaged, DamagedJob{ids[i], err, all[i].manifest})
 		}
 	}
-	return records, damaged, nil
+	return damaged, nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,14 +76,19 @@ func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (remov
 	if err != nil {
 		return nil, nil, err
 	}
-	records, damaged, err := c.records(ctx, s, all)
+	damaged, err = readJobs(ctx, c, s, all, func(r record) (ended string) {
+		if r.manifest.State.Final() && r.manifest.Finished.Before(moment) {
+			return r.spec.ID
+		}
+		return ""
+	}, func(ended string) error {
+		if ended != "" {
+			ids = append(ids, ended)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
-	}
-	for _, r := range records {
-		if r.manifest.State.Final() && r.manifest.Finished.Before(moment) {
-			ids = append(ids, r.spec.ID)
-		}
 	}
 	removed, err = c.remove(ctx, s, ids)
 	return removed, damaged, err
@@ -112,7 +118,16 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 			return c.errNoJob(id)
 		}
 	}
-	records, damaged, err := c.records(ctx, s, ids)
+	var notEnded *JobError
+	damaged, err := readJobs(ctx, c, s, ids, func(r record) *JobError {
+		if r.manifest.State.Final() {
+			return nil
+		}
+		return &JobError{ID: r.spec.ID, State: r.manifest.State, Err: ErrNotEnded}
+	}, func(e *JobError) error {
+		notEnded = cmp.Or(notEnded, e)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -120,14 +135,12 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 		if errors.Is(d.Err, ErrNewer) {
 			return d.Err
 		}
-		if d.manifest.State == Running { // a leader that read the job's records before the damage may still run the job
-			records = append(records, record{store.Spec{ID: d.ID}, d.manifest})
+		if d.state == Running { // a leader that read the job's records before the damage may still run the job
+			notEnded = cmp.Or(notEnded, &JobError{ID: d.ID, State: d.state, Err: ErrNotEnded})
 		}
 	}
-	for _, r := range records {
-		if state := r.manifest.State; !state.Final() {
-			return &JobError{ID: r.spec.ID, State: state, Err: ErrNotEnded}
-		}
+	if notEnded != nil {
+		return notEnded
 	}
 	return nil
 }

@@ -208,30 +208,37 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 }
 
 // List returns the statuses of all jobs, oldest first, and separately the jobs that
-// cannot be read. It needs no leader.
+// cannot be read. It needs no leader. A status may take many kilobytes: if there may be
+// thousands of jobs, [Client.Each] needs less memory.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
-	s, err := c.open(ctx)
+	var list []Status
+	damaged, err := c.Each(ctx, func(s Status) error {
+		list = append(list, s)
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
+	}
+	return list, damaged, nil
+}
+
+// Each calls visit with the status of each job, oldest first, and then returns the jobs
+// that cannot be read. It stops at the first error of visit and returns that error. Each
+// needs no leader.
+func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJob, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
 	}
 	live, err := c.live(ctx, "")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ids, err := c.ids(ctx, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	records, damaged, err := c.records(ctx, s, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	list := make([]Status, len(records))
-	for i, r := range records {
-		list[i] = newStatus(r, live)
-	}
-	slices.SortStableFunc(list, func(x, y Status) int { return x.Submitted.Compare(y.Submitted) })
-	return list, damaged, nil
+	return readJobs(ctx, c, s, ids, func(r record) Status { return newStatus(r, live) }, visit)
 }
 
 // IDs returns the IDs of all jobs, oldest first.
