@@ -34,6 +34,8 @@
 //	                                  goroutines are left behind: the program should exit.
 //	a field of Config cannot work     Run returns ErrConfig at once, or when storage answers
 //	                                  if only storage can tell.
+//	a NATS server's max_payload is    Run drains and returns cluster.ErrPayload: messages
+//	below wire.MaxMessage             would be lost.
 //	the HTTP address is in use        Run returns ErrConfig.
 //	the metadata service is away      Logged once. Run polls less often until the service answers.
 //	the process dies                  Other workers re-run the work that only it held.

@@ -23,7 +23,8 @@ import (
 
 // Run runs a worker process. Run returns nil after it has stopped in order, because ctx
 // ended or because Azure evicts the machine. Run returns an error that is [ErrConfig] if
-// cfg cannot work, and an error that is [executor.ErrStuck] if a job's code did not return.
+// cfg cannot work, an error that is [cluster.ErrPayload] if a NATS server that it connects to
+// refuses large messages, and an error that is [executor.ErrStuck] if a job's code did not return.
 // The goroutines of such a job are left behind, so the program should exit.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
@@ -68,7 +69,9 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if cfg.LimitCPU {
 		limitCPU(cfg.Slots)
 	}
-	nc, err := connectNATS(cfg, log)
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	nc, err := connectNATS(cfg, refuse, log)
 	if err != nil {
 		return err
 	}
@@ -87,11 +90,14 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	storage, err := retryOpen(ctx, log, func(ctx context.Context) (*cluster.Storage, error) {
 		return p.openStorage(ctx)
 	})
-	if err != nil || storage == nil {
-		return err
+	if err == nil && storage != nil {
+		defer storage.Close()
+		err = p.run(ctx)
 	}
-	defer storage.Close()
-	return p.run(ctx)
+	if refused := context.Cause(ctx); errors.Is(refused, cluster.ErrPayload) {
+		return errors.Join(refused, err)
+	}
+	return err
 }
 
 // openStorage opens the storage and its lease. The metrics count calls to both.
@@ -126,17 +132,25 @@ func limitCPU(slots int) {
 const reconnectWait = 250 * time.Millisecond
 
 // connectNATS returns a connection that connects in the background, reconnects after each
-// loss and never gives up.
-func connectNATS(cfg Config, log *slog.Logger) (*nats.Conn, error) {
+// loss and never gives up. It calls refuse if a server cannot be used.
+func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, error) {
 	last := ""
+	connected := func(message string) nats.ConnHandler {
+		return func(nc *nats.Conn) {
+			log.Info(message, "url", nc.ConnectedUrlRedacted())
+			if err := cluster.CheckNATS(nc); err != nil {
+				refuse(err)
+			}
+		}
+	}
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // credentials may be corrected while the worker retries
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
-		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("Connected to NATS", "url", nc.ConnectedUrlRedacted()) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("Reconnected to NATS", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ConnectHandler(connected("Connected to NATS")),
+		nats.ReconnectHandler(connected("Reconnected to NATS")),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() {
 				log.Warn("Lost the connection to NATS", "error", err)

@@ -128,6 +128,8 @@ func (a *app) explain(err error) error {
 		return absentf("%w: give --creds, --nkey, or --user and --password", err)
 	case is(cluster.ErrTLS):
 		return absentf("%w: check --tlsca, --tlscert and --tlskey", err)
+	case is(cluster.ErrPayload):
+		return absentf("%w: raise max_payload in the server's configuration", err)
 	case is(client.ErrNoLeader):
 		return absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.name)
 	case is(client.ErrUnavailable), is(client.ErrDenied):

@@ -86,6 +86,10 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cluster.CheckNATS(nc); err != nil {
+		nc.Close()
+		return nil, err
+	}
 	return &Client{cfg: cfg, nc: nc, subjects: subjects, active: newActiveJobs()}, nil
 }
 

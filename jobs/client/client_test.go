@@ -427,6 +427,7 @@ func TestUnreachable(t *testing.T) {
 	want(t, "no server", connectTo(cluster.Config{NATS: cluster.NATS{URL: "nats://127.0.0.1:1"}}), cluster.ErrNoServer, "nats://127.0.0.1:1")
 	want(t, "no name", connectTo(cluster.Config{Name: "No Such"}), cluster.ErrConfig)
 	want(t, "password", connectTo(at(natstest.StartOptions(t, server.Options{Username: "a", Password: "b"}))), cluster.ErrUnauthorized)
+	want(t, "small messages", connectTo(at(natstest.StartOptions(t, server.Options{MaxPayload: 1<<20 - 1}))), cluster.ErrPayload, "1048575", "1048576")
 	_, err := client.Connect(t.Context(), client.Config{Timeout: -1})
 	want(t, "timeout", err, cluster.ErrConfig, "Timeout")
 

@@ -25,7 +25,7 @@
 // # What can fail
 //
 // Connect fails with the errors of package cluster: ErrConfig, ErrNoServer,
-// ErrUnauthorized, ErrTLS. The other methods fail with
+// ErrUnauthorized, ErrTLS, ErrPayload. The other methods fail with
 //
 //	ErrNoLeader     no leader answered within Config.Timeout
 //	ErrUnavailable  storage does not answer

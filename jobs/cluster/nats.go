@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Errors of [Config.ConnectNATS].
+// Errors of [Config.ConnectNATS] and [CheckNATS].
 var (
 	// ErrNoServer: no NATS server answers at any of the URLs.
 	ErrNoServer = errors.New("no NATS server")
@@ -20,6 +22,8 @@ var (
 	ErrUnauthorized = errors.New("credentials refused")
 	// ErrTLS: client and server disagree about TLS.
 	ErrTLS = errors.New("TLS mismatch")
+	// ErrPayload: the server does not allow messages of the size that the cluster sends.
+	ErrPayload = errors.New("the NATS server's max_payload is too small")
 )
 
 const (
@@ -58,6 +62,15 @@ func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error
 		return nil, fmt.Errorf("connect to NATS at %s: %w (%w)", shown, ErrTLS, err)
 	}
 	return nil, fmt.Errorf("%w at %s (%w)", ErrNoServer, shown, err)
+}
+
+// CheckNATS returns [ErrPayload] if the server that nc is connected to refuses the largest
+// messages of workers and leaders. It returns nil if nc is not connected.
+func CheckNATS(nc *nats.Conn) error {
+	if got := nc.MaxPayload(); nc.IsConnected() && got < wire.MaxMessage {
+		return fmt.Errorf("%w: %d bytes at %s, want at least %d (1MB, the default)", ErrPayload, got, nc.ConnectedUrlRedacted(), wire.MaxMessage)
+	}
+	return nil
 }
 
 // options returns the connection options. It reports missing files, because the NATS
