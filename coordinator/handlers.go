@@ -11,9 +11,10 @@ import (
 // loop and then answer the message on the loop. If the answer is lost, the sender repeats
 // the message.
 type handlers struct {
-	term *term.Term
-	loop *loop
-	pong wire.Pong
+	term    *term.Term
+	loop    *loop
+	pong    wire.Pong
+	storage string // identity of the leader's storage
 }
 
 func (h handlers) onReport(m *nats.Msg) error {
@@ -31,9 +32,11 @@ func (h handlers) onReport(m *nats.Msg) error {
 	return nil
 }
 
-// onPing answers on the loop, so that a leader whose loop hangs does not look alive.
+// onPing answers on the loop, so that a leader whose loop hangs does not look alive. It
+// ignores a follower on another storage, which means another leader of the same epoch.
 func (h handlers) onPing(m *nats.Msg) error {
-	if _, err := wire.Decode[wire.Ping](m.Data); err != nil {
+	ping, err := wire.Decode[wire.Ping](m.Data)
+	if err != nil || !wire.SameStorage(ping.Storage, h.storage) {
 		return err
 	}
 	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.pong)) })
@@ -74,7 +77,7 @@ func (h handlers) onAskCancel(m *nats.Msg) error {
 	}
 	h.loop.Post(func() {
 		h.term.Cancel(cancel.Job, func(err error) {
-			done := wire.Done{}
+			done := wire.Done{Storage: h.storage}
 			if err != nil {
 				done.Error = err.Error()
 			}

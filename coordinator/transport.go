@@ -20,6 +20,7 @@ type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects
 	epoch     uint64
+	storage   string // identity of the leader's storage
 	log       *slog.Logger
 	subs      []*nats.Subscription
 	callbacks sync.WaitGroup // running callbacks of the subscriptions
@@ -46,7 +47,7 @@ var _ term.Transport = (*transport)(nil)
 
 func newTransport(cfg Config, epoch uint64) *transport {
 	return &transport{
-		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, log: cfg.Logger.With("epoch", epoch),
+		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, storage: cfg.Storage, log: cfg.Logger.With("epoch", epoch),
 		refused: map[string]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
 	}
 }
@@ -113,7 +114,7 @@ func (t *transport) publish(subject string, data []byte) { _ = t.conn.Publish(su
 func (t *transport) Beacon(b wire.Beacon) { t.publish(t.subjects.Beacon(), wire.Encode(b)) }
 
 func (t *transport) Nudge(worker string) {
-	t.publish(t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch}))
+	t.publish(t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
 // Probe asks a worker for a sign of life and reports whether NATS found no subscriber,
@@ -124,7 +125,7 @@ func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
 	stable := t.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := t.conn.RequestWithContext(ctx, t.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: t.epoch}))
+	_, err := t.conn.RequestWithContext(ctx, t.subjects.Probe(worker), wire.Encode(wire.Probe{Epoch: t.epoch, Storage: t.storage}))
 	return errors.Is(err, nats.ErrNoResponders) && stable && t.stable()
 }
 

@@ -17,6 +17,11 @@ type Config struct {
 	// ID is the worker's ID, see [wire.ValidWorker]. No two processes share one.
 	ID string
 
+	// Storage is the identity of the storage that has the lease. A beacon of a leader on
+	// another storage is ignored, because it leads by another lease. If Storage is empty,
+	// leaders are not checked.
+	Storage string
+
 	// Duration is how long the lease lasts without a renewal. It must equal the
 	// duration that the lease's driver was given. If every faster way to notice a dead
 	// leader fails, a new leader waits for the lease's expiry. Default 15 s, at least

@@ -192,6 +192,12 @@
 //   - A beacon carries an epoch that no process has: the leader stops. At their next
 //     check all processes believe the record again. Anyone who can send messages can
 //     repeat such a beacon; NATS permissions keep strangers out.
+//   - A process uses another storage than the others, or two clusters of one name share
+//     a NATS: each storage has its own lease and its own epochs. Processes ignore
+//     beacons of leaders on another storage ([Config.Storage]) and log them, and a
+//     leader does not answer pings from another storage. So each storage has one leader.
+//     If the leader dies while one on another storage has the same epoch, pings are
+//     unanswered instead of failing at once, and followers notice by silence.
 //   - The leading function does not return after its context has ended: the process
 //     only handles events and does not renew its lease. Another process leads.
 //

@@ -66,6 +66,9 @@ func (m *Machine) observe(event Event) effect {
 
 func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	switch {
+	case !wire.SameStorage(b.Storage, m.cfg.Storage):
+		m.otherStorage(b)
+		return noEffect
 	case b.Worker == m.cfg.ID: // this process sent the beacon, and may not lead any more
 		return noEffect
 	case b.Epoch < m.leader.epoch: // the sender was deposed and does not know yet
@@ -83,6 +86,18 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	m.leader.workers = b.Workers
 	m.signOfLife()
 	return effect
+}
+
+// otherStorageEvery is the least time between two log lines about leaders on another storage.
+const otherStorageEvery = 30 * time.Second
+
+// otherStorage logs that a leader on another storage was heard.
+func (m *Machine) otherStorage(b wire.Beacon) {
+	if m.logOtherFrom <= m.now {
+		m.logOtherFrom = m.now + otherStorageEvery
+		m.log.Warn("Leader ignored", "leader", b.Worker, "epoch", b.Epoch,
+			"error", wire.CheckStorage("leader "+b.Worker, b.Storage, "worker "+m.cfg.ID, m.cfg.Storage))
+	}
 }
 
 func (m *Machine) observeSuspicion(s wire.Suspicion) effect {

@@ -33,6 +33,7 @@ type Machine struct {
 	term       termState
 	streaks    streaks
 
+	logOtherFrom  time.Duration // before this instant no line is logged about leaders on another storage
 	cooldownUntil time.Duration // before this instant the process claims the lease only after an offer
 }
 

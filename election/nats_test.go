@@ -130,7 +130,7 @@ func startNATSWorker(t *testing.T, url, id string, leds chan<- led) *natsWorker 
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := natspeers.New(nc, subjects, id, slog.New(slog.DiscardHandler))
+	peers, err := natspeers.New(nc, subjects, id, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,14 @@ import (
 // TestScripts runs the scripts in testdata, one for each thing that can fail. With
 // -rewrite it writes the machine's behaviour into them. The commands:
 //
-//	new [id=W] [exclusive] [no-peers]   makes the machine of a worker, by default w1
+//	new [id=W] [storage=S] [exclusive] [no-peers]
+//	                                    makes the machine of a worker, by default w1
 //	wait [D]                            lets time pass, with a tick whenever one is due; without D, until the next tick
 //	sleep D                             lets time pass while the process is suspended
 //	answer [OUTCOME] [to=N] [after=D]   answers the last question, by default with ok,
 //	    [epoch=N holder=W lease=L free]     with this record after a Read or an Acquire,
 //	    [times=N]                           and the next N-1 questions as they come
-//	beacon W EPOCH [lease=L] [workers=N], suspicion W EPOCH, offer EPOCH lease=L
+//	beacon W EPOCH [lease=L] [workers=N] [storage=S], suspicion W EPOCH, offer EPOCH lease=L
 //	disconnected, reconnected
 //	beat, deposed EPOCH, returned [successor=W] [failed], stop
 //
@@ -91,7 +92,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "beacon":
 		s.step(BeaconHeard{wire.Beacon{
 			Worker: s.word(0), Epoch: s.number(s.word(1)), LeaseID: s.leaseID(),
-			Workers: int(s.number(s.text("workers", "4"))),
+			Workers: int(s.number(s.text("workers", "4"))), Storage: s.text("storage", ""),
 		}})
 	case "suspicion":
 		s.step(SuspicionHeard{wire.Suspicion{Worker: s.word(0), Epoch: s.number(s.word(1))}})
@@ -132,7 +133,7 @@ func (s *script) newMachine() *Machine {
 		},
 	}))
 	m, err := NewMachine(Config{
-		ID: s.text("id", "w1"), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
+		ID: s.text("id", "w1"), Storage: s.text("storage", ""), Rand: rand.New(rand.NewPCG(1, 2)), Logger: log,
 		Exclusive: s.d.HasArg("exclusive") || s.d.HasArg("no-peers"), peerless: s.d.HasArg("no-peers"),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -22,7 +23,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
 
 // testCluster is a NATS server, whose JetStream is the storage, and workers in this
 // process.

@@ -28,6 +28,9 @@
 //	NATS or storage goes away later   Running partitions continue. Without storage nobody
 //	                                  leads once the lease expires. See packages election
 //	                                  and coordinator.
+//	another storage than its fleet's  The process logs whose storage is which. It ignores the
+//	                                  fleet's leader and takes part in the elections of its
+//	                                  own storage. See package wire, Storage.
 //	a loop of the process hangs       /healthz answers 503, so that a supervisor restarts
 //	                                  the process. A leader whose loop hangs loses its lease.
 //	a job's code does not return      Run returns executor.ErrStuck after draining. The job's

@@ -25,6 +25,7 @@ type process struct {
 	subjects wire.Subjects
 	nc       *nats.Conn
 	store    *store.Store
+	storage  string // identity of the storage
 	lease    election.Lease
 	election election.Config
 	health   *health
@@ -38,7 +39,8 @@ type process struct {
 func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.store, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
-		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+		Storage: p.storage,
+		Jobs:    p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
 	})
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (p *process) run(ctx context.Context) error {
 
 // stand stands for election until ctx is done, and leads when elected.
 func (p *process) stand(ctx context.Context) error {
-	peers, err := natspeers.New(p.nc, p.subjects, p.cfg.ID, p.log)
+	peers, err := natspeers.New(p.nc, p.subjects, p.cfg.ID, p.storage, p.log)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func (p *process) stand(ctx context.Context) error {
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
 			Worker: p.cfg.ID, Host: hostname(), PID: os.Getpid(),
-			Store: p.store, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
+			Store: p.store, Storage: p.storage, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
 		},
 		Subjects: p.subjects, Conn: p.nc, OnTurn: p.health.leaderTurned,
 	})

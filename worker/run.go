@@ -116,6 +116,11 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	}
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
+	if p.storage, err = p.store.Identity(ctx); err != nil {
+		storage.Close()
+		return nil, storage.Explain(err)
+	}
+	p.election.Storage = p.storage
 	return storage, nil
 }
 

@@ -130,7 +130,7 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	peers, err := natspeers.New(nc, subjects, e.cfg.ID, e.log)
+	peers, err := natspeers.New(nc, subjects, e.cfg.ID, "", e.log)
 	if err != nil {
 		return err
 	}

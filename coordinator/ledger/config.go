@@ -18,6 +18,10 @@ type Config struct {
 	// workers.
 	Self string
 
+	// Storage is the identity of the leader's storage. Workers on another storage are
+	// refused. If Storage is empty, workers are not checked.
+	Storage string
+
 	// Horizon is how much work each slot is given ahead. It must be longer than the time
 	// from a leader's death to the next leader's first assignment, so that no slot idles
 	// during a failover. Default 4 s.

@@ -52,7 +52,8 @@
 // A report may name a job that this ledger does not have: a job that ended, a job that
 // the caller never loaded, or a job that an earlier leader started after this leader
 // listed the active jobs. The ledger asks its caller, and tells the worker to drop the
-// job's items and spans only if the job ended.
+// job's items and spans only if the job ended. A worker on another storage has jobs of
+// which this leader's storage knows nothing, so the ledger refuses the worker's hello.
 //
 // # A term
 //

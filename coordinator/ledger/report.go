@@ -21,6 +21,9 @@ func (l *Ledger) onReport(e Reported) {
 	case r.Epoch != l.cfg.Epoch: // the report is for another leader
 		l.dropPartials(e.Refs...)
 		return
+	case r.Hello != nil && !wire.SameStorage(r.Hello.Storage, l.cfg.Storage):
+		l.refuse(e, wire.CheckStorage("worker "+r.Worker, r.Hello.Storage, "leader "+l.cfg.Self, l.cfg.Storage).Error())
+		return
 	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
 		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
@@ -40,7 +43,7 @@ func (l *Ledger) onReport(e Reported) {
 	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)
 	w.reportedAt, w.nudged = l.now, false
-	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence}
+	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage}
 	refs := e.Refs
 	for _, jr := range r.Jobs {
 		refs = l.receiveItems(w, jr, refs)
@@ -60,7 +63,9 @@ func (l *Ledger) onReport(e Reported) {
 // refuse replies to a report that the ledger does not process, with the reason.
 func (l *Ledger) refuse(e Reported, reason string) {
 	l.dropPartials(e.Refs...)
-	l.do(Reply{e.Report.Worker, wire.Receipt{Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason}})
+	l.do(Reply{e.Report.Worker, wire.Receipt{
+		Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason, Storage: l.cfg.Storage,
+	}})
 }
 
 // receiveItems takes the items that a worker reports of one job, and returns the refs of

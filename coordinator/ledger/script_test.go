@@ -17,11 +17,11 @@ import (
 // TestScripts runs the scripts in testdata, one for each behaviour. With -rewrite it updates
 // their expected output. The commands are:
 //
-//	new [epoch=N] [self=W]          make a ledger; the time goes on
+//	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
 //	add JOB partitions=N [priority=N] [attempts=N] [skip=N] [died]
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
-//	report W [hello=SLOTS] [seq=N] [conversation=N] [draining] [more]
+//	report W [hello=SLOTS [storage=S]] [seq=N] [conversation=N] [draining] [more]
 //	    JOB FIRST: 2/0 !5 !!6 open! items: a node, a failure, a permanent failure, a failed open
 //	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
 //	tick D [times=N]                let D pass, then step a tick
@@ -66,6 +66,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "new":
 		cfg := Config{Epoch: arg("epoch", 1), Self: "w1"}
 		d.MaybeScanArgs(t, "self", &cfg.Self)
+		d.MaybeScanArgs(t, "storage", &cfg.Storage)
 		l, err := New(cfg, s.now)
 		if err != nil {
 			t.Fatal(err)
@@ -82,6 +83,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if slots := arg("hello", 0); slots > 0 {
 			r.Sequence = 1
 			r.Hello = &wire.Hello{Slots: int(slots), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
+			d.MaybeScanArgs(t, "storage", &r.Hello.Storage)
 		}
 		r.Sequence = arg("seq", r.Sequence)
 		r.Conversation = arg("conversation", s.conversations[subject])

@@ -55,12 +55,16 @@ func (u *unknownJobs) markEnded(job string) {
 // the last item reported, or 0. Items of a parked job are acknowledged, so the worker
 // stops resending them to this leader. Items of a job that may still be added are not
 // acknowledged, so the worker resends them.
+//
+// A worker that did not say which storage it uses may hold a job of another storage. The
+// leader would not find such a job, which would look like the job's end. So the job counts
+// as parked.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	u := &l.unknownJobs
 	switch {
 	case u.ended[job]:
 		w.sendEnded(job)
-	case u.parked[job]:
+	case u.parked[job], l.cfg.Storage != "" && w.hello.Storage != l.cfg.Storage:
 		if !slices.Contains(w.parkedJobs, job) {
 			w.parkedJobs = append(w.parkedJobs, job)
 		}

@@ -21,11 +21,15 @@ type Config struct {
 	Host   string
 	PID    int
 
-	Store  *store.Store
+	Store *store.Store
+	// Storage is the identity of Store, which the term's messages carry. If Storage is empty,
+	// the storage of workers is not checked.
+	Storage string
+
 	Jobs   []jobs.Job // definitions of the jobs that the leader can plan, merge and finish
 	Logger *slog.Logger
 
-	// Ledger configures dispatch. The term sets its Epoch and Self.
+	// Ledger configures dispatch. The term sets its Epoch, Self and Storage.
 	Ledger ledger.Config
 
 	// BeaconEvery is the interval between beacons. A follower that misses a beacon

@@ -107,6 +107,10 @@
 //   - An abandoned write takes effect later: if another write came in between, the
 //     condition of the late write fails. Otherwise the late write counts as this leader's
 //     own write.
+//   - The manifest of a job that a worker reports is not found: the job was removed, or
+//     the storage was replaced while this process ran. If the storage still has the
+//     identity that it had when the process started, the worker is told that the job has
+//     ended. Otherwise the leader steps down.
 //   - Not found, or damaged: a damaged spec, plan or manifest parks its job. A damaged
 //     partial fails its job, since no leader could finish the job without the partial.
 //     The leader goes on with the other jobs.

@@ -1,7 +1,9 @@
 package term
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
@@ -20,7 +22,10 @@ func (t *Term) lookUp(id string) {
 		manifest, _, err := t.readManifest(id)
 		loaded := loadedJob{id: id, ended: true}
 		switch {
-		case errors.Is(err, store.ErrNotFound): // the job was removed
+		case errors.Is(err, store.ErrNotFound): // the job was removed, or the storage was replaced
+			if err := t.checkStorage(); err != nil {
+				return func() { t.fail(err) }
+			}
 		case err == nil && manifest.State.Final():
 		default:
 			if loaded, err = t.load(p.ctx, id); err != nil {
@@ -28,5 +33,23 @@ func (t *Term) lookUp(id string) {
 			}
 		}
 		return func() { t.admitted(loaded) }
+	})
+}
+
+// checkStorage returns an error if the storage no longer has the identity that it had when
+// this process started. Then a job that is not found may not have ended. Tasks call it.
+func (t *Term) checkStorage() error {
+	if t.cfg.Storage == "" {
+		return nil
+	}
+	return t.retry("read the storage's identity", func(ctx context.Context) error {
+		identity, err := t.cfg.Store.KnownIdentity(ctx)
+		if err == nil && identity != t.cfg.Storage {
+			err = fmt.Errorf("it is %s", identity)
+		}
+		if err != nil {
+			err = fmt.Errorf("storage is no longer %s, which it was when this worker started; restart all workers: %w", t.cfg.Storage, err)
+		}
+		return err
 	})
 }

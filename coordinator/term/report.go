@@ -14,7 +14,7 @@ import (
 func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	if report.Epoch != t.leadership.Epoch {
 		reply(wire.Receipt{
-			Epoch: t.leadership.Epoch, Sequence: report.Sequence,
+			Epoch: t.leadership.Epoch, Sequence: report.Sequence, Storage: t.cfg.Storage,
 			Refused: fmt.Sprintf("the report is for epoch %d, this is %d", report.Epoch, t.leadership.Epoch),
 		})
 		return

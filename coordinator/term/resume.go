@@ -60,7 +60,7 @@ func (t *Term) loadAll(ids []string) {
 // epoch by now, and begins to receive submissions.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
-	cfg.Epoch, cfg.Self = t.leadership.Epoch, t.cfg.Worker
+	cfg.Epoch, cfg.Self, cfg.Storage = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage
 	l, err := ledger.New(cfg, t.since(t.times.begun))
 	if err != nil {
 		t.fail(err)

@@ -13,12 +13,13 @@ import (
 func (t *Term) Leader() wire.LeaderInfo {
 	return wire.LeaderInfo{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Host: t.cfg.Host, PID: t.cfg.PID, Since: t.leadership.Since,
+		Storage: t.cfg.Storage,
 	}
 }
 
 // Workers describes the workers.
 func (t *Term) Workers() wire.Workers {
-	answer := wire.Workers{Epoch: t.leadership.Epoch}
+	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
 		all := t.ledger.Workers()
 		answer.Workers = all[:min(len(all), wire.MaxListed)]
@@ -29,7 +30,7 @@ func (t *Term) Workers() wire.Workers {
 
 // Jobs describes the active and the parked jobs, or only the job in the query.
 func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
-	answer := wire.Jobs{Epoch: t.leadership.Epoch}
+	answer := wire.Jobs{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
 		answer.Workers = t.ledger.WorkerCount()
 		answer.Jobs = t.ledger.Jobs()

@@ -186,5 +186,6 @@ func (t *Term) sendBeacon() {
 	}
 	t.transport.Beacon(wire.Beacon{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
+		Storage: t.cfg.Storage,
 	})
 }

@@ -56,6 +56,7 @@ type worker struct {
 	id      string
 	leader  *leader
 	knows   []wire.JobKind
+	storage string // identity of its storage; empty: it does not say
 
 	sequence uint64
 	inFlight *wire.Report // the report without a receipt
@@ -87,7 +88,7 @@ func (w *worker) report() {
 		w.sequence++
 		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held)}
 		if w.sequence == 1 {
-			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows}
+			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows, Storage: w.storage}
 		}
 		for _, id := range slices.Sorted(maps.Keys(w.items)) {
 			if items := w.items[id]; !w.ended[id] {

@@ -198,7 +198,7 @@ func startWorker(t *testing.T, url, id string, cfg bloblease.Config, led chan<- 
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := natspeers.New(w.nc, subjects, id, slog.New(slog.DiscardHandler))
+	peers, err := natspeers.New(w.nc, subjects, id, "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

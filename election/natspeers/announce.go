@@ -24,7 +24,7 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 		return fmt.Errorf("listen for pings of epoch %d: %w", term.Epoch, err)
 	}
 	defer func() { _ = subscription.Unsubscribe() }() // fails only after the connection was closed
-	beacon := wire.Encode(wire.Beacon{Epoch: term.Epoch, Worker: p.worker, LeaseID: term.LeaseID, Next: beaconEvery})
+	beacon := wire.Encode(wire.Beacon{Epoch: term.Epoch, Worker: p.worker, LeaseID: term.LeaseID, Next: beaconEvery, Storage: p.storage})
 	pong := wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: p.worker})
 	next := time.NewTicker(beaconEvery)
 	defer next.Stop()
@@ -36,7 +36,8 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 		case <-next.C:
 			p.publish(p.subjects.Beacon(), beacon)
 		case ping := <-pings:
-			if ctx.Err() == nil && ping.Reply != "" {
+			question, err := wire.Decode[wire.Ping](ping.Data)
+			if ctx.Err() == nil && ping.Reply != "" && err == nil && wire.SameStorage(question.Storage, p.storage) {
 				p.publish(ping.Reply, pong)
 			}
 		}

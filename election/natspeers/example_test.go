@@ -33,7 +33,7 @@ func Example_mutex() {
 	check(err)
 	subjects, err := wire.NewSubjects("nightly-report")
 	check(err)
-	peers, err := natspeers.New(nc, subjects, "host-1", slog.New(slog.DiscardHandler))
+	peers, err := natspeers.New(nc, subjects, "host-1", "", slog.New(slog.DiscardHandler))
 	check(err)
 	defer peers.Close()
 	cfg := election.Config{ID: "host-1", Exclusive: true}

@@ -20,6 +20,7 @@ type Peers struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
 	worker   string
+	storage  string
 	log      *slog.Logger
 
 	subscriptions []*nats.Subscription
@@ -35,8 +36,10 @@ type Peers struct {
 var _ election.Peers = (*Peers)(nil)
 
 // New starts to listen for messages from peers. The worker's ID must be valid, see
-// [wire.ValidWorker]. The caller must close the Peers.
-func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger) (*Peers, error) {
+// [wire.ValidWorker]. Storage is the identity of the storage that has the lease: leaders on
+// another storage do not answer pings. Storage is empty if the storage has no identity. The
+// caller must close the Peers.
+func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
 		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
 	}
@@ -44,6 +47,7 @@ func New(nc *nats.Conn, subjects wire.Subjects, worker string, log *slog.Logger)
 		nc:        nc,
 		subjects:  subjects,
 		worker:    worker,
+		storage:   storage,
 		log:       log,
 		messages:  make(chan *nats.Msg, 1024),
 		events:    make(chan election.Event, 16),
@@ -119,7 +123,7 @@ func (p *Peers) Ping(ctx context.Context, epoch uint64) error {
 }
 
 func (p *Peers) pingOnce(ctx context.Context, epoch uint64) error {
-	answer, err := p.request(ctx, p.subjects.Ping(epoch), wire.Encode(wire.Ping{Epoch: epoch}))
+	answer, err := p.request(ctx, p.subjects.Ping(epoch), wire.Encode(wire.Ping{Epoch: epoch, Storage: p.storage}))
 	if err != nil {
 		return fmt.Errorf("ping leader of epoch %d: %w", epoch, err)
 	}

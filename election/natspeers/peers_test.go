@@ -45,10 +45,12 @@ type party struct {
 	log *logtest.Log
 }
 
-func join(t *testing.T, srv *server.Server, worker string) party {
+func join(t *testing.T, srv *server.Server, worker string) party { return joinWith(t, srv, worker, "") }
+
+func joinWith(t *testing.T, srv *server.Server, worker, storage string) party {
 	t.Helper()
 	nc, log := natstest.Connect(t, srv.ClientURL()), &logtest.Log{}
-	peers, err := natspeers.New(nc, subjects(t), worker, log.Logger())
+	peers, err := natspeers.New(nc, subjects(t), worker, storage, log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +190,7 @@ func TestOffer(t *testing.T) {
 	if err := a.Offer(bounded(t), "worker-b", offer); !errors.Is(err, election.ErrNoResponders) {
 		t.Errorf("offer to a worker that has closed its Peers: got error %v, want ErrNoResponders", err)
 	}
-	rejoined, err := natspeers.New(b.nc, subjects(t), "worker-b", slog.New(slog.DiscardHandler))
+	rejoined, err := natspeers.New(b.nc, subjects(t), "worker-b", "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,6 +212,7 @@ func TestRefusals(t *testing.T) {
 		{"garbage beacon", s.Beacon(), []byte("\x01garbage"), "malformed"},
 		{"unknown version", s.Beacon(), unknown, "unknown version"},
 		{"beacon without epoch", s.Beacon(), wire.Encode(wire.Beacon{Worker: "worker-b", LeaseID: "x"}), "no epoch"},
+		{"beacon of an absurd epoch", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1<<64 - 1, Worker: "worker-b", LeaseID: "x"}), "no epoch"},
 		{"beacon without worker", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, LeaseID: "x", Worker: "a.b"}), "no valid worker ID"},
 		{"beacon without lease", s.Beacon(), wire.Encode(wire.Beacon{Epoch: 1, Worker: "worker-b"}), "no lease ID"},
 		{"garbage suspicion", s.Suspicion(), []byte{1, 0xff}, "malformed"},
@@ -259,7 +262,7 @@ func TestConnectionLost(t *testing.T) {
 func TestCloseWithUnreadEvents(t *testing.T) {
 	srv := startServer(t, 0)
 	nc := natstest.Connect(t, srv.ClientURL())
-	peers, err := natspeers.New(nc, subjects(t), "worker-a", slog.New(slog.DiscardHandler))
+	peers, err := natspeers.New(nc, subjects(t), "worker-a", "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +274,7 @@ func TestCloseWithUnreadEvents(t *testing.T) {
 }
 
 func TestNewRefusesInvalidWorker(t *testing.T) {
-	if _, err := natspeers.New(natstest.Connect(t, startServer(t, 0).ClientURL()), subjects(t), "a.b", slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := natspeers.New(natstest.Connect(t, startServer(t, 0).ClientURL()), subjects(t), "a.b", "", slog.New(slog.DiscardHandler)); err == nil {
 		t.Fatal("got no error")
 	}
 }
@@ -300,5 +303,45 @@ func TestAnnounce(t *testing.T) {
 	a.nc.Close()
 	if err := a.Announce(t.Context(), term); err == nil {
 		t.Error("announced on a closed connection")
+	}
+}
+
+// TestOtherStorage has two leaders of one epoch on two storages: each answers only its own
+// follower, even if the other leader is dead.
+func TestOtherStorage(t *testing.T) {
+	srv := startServer(t, 0)
+	a, b := joinWith(t, srv, "worker-a", "aa"), joinWith(t, srv, "worker-b", "bb")
+	followers := map[string]party{"aa": joinWith(t, srv, "worker-c", "aa"), "bb": joinWith(t, srv, "worker-d", "bb"), "": join(t, srv, "worker-e")}
+	term := election.NewTerm(election.Term{Record: election.Record{Epoch: 7, LeaseID: "x"}}, election.TermControl{})
+	announce := func(p party, storage string) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		announced := make(chan error, 1)
+		go func() { announced <- p.Announce(ctx, term) }()
+		for {
+			if heard, ok := followers[""].next(t).(election.BeaconHeard); ok && heard.Storage == storage {
+				return func() {
+					cancel()
+					if err := <-announced; err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	}
+	stopA, stopB := announce(a, "aa"), announce(b, "bb")
+	for storage, follower := range followers {
+		if err := follower.Ping(bounded(t), 7); err != nil {
+			t.Errorf("ping from storage %q: %v", storage, err)
+		}
+	}
+	stopA()
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := followers["aa"].Ping(short, 7); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ping of a leader that ended, while another storage's leader has its epoch: got %v, want no answer", err)
+	}
+	stopB()
+	if err := followers["aa"].Ping(bounded(t), 7); !errors.Is(err, election.ErrNoResponders) {
+		t.Errorf("ping after both terms: got %v, want ErrNoResponders", err)
 	}
 }

@@ -57,7 +57,7 @@ func (p *Peers) onMessage(msg *nats.Msg) {
 }
 
 var (
-	errNoEpoch   = errors.New("no epoch")
+	errNoEpoch   = errors.New("no epoch that a leader can have")
 	errNoWorker  = errors.New("no valid worker ID")
 	errNoLeaseID = errors.New("no lease ID")
 )
@@ -71,7 +71,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case beacon.Epoch == 0:
+		case beacon.Epoch == 0 || beacon.Epoch > wire.MaxEpoch:
 			return nil, nil, errNoEpoch
 		case !wire.ValidWorker(beacon.Worker):
 			return nil, nil, errNoWorker

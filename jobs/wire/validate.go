@@ -18,6 +18,7 @@ const (
 	MaxSpans     = 1 << 12 // spans in a report: twice as many as a worker holds
 	MaxJobs      = 1 << 13 // jobs in a report: a report of this number of empty jobs is full
 	MaxItems     = 1 << 14 // items in a report, over all jobs: a report of this number of small items is full
+	MaxEpoch     = 1 << 48 // highest epoch: far more leaders than a cluster ever has
 	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
 

@@ -31,6 +31,10 @@ type Config struct {
 	PID   int
 	Since time.Time
 
+	// Storage is the identity of the cluster's storage. The worker ignores leaders on another
+	// storage. If Storage is empty, leaders are not checked.
+	Storage string
+
 	// Jobs are the definitions that the worker can run, at least one. No two have the same
 	// name and version. Leaders assign the worker no other jobs.
 	Jobs []jobs.Job

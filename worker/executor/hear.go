@@ -47,7 +47,7 @@ func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 		if err != nil {
 			return nil, err
 		}
-		return session.LeaderHeard{Epoch: info.Epoch}, nil
+		return session.LeaderHeard{Epoch: info.Epoch, Storage: info.Storage}, nil
 	}
 	if to != strconv.FormatUint(l.report.exchange, 10) {
 		return nil, nil // reply to an earlier report
@@ -70,7 +70,7 @@ func readBeacon(m *nats.Msg) (session.Input, error) {
 	if beacon.Epoch == 0 {
 		return nil, fmt.Errorf("%w: beacon without an epoch", wire.ErrMalformed)
 	}
-	return session.LeaderHeard{Epoch: beacon.Epoch}, nil
+	return session.LeaderHeard{Epoch: beacon.Epoch, Storage: beacon.Storage}, nil
 }
 
 func readNudge(m *nats.Msg) (session.Input, error) {
@@ -78,7 +78,7 @@ func readNudge(m *nats.Msg) (session.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.Nudged{Epoch: nudge.Epoch}, nil
+	return session.Nudged{Epoch: nudge.Epoch, Storage: nudge.Storage}, nil
 }
 
 // readProbe replies to a leader that asks whether this process lives. The session handles
@@ -91,5 +91,5 @@ func (l *link) readProbe(m *nats.Msg) (session.Input, error) {
 	l.w.mu.Lock()
 	epoch := max(l.w.session.Epoch(), probe.Epoch)
 	l.w.mu.Unlock()
-	return session.Nudged{Epoch: probe.Epoch}, m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: epoch, Worker: l.w.cfg.ID}))
+	return session.Nudged{Epoch: probe.Epoch, Storage: probe.Storage}, m.Respond(wire.Encode(wire.ProbeAnswer{Epoch: epoch, Worker: l.w.cfg.ID}))
 }

@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
 
 // schedule says when the next report is made, or when the last report is resent.
 type schedule struct {
@@ -32,6 +36,13 @@ func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
+}
+
+// heard follows a leader that was heard, unless its epoch is lower than that of the present
+// leader. It ignores a leader on another storage, whose epochs are unrelated, and an epoch
+// that no leader can have. heard reports whether the worker now follows the leader.
+func (s *Session) heard(in LeaderHeard) bool {
+	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
 // follow switches to the leader of epoch unless epoch is lower than that of the present

@@ -62,6 +62,8 @@
 //	a report or receipt is lost    resends after 1 s, the same bytes                   receipt-lost
 //	a receipt is stale or invalid  ignores it; the report stays in flight              receipt-stale
 //	an order makes no sense        ignores it alone                                    receipt-stale
+//	another storage's leader       ignores it; its receipts too, the report stays      other-storage
+//	                               in flight
 //	the leader refuses             starts over, after 10 ms to 1 s                     refused
 //	a higher epoch is heard        drops the report in flight, tells the new leader    higher-epoch
 //	the connection is lost         sends nothing; resends once it is back              disconnected

@@ -19,11 +19,17 @@ type Disconnected struct{}
 
 // LeaderHeard says that the leader of an epoch sent a beacon, or answered
 // [AskLeader].
-type LeaderHeard struct{ Epoch uint64 }
+type LeaderHeard struct {
+	Epoch   uint64
+	Storage string // identity of the leader's storage
+}
 
 // Nudged says that the leader of an epoch wants a report now, or probes whether this
 // process lives.
-type Nudged struct{ Epoch uint64 }
+type Nudged struct {
+	Epoch   uint64
+	Storage string // identity of the leader's storage
+}
 
 // ReceiptHeard says that a receipt arrived for the report with this exchange number. A
 // receipt for an earlier exchange is ignored.

@@ -14,6 +14,9 @@ var ErrStale = errors.New("receipt does not belong to the report in flight")
 
 // check returns an error if the receipt must be ignored.
 func (s *Session) check(r wire.Receipt) error {
+	if err := wire.CheckStorage("its leader", r.Storage, "worker "+s.cfg.Worker, s.cfg.Hello.Storage); err != nil {
+		return fmt.Errorf("receipt of epoch %d: %w", r.Epoch, err)
+	}
 	if !s.conversation.inFlight || r.Epoch != s.leader.epoch || r.Sequence != s.conversation.sequence {
 		return fmt.Errorf("%w: got epoch %d sequence %d", ErrStale, r.Epoch, r.Sequence)
 	}

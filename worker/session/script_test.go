@@ -16,10 +16,11 @@ import (
 // TestScripts runs the scripts in testdata, one per thing that can fail. With
 // -rewrite it writes what the session does into them. Commands:
 //
-//	new [slots=N] [max-kept=BYTES]     a session of worker w; 2 slots by default; jobs have 1000 partitions
+//	new [slots=N] [max-kept=BYTES] [storage=S]
+//	                                   a session of worker w; 2 slots by default; jobs have 1000 partitions
 //	connected, disconnected, drain
-//	leader EPOCH, nudge EPOCH          a beacon, or an answer to who leads; a nudge
-//	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT]
+//	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
+//	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
 //	    [assign=(JOB,LO,HI)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
 //	                                   by default of the last report; keys may be repeated
 //	no-responders [exchange=N]         by default of the last report
@@ -74,9 +75,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "drain":
 		s.step(Drain{})
 	case "leader":
-		s.step(LeaderHeard{s.number(s.word(0))})
+		s.step(LeaderHeard{s.number(s.word(0)), s.text("storage", "")})
 	case "nudge":
-		s.step(Nudged{s.number(s.word(0))})
+		s.step(Nudged{s.number(s.word(0)), s.text("storage", "")})
 	case "receipt":
 		s.step(s.receipt())
 	case "no-responders":
@@ -97,7 +98,7 @@ func (s *script) begin() {
 	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}}
 	session, err := New(Config{
 		Worker:  "w",
-		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2")))},
+		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", "")},
 		MaxKept: int(s.number(s.text("max-kept", "0"))),
 	})
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *script) items(slot *scriptSlot) (items []wire.Item) {
 
 // receipt makes a receipt, by default that of the last report.
 func (s *script) receipt() ReceiptHeard {
-	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence}
+	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", "")}
 	acknowledged := map[string]*wire.JobReceipt{}
 	job := func(id string) *wire.JobReceipt {
 		if acknowledged[id] == nil {

@@ -86,9 +86,9 @@ func (s *Session) hear(in Input) {
 	case Disconnected:
 		s.leader.connected = false
 	case LeaderHeard:
-		s.follow(in.Epoch)
+		s.heard(in)
 	case Nudged:
-		if s.follow(in.Epoch) {
+		if s.heard(LeaderHeard(in)) {
 			s.schedule.wanted = true
 		}
 	case ReceiptHeard:
