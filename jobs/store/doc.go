@@ -29,7 +29,8 @@
 //
 // A record is a byte with the version of the format, followed by a CBOR value in core
 // deterministic encoding. A program refuses versions that it does not know and ignores
-// fields that it does not know, so a field can be added without a new version. Times
+// fields that it does not know, so a field can be added without a new version. A leader
+// that replaces a manifest writes the fields that it does not know again. Times
 // are whole microseconds since 1970, UTC.
 //
 // # What can fail

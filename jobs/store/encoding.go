@@ -68,14 +68,26 @@ func decodePlan(data []byte) (jobs.Plan, error) {
 }
 
 func encodeManifest(m Manifest) []byte {
-	return encode(manifestRecord{m, micros(m.Started), micros(m.Finished)})
+	data := encode(manifestRecord{m, micros(m.Started), micros(m.Finished)})
+	if m.newer != nil {
+		return m.newer.restore(data)
+	}
+	return data
 }
 
 func decodeManifest(data []byte) (Manifest, error) {
-	r, err := decode[manifestRecord](data)
+	var r manifestRecord
+	err := completeFormat.Decode(data, &r)
+	complete := err == nil
+	if !complete {
+		r, err = decode[manifestRecord](data)
+	}
 	r.Manifest.Started, r.Manifest.Finished = fromMicros(r.Started), fromMicros(r.Finished)
 	if err == nil && !r.State.valid() {
 		err = fmt.Errorf("%w: state %q", ErrCorrupt, r.State)
+	}
+	if err == nil && !complete {
+		r.newer = newNewerFields(data, encodeManifest(r.Manifest))
 	}
 	return r.Manifest, err
 }
@@ -138,10 +150,13 @@ func decodeIdentity(data []byte) (id string, err error) {
 // does not.
 const formatVersion = 1
 
-var recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), record.Strict(
-	1<<27, // a manifest lists all skipped partitions
-	256,
-))
+var (
+	recordOptions = record.Strict(
+		1<<27, // a manifest lists all skipped partitions
+		256,
+	)
+	recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)
+)
 
 func encode(value any) []byte { return recordFormat.Encode(value) }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,5 +211,47 @@ func TestUnknownFieldsArePassedOver(t *testing.T) {
 	m, err := decodeManifest(data)
 	if err != nil || m.Epoch != 9 || m.State != Running {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestManifestKeepsNewerFields changes a manifest that a later version wrote, as a fence
+// does, and finds the later version's fields again.
+func TestManifestKeepsNewerFields(t *testing.T) {
+	type newerNode struct {
+		StoredNode
+		Holder string `cbor:"99,keyasint"`
+	}
+	type newerRecord struct {
+		manifestRecord
+		Nodes []newerNode       `cbor:"6,keyasint,omitempty"`
+		Tries map[string]uint64 `cbor:"100,keyasint"`
+		Note  string            `cbor:"101,keyasint"`
+	}
+	m := someManifest()
+	wrote := newerRecord{
+		manifestRecord{m, micros(m.Started), micros(m.Finished)},
+		[]newerNode{{m.Nodes[0], "host-7"}}, map[string]uint64{"plan": 3, "finish": 1}, "later",
+	}
+	next, err := decodeManifest(encode(wrote))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // two fences
+		next.Epoch++
+		next.Sequence++
+		next.Epochs = append(slices.Clone(next.Epochs), next.Epoch)
+		wrote.Epoch, wrote.Sequence, wrote.Epochs = next.Epoch, next.Sequence, next.Epochs
+		data := encodeManifest(next)
+		if want := encode(wrote); !bytes.Equal(data, want) {
+			t.Fatalf("the fenced manifest is\n%x, want\n%x", data, want)
+		}
+		if next, err = decodeManifest(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next.Nodes, next.Error = nil, "" // as the final manifest does
+	wrote.Nodes, wrote.Error = nil, ""
+	if data, want := encodeManifest(next), encode(wrote); !bytes.Equal(data, want) {
+		t.Fatalf("the final manifest is\n%x, want\n%x", data, want)
 	}
 }

@@ -60,6 +60,8 @@ type Manifest struct {
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
+
+	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }
 
 // StoredNode is a finished node and its partial: the data of a small partial, or the
