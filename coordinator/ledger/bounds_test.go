@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -254,11 +255,64 @@ func TestManyFailures(t *testing.T) {
 					ended = end.Outcome == store.Failed
 				}
 			}
-			if j := h.jobs[0]; !ended || len(j.queue.failed.list) > 101 || len(j.skipped) > 100 {
-				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, len(j.queue.failed.list), len(j.skipped))
+			if j := h.jobs[0]; !ended || j.queue.failed.list.len > 101 || len(j.skipped) > 100 {
+				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, j.queue.failed.list.len, len(j.skipped))
 			}
 		})
 	}
+}
+
+// TestManyFailuresOfASkippingJob fails many partitions of a job whose submitter allows this
+// many to be skipped. The job goes on, and a failed partition takes little memory.
+func TestManyFailuresOfASkippingJob(t *testing.T) {
+	const many = 200_000
+	h := newHostile(t, Config{})
+	h.step(JobAdded{Spec: store.Spec{ID: "j", Job: "k", Version: "1", MaxAttempts: 3, MaxSkipped: many}, Partitions: 1 << 40})
+	before := liveHeap()
+	var failed []uint64
+	for i := range uint64(20) {
+		r := wire.Report{Worker: fmt.Sprint("w", i), Jobs: []wire.JobReport{{Job: "j", First: 1}}}
+		for p := range uint64(many / 20) { // the partitions of all reports are interleaved
+			failed = append(failed, 1000*p+i*7%20)
+			r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: 1000*p + i*7%20, Error: "bad"}})
+		}
+		h.report(r)
+	}
+	j := h.jobs[0]
+	if j.ending() || j.queue.failed.list.len != many {
+		t.Fatalf("ending %v, with %d failed partitions", j.ending(), j.queue.failed.list.len)
+	}
+	j.queue.fresh.remove(jobs.Span{Hi: 1 << 40}) // as if all had been assigned
+	for _, p := range failed {
+		h.enqueue(j, single(p), 0)
+	}
+	h.now += time.Second
+	h.step(Tick{})
+	if n := j.queue.failed.retries.len; n != many {
+		t.Errorf("%d failed partitions are queued", n)
+	}
+	if used := (liveHeap() - before) / many; used > 200 {
+		t.Errorf("each failed partition takes %d bytes", used)
+	}
+	w := h.worker("w2")
+	for range 1000 {
+		f := h.dueRetry(w, j)
+		if f == nil || f.avoidWorker == "w2" || !f.queued {
+			t.Fatalf("w2 is given %+v", f)
+		}
+		j.queue.failed.setQueued(f, false)
+	}
+	h.finish(j, j.tree.Root(), 1, true)
+	if n := j.queue.failed.list.len + j.queue.failed.retries.len; n > 0 {
+		t.Errorf("%d entries of failed partitions are left", n)
+	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // TestErrorsOfManyFailures fails many partitions, each with a long error that names it. A

@@ -84,7 +84,7 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
 	}
-	for _, f := range j.queue.failed.list {
+	for f := range j.queue.failed.list.from(failedPartition{}) {
 		if f.failed > 0 {
 			s.Attempts = append(s.Attempts, store.Attempt{Partition: f.partition, Failed: f.failed})
 		}

@@ -70,7 +70,7 @@ type Config struct {
 
 	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more of
 	// them fails, because this many failures must have a common cause. The limit bounds
-	// memory. Default 10,000.
+	// memory. If more partitions may be skipped, that number is the limit. Default 10,000.
 	MaxFailing int
 
 	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows

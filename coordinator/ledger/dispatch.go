@@ -133,7 +133,7 @@ func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Ki
 // each count as a piece.
 func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	size := l.pieceSize(w, j)
-	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.queued) + j.queue.suspects.size
+	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.retries.len) + j.queue.suspects.size
 	if pieces > uint64(l.slotsFor(j)) {
 		return false
 	}
@@ -173,27 +173,17 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	return assignment{span: piece}
 }
 
-// dueRetry returns the first failed partition that a worker can retry now, or nil. A
+// dueRetry returns a failed partition that a worker can retry now, or nil. A
 // partition avoids the worker on which it failed last, but only for Config.RetryAtMost
 // after its backoff, and only if another worker can run the partition.
 func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
-	failed := &j.queue.failed
-	if failed.queued == 0 || l.now < failed.nextDue {
+	r := j.queue.failed.nextRetry(l.now, func(r retry) bool {
+		return r.avoidWorker != w.id || l.now >= r.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)
+	})
+	if r == nil {
 		return nil
 	}
-	nextDue := l.now + l.cfg.RetryAtMost
-	for i := range failed.list {
-		f := &failed.list[i]
-		if !f.queued {
-			continue
-		}
-		nextDue = min(nextDue, f.due)
-		if l.now >= f.due && (f.avoidWorker != w.id || l.now >= f.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)) {
-			return f
-		}
-	}
-	failed.nextDue = nextDue
-	return nil
+	return j.queue.failed.find(r.partition)
 }
 
 // pieceSize returns how many partitions the next piece for a worker should have. The

@@ -83,8 +83,9 @@
 //   - Config.MaxWorkers workers, each with at most what [wire.Report]'s Validate allows.
 //     A worker that falls silent is removed.
 //   - The item numbers of about 10,000 departed workers, for ten minutes each.
-//   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions
-//     and Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
+//   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions,
+//     or the number of partitions that may be skipped if that is higher, and
+//     Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
 //   - For each job, the first KiB of at most ten errors; other errors are only counted.
 //   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 jobs that
 //     ended. The caller bounds the numbers of parked and of active jobs.

@@ -2,14 +2,16 @@ package ledger
 
 import (
 	"cmp"
-	"slices"
+	"iter"
+	"math"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // failedPartition is a partition that has failed and is not finished. Either it is queued
-// alone, or it is assigned.
+// alone, or it is assigned. With its retry it takes about 150 bytes, and a job whose
+// submitter allows a million skipped partitions may have as many of them.
 type failedPartition struct {
 	partition   uint64
 	failed      int           // failed attempts
@@ -18,35 +20,64 @@ type failedPartition struct {
 	queued      bool
 }
 
+func (f failedPartition) compare(g failedPartition) int { return cmp.Compare(f.partition, g.partition) }
+
+// retry is a queued failed partition.
+type retry struct {
+	avoidWorker string
+	due         time.Duration
+	partition   uint64
+}
+
+func (r retry) compare(s retry) int {
+	return cmp.Or(cmp.Compare(r.avoidWorker, s.avoidWorker), cmp.Compare(r.due, s.due), cmp.Compare(r.partition, s.partition))
+}
+
 // failedPartitions are the failed partitions of a job.
 type failedPartitions struct {
-	list    []failedPartition // by partition
-	queued  int               // number of queued partitions in the list
-	nextDue time.Duration     // until this time no queued partition can be assigned
+	list    sortedList[failedPartition] // by partition
+	retries sortedList[retry]           // the queued ones, by the worker to avoid and then by time
+	nextDue time.Duration               // until this time no queued partition can be assigned
 }
 
-// get returns a partition's entry, and adds the entry if it is missing. The pointer is
-// valid until the next call.
+// find returns a partition's entry, or nil. The pointer is valid until an entry is added
+// or removed.
+func (p *failedPartitions) find(partition uint64) *failedPartition {
+	return p.list.find(failedPartition{partition: partition})
+}
+
+// get is like find, but adds the entry if it is missing.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
-	i := p.search(partition)
-	if i == len(p.list) || p.list[i].partition != partition {
-		p.list = slices.Insert(p.list, i, failedPartition{partition: partition})
+	if f := p.find(partition); f != nil {
+		return f
 	}
-	return &p.list[i]
+	return p.list.insert(failedPartition{partition: partition})
 }
 
-// in returns the entries of the partitions in a span.
-func (p *failedPartitions) in(span jobs.Span) []failedPartition {
-	if len(p.list) == 0 || span.Empty() {
-		return nil
+// in iterates over the entries of the partitions in a span. The loop must not add or
+// remove entries.
+func (p *failedPartitions) in(span jobs.Span) iter.Seq[*failedPartition] {
+	return func(yield func(*failedPartition) bool) {
+		for f := range p.list.from(failedPartition{partition: span.Lo}) {
+			if f.partition >= span.Hi || !yield(f) {
+				return
+			}
+		}
 	}
-	return p.list[p.search(span.Lo):p.search(span.Hi)]
 }
 
 // isQueued reports whether a partition has an entry and is queued.
 func (p *failedPartitions) isQueued(partition uint64) bool {
-	found := p.in(single(partition))
-	return len(found) == 1 && found[0].queued
+	f := p.find(partition)
+	return f != nil && f.queued
+}
+
+// postpone sets until when a partition is not retried, and which worker it avoids.
+func (p *failedPartitions) postpone(f *failedPartition, due time.Duration, avoidWorker string) {
+	queued := f.queued
+	p.setQueued(f, false)
+	f.due, f.avoidWorker = due, avoidWorker
+	p.setQueued(f, queued)
 }
 
 func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
@@ -54,28 +85,39 @@ func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
 		return
 	}
 	f.queued = queued
-	if queued {
-		p.queued++
+	if r := (retry{f.avoidWorker, f.due, f.partition}); queued {
+		p.retries.insert(r)
 		p.nextDue = min(p.nextDue, f.due)
 	} else {
-		p.queued--
+		p.retries.remove(r)
 	}
 }
 
 // remove removes the entries of the partitions in a span.
 func (p *failedPartitions) remove(span jobs.Span) {
-	found := p.in(span)
-	if len(found) == 0 {
-		return
+	var found []uint64
+	for f := range p.in(span) {
+		p.setQueued(f, false)
+		found = append(found, f.partition)
 	}
-	for i := range found {
-		p.setQueued(&found[i], false)
+	for _, partition := range found {
+		p.list.remove(failedPartition{partition: partition})
 	}
-	i := p.search(span.Lo)
-	p.list = slices.Delete(p.list, i, i+len(found))
 }
 
-func (p *failedPartitions) search(partition uint64) int {
-	i, _ := slices.BinarySearchFunc(p.list, partition, func(f failedPartition, p uint64) int { return cmp.Compare(f.partition, p) })
-	return i
+// nextRetry returns a retry that mayRetry allows, or nil. Of the retries that avoid the same
+// worker it asks only for the one that is due first.
+func (p *failedPartitions) nextRetry(now time.Duration, mayRetry func(retry) bool) *retry {
+	if p.retries.len == 0 || now < p.nextDue {
+		return nil
+	}
+	nextDue := time.Duration(math.MaxInt64)
+	for r := p.retries.first(retry{}); r != nil; r = p.retries.first(retry{r.avoidWorker, math.MaxInt64, math.MaxUint64}) {
+		if now >= r.due && mayRetry(*r) {
+			return r
+		}
+		nextDue = min(nextDue, r.due)
+	}
+	p.nextDue = nextDue
+	return nil
 }

@@ -58,12 +58,13 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	}
 	p := j.queue.failed.get(f.Partition)
 	p.failed++
-	p.due, p.avoidWorker = l.now+l.backoff(p.failed), w.id
+	j.queue.failed.postpone(p, l.now+l.backoff(p.failed), w.id)
+	limit := max(l.cfg.MaxFailing, int(l.mayBeSkipped(j)))
 	switch {
 	case p.failed >= j.spec.MaxAttempts:
 		l.giveUp(j, f.Partition, fmt.Sprintf("partition %d failed %s, last on worker %s: %s", f.Partition, times(p.failed), w.id, f.Error))
-	case len(j.queue.failed.list) > l.cfg.MaxFailing:
-		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", l.cfg.MaxFailing, f.Partition, w.id, f.Error))
+	case j.queue.failed.list.len > limit:
+		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", limit, f.Partition, w.id, f.Error))
 	default:
 		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.failed, j.spec.MaxAttempts, f.Error)
 	}
@@ -72,7 +73,7 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 // giveUp skips a partition if the submitter allows one more skipped partition; otherwise
 // it fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
-	if uint64(len(j.skipped)) >= min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped)) {
+	if uint64(len(j.skipped)) >= l.mayBeSkipped(j) {
 		l.fail(j, reason)
 		return
 	}
@@ -80,6 +81,11 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	i, _ := slices.BinarySearch(j.skipped, partition)
 	j.skipped = slices.Insert(j.skipped, i, partition)
 	l.finish(j, jobs.Leaf(partition), NoRef, false)
+}
+
+// mayBeSkipped returns how many partitions of a job may be skipped.
+func (l *Ledger) mayBeSkipped(j *job) uint64 {
+	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
 // unskip removes the partitions of a span from j.skipped. A worker finished these

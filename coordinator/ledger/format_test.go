@@ -105,7 +105,7 @@ func formatState(l *Ledger) string {
 		for _, s := range j.queue.fresh.spans {
 			fmt.Fprintf(&b, "  fresh %v\n", s)
 		}
-		for _, f := range j.queue.failed.list {
+		for f := range j.queue.failed.list.from(failedPartition{}) {
 			fmt.Fprintf(&b, "  failed %d %s due %v queued=%v avoid=%s\n", f.partition, times(f.failed), f.due, f.queued, f.avoidWorker)
 		}
 		for _, s := range j.queue.suspects.list {

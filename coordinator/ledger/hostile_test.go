@@ -338,7 +338,7 @@ func (s *liars) checkPartitions(j *job) {
 		put(span)
 	}
 	failed, suspects := 0, uint64(0)
-	for _, f := range j.queue.failed.list {
+	for f := range j.queue.failed.list.from(failedPartition{}) {
 		if f.queued {
 			put(single(f.partition))
 			failed++
@@ -348,8 +348,8 @@ func (s *liars) checkPartitions(j *job) {
 		put(x.span)
 		suspects += x.span.Len()
 	}
-	if failed != j.queue.failed.queued || suspects != j.queue.suspects.size {
-		s.Fatalf("job %s has %d failed partitions queued and %d suspects, it counts %d and %d", j.spec.ID, failed, suspects, j.queue.failed.queued, j.queue.suspects.size)
+	if failed != j.queue.failed.retries.len || suspects != j.queue.suspects.size {
+		s.Fatalf("job %s has %d failed partitions queued and %d suspects, it counts %d and %d", j.spec.ID, failed, suspects, j.queue.failed.retries.len, j.queue.suspects.size)
 	}
 	queued := slices.Clone(places)
 	seen := map[*assignment]bool{}

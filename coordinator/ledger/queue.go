@@ -12,7 +12,7 @@ type queue struct {
 
 // size returns the number of queued partitions.
 func (q *queue) size() uint64 {
-	return q.fresh.size + uint64(q.failed.queued) + q.suspects.size
+	return q.fresh.size + uint64(q.failed.retries.len) + q.suspects.size
 }
 
 // enqueue queues the partitions of a span that no worker holds any more, except finished
@@ -26,9 +26,8 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	for _, gap := range j.forest.missing(span) {
 		l.queueGrew = true
 		lo := gap.Lo
-		failed := j.queue.failed.in(gap)
-		for i := range failed {
-			if f := &failed[i]; deaths == 0 || f.due > l.now {
+		for f := range j.queue.failed.in(gap) {
+			if deaths == 0 || f.due > l.now {
 				j.queue.add(jobs.Span{Lo: lo, Hi: f.partition}, deaths)
 				j.queue.failed.setQueued(f, true)
 				lo = f.partition + 1
@@ -53,9 +52,8 @@ func (q *queue) add(span jobs.Span, deaths int) {
 // number of deaths among them.
 func (q *queue) remove(span jobs.Span) (deaths int) {
 	q.fresh.remove(span)
-	failed := q.failed.in(span)
-	for i := range failed {
-		q.failed.setQueued(&failed[i], false)
+	for f := range q.failed.in(span) {
+		q.failed.setQueued(f, false)
 	}
 	return q.suspects.remove(span)
 }

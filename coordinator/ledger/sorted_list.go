@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"iter"
+	"slices"
+)
+
+// maxChunk is how many elements a chunk of a sortedList has at most.
+const maxChunk = 128
+
+// sortedList is a sorted list without duplicates. The list is cut into chunks, so that an
+// insertion or a removal moves few of its elements, even if it has a million.
+type sortedList[T interface{ compare(T) int }] struct {
+	chunks [][]T // none is empty
+	len    int
+}
+
+// search returns the chunk and the position in that chunk of the first element that is not
+// below x, or len(chunks) if there is none.
+func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
+	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].compare(x) })
+	if chunk < len(s.chunks) {
+		at, found = slices.BinarySearchFunc(s.chunks[chunk], x, T.compare)
+	}
+	return chunk, at, found
+}
+
+// find returns the element that compares as equal to x, or nil. The pointer is valid until
+// the list changes.
+func (s *sortedList[T]) find(x T) *T {
+	if chunk, at, found := s.search(x); found {
+		return &s.chunks[chunk][at]
+	}
+	return nil
+}
+
+// insert adds x, which is not in the list, and returns a pointer like that of find.
+func (s *sortedList[T]) insert(x T) *T {
+	s.len++
+	chunk, at, _ := s.search(x)
+	last := len(s.chunks) - 1
+	switch {
+	case chunk > last && (last < 0 || len(s.chunks[last]) == maxChunk):
+		s.chunks = append(s.chunks, []T{x})
+		return &s.chunks[chunk][0]
+	case chunk > last:
+		chunk, at = last, len(s.chunks[last])
+	case len(s.chunks[chunk]) == maxChunk:
+		full := s.chunks[chunk]
+		s.chunks[chunk] = full[: maxChunk/2 : maxChunk/2]
+		s.chunks = slices.Insert(s.chunks, chunk+1, slices.Clone(full[maxChunk/2:]))
+		if at > maxChunk/2 {
+			chunk, at = chunk+1, at-maxChunk/2
+		}
+	}
+	s.chunks[chunk] = slices.Insert(s.chunks[chunk], at, x)
+	return &s.chunks[chunk][at]
+}
+
+// remove removes the element that compares as equal to x, if there is one.
+func (s *sortedList[T]) remove(x T) {
+	chunk, at, found := s.search(x)
+	if !found {
+		return
+	}
+	s.len--
+	if s.chunks[chunk] = slices.Delete(s.chunks[chunk], at, at+1); len(s.chunks[chunk]) == 0 {
+		s.chunks = slices.Delete(s.chunks, chunk, chunk+1)
+	}
+}
+
+// first returns the first element that is not below x, or nil. The pointer is like that of
+// find.
+func (s *sortedList[T]) first(x T) *T {
+	if chunk, at, _ := s.search(x); chunk < len(s.chunks) {
+		return &s.chunks[chunk][at]
+	}
+	return nil
+}
+
+// from iterates over the elements that are not below x. The loop must not change the list.
+func (s *sortedList[T]) from(x T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		chunk, at, _ := s.search(x)
+		for ; chunk < len(s.chunks); chunk, at = chunk+1, 0 {
+			for ; at < len(s.chunks[chunk]); at++ {
+				if !yield(&s.chunks[chunk][at]) {
+					return
+				}
+			}
+		}
+	}
+}
