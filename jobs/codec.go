@@ -1,11 +1,8 @@
 package jobs
 
 import (
-	"encoding"
 	"fmt"
-	"math/big"
 	"reflect"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -24,11 +21,30 @@ type Codec[T any] interface {
 
 // cborCodec is the default codec: CBOR in core deterministic encoding (RFC 8949,
 // section 4.2.1). Keys are sorted. Floats keep their exact value, infinities included;
-// all NaNs are encoded as the same NaN. Times keep their nanoseconds.
-type cborCodec[T any] struct{}
+// all NaNs are encoded as the same NaN. Times keep their nanoseconds and become UTC.
+//
+// Encode returns an error for a value that Decode would refuse. So a job with such a
+// value fails at its first report, not when the value is merged.
+type cborCodec[T any] struct{ shape shape }
 
-func (cborCodec[T]) Encode(value T) ([]byte, error) {
+func newCBORCodec[T any]() (cborCodec[T], error) {
+	shape, err := survives(reflect.TypeFor[T]())
+	return cborCodec[T]{shape}, err
+}
+
+func (c cborCodec[T]) Encode(value T) ([]byte, error) {
+	if c.shape.recursive {
+		if err := c.shape.checkAcyclic(reflect.ValueOf(value), 0); err != nil {
+			return nil, fmt.Errorf("encode partial: %w", err)
+		}
+	}
 	data, err := cborEncoding.Marshal(value)
+	if err == nil && c.shape.unchecked {
+		err = checkDecodable(data)
+	}
+	if err == nil && c.shape.times {
+		_, err = c.Decode(data)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode partial: %w", err)
 	}
@@ -53,57 +69,8 @@ var (
 	// large slice.
 	cborDecoding = record.Decoder(cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		MaxNestedLevels:  maxNesting,
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
 	})
 )
-
-// checkEncodes returns an error for a type whose values lose data in the default codec.
-// The lost data would make results differ between runs.
-func checkEncodes(t reflect.Type) error { return checkType(t, make(map[reflect.Type]bool)) }
-
-func checkType(t reflect.Type, seen map[reflect.Type]bool) error {
-	if seen[t] || encodesItself(t) {
-		return nil
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return checkType(t.Elem(), seen)
-	case reflect.Map:
-		if err := checkType(t.Key(), seen); err != nil {
-			return err
-		}
-		return checkType(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Name == "_" || f.Tag.Get("cbor") == "-" {
-				continue
-			}
-			if !f.IsExported() && !f.Anonymous {
-				return fmt.Errorf("field %s of %s: want an exported field", f.Name, t)
-			}
-			if err := checkType(f.Type, seen); err != nil {
-				return err
-			}
-		}
-	case reflect.Chan, reflect.Func, reflect.Interface, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
-		return fmt.Errorf("type %s: want a type that CBOR decodes to the same value", t)
-	}
-	return nil
-}
-
-var (
-	cborMarshaler   = reflect.TypeFor[cbor.Marshaler]()
-	binaryMarshaler = reflect.TypeFor[encoding.BinaryMarshaler]()
-)
-
-func encodesItself(t reflect.Type) bool {
-	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[big.Int](), reflect.TypeFor[struct{}]():
-		return true
-	}
-	p := reflect.PointerTo(t)
-	return p.Implements(cborMarshaler) || p.Implements(binaryMarshaler)
-}

@@ -2,9 +2,7 @@ package jobs
 
 import (
 	"bytes"
-	"context"
 	"math"
-	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -132,59 +130,4 @@ type tree struct {
 type embedded struct {
 	everything
 	Extra int
-}
-
-func TestCheckEncodes(t *testing.T) {
-	carried := []any{
-		0, "", 1.5,
-		[]byte{},
-		map[string]int{},
-		everything{},
-		&everything{},
-		tree{},
-		embedded{},
-		struct{}{},
-		time.Time{},
-		big.Int{},
-		*big.NewInt(1),
-		struct {
-			_ struct{} `cbor:",toarray"`
-			A int
-		}{},
-		struct {
-			A int
-			B func() `cbor:"-"`
-		}{},
-	}
-	for _, v := range carried {
-		if err := checkEncodes(reflect.TypeOf(v)); err != nil {
-			t.Errorf("%T: %v", v, err)
-		}
-	}
-	refused := []any{
-		struct{ a int }{},
-		[]struct{ a int }{},
-		map[string]struct{ a int }{},
-		&struct{ a int }{},
-		struct{ A any }{},
-		struct{ A func() }{},
-		make(chan int), 1i,
-	}
-	for _, v := range refused {
-		if err := checkEncodes(reflect.TypeOf(v)); err == nil {
-			t.Errorf("%T was not refused", v)
-		}
-	}
-
-	type hidden struct{ count int }
-	_, err := New(Definition[struct{}, hidden, int]{
-		Name: "hidden", Version: "1",
-		Plan:   func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 1}, nil },
-		Open:   func(context.Context, struct{}, Plan) (Mapper[hidden], error) { return nil, nil },
-		Merge:  func(l, r hidden) (hidden, error) { return hidden{l.count + r.count}, nil },
-		Finish: func(_ context.Context, _ struct{}, r hidden) (int, error) { return r.count, nil },
-	})
-	if err == nil || !strings.Contains(err.Error(), "count") {
-		t.Errorf("New took a partial whose field would be lost: %v", err)
-	}
 }

@@ -32,7 +32,8 @@ type Forker[T any] interface {
 }
 
 // Definition is the code of a kind of job. P is the type of the parameters, T the type of
-// a partial result and R the type of the result. R must encode as JSON.
+// a partial result and R the type of the result. T must survive the codec, which [New]
+// checks for the default codec. R must encode as JSON.
 //
 // P is a struct whose fields are the parameters. Each field is exported and is an
 // integer, float, string, bool or [time.Duration]. The tags of a field are:

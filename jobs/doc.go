@@ -62,7 +62,10 @@
 //   - Merge is associative in meaning. It need not be commutative, and its rounding
 //     errors may differ for another shape of the tree.
 //   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
-//     codec would encode incompletely.
+//     codec would change, for example by a tag json:"-", a field that is not exported, two fields of
+//     one name, or omitempty on a float, which turns -0 into 0. It is the author's duty that
+//     a codec of the definition loses nothing, that times are UTC, and that no value is
+//     reached by two pointers, because each becomes a separate value.
 //   - If the processors of the fleet are of different architectures, Map, Merge and
 //     Finish round each product before it is added, as in float64(x*y) + z, because Go's
 //     compiler fuses multiplication and addition on some architectures. Map, Merge and
@@ -86,6 +89,9 @@
 //   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
 //     attempts, unless the error is marked by [Permanent].
 //   - Merge: a permanent error, because a retry merges the same operands.
+//   - Encoding a partial: a permanent error, when the partial is first reported. The default codec
+//     refuses strings that are not UTF-8, values that are nested deeper than 32 levels or cyclic,
+//     and maps with two keys of one encoding, such as two NaNs.
 //   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
 //   - Panics in any of these functions are errors with a stack: a [*PanicError].
 package jobs

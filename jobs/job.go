@@ -146,10 +146,14 @@ func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 		return b, errors.New("want all of Plan, Open, Merge and Finish")
 	}
 	if d.Codec == nil {
-		if err := checkEncodes(reflect.TypeFor[T]()); err != nil {
+		codec, err := newCBORCodec[T]()
+		if err != nil {
 			return b, fmt.Errorf("the default codec cannot encode partials: %w", err)
 		}
-		b.def.Codec = cborCodec[T]{}
+		b.def.Codec = codec
+	}
+	if err := resultIsJSON(reflect.TypeFor[R]()); err != nil {
+		return b, fmt.Errorf("the result: %w", err)
 	}
 	list, err := describe(d.Defaults)
 	if err != nil {

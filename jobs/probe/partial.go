@@ -4,15 +4,27 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // partial counts partitions in a way that detects missing and repeated partitions. Its four
 // words fit in registers, which halves the time of an empty partition.
 type partial struct {
-	Count uint64  `cbor:"1,keyasint"`
-	Sum   uint64  `cbor:"2,keyasint"`           // sum of the hashes of the partition numbers
-	Xor   uint64  `cbor:"3,keyasint"`           // exclusive or of the same hashes
-	Block *[]byte `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
+	Count uint64 `cbor:"1,keyasint"`
+	Sum   uint64 `cbor:"2,keyasint"`           // sum of the hashes of the partition numbers
+	Xor   uint64 `cbor:"3,keyasint"`           // exclusive or of the same hashes
+	Block *block `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
+}
+
+// block is a byte string that encodes itself, because a pointer to a []byte that is nil
+// would be decoded as a pointer that is nil.
+type block []byte
+
+func (b block) MarshalBinary() ([]byte, error) { return b, nil }
+
+func (b *block) UnmarshalBinary(data []byte) error {
+	*b = slices.Clone(data)
+	return nil
 }
 
 func (p partial) block() []byte {
@@ -26,8 +38,8 @@ func newPartial(partition, size uint64) partial {
 	h := hash(partition)
 	p := partial{Count: 1, Sum: h, Xor: h}
 	if size > 0 {
-		block := newBlock(h, size)
-		p.Block = &block
+		b := block(newBlock(h, size))
+		p.Block = &b
 	}
 	return p
 }

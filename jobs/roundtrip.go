@@ -1,0 +1,251 @@
+package jobs
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// fill makes values of a type that encodings tend to lose.
+type fill struct {
+	pointers   bool // pointers are not nil
+	containers int  // 0: slices and maps are nil; 1: empty; 2: have one element
+	numbers    numbers
+
+	left   *int // number of values that may still be set, which bounds large and branching types
+	within []reflect.Type
+}
+
+type numbers uint8
+
+const (
+	zeros numbers = iota
+	ordinary
+	lowest // and negative zeros
+	highest
+	strange // floats are NaN
+)
+
+// fills are the values that survives tries.
+var fills = []fill{
+	{},
+	{pointers: true},
+	{pointers: true, containers: 1, numbers: lowest},
+	{pointers: true, containers: 2, numbers: ordinary},
+	{pointers: true, containers: 2, numbers: highest},
+	{pointers: true, containers: 2, numbers: strange},
+	{containers: 2, numbers: lowest},
+}
+
+const (
+	maxFilledBytes  = 64 << 10 // size of the largest type that is filled: a larger one would delay the program's start
+	maxFilledValues = 10_000
+)
+
+// roundTrips encodes and decodes values of type t and compares them bit by bit. If
+// encodesItself is true, the type's own methods take part and may refuse the values,
+// which is no error.
+func roundTrips(t reflect.Type, encodesItself bool) error {
+	if t.Size() > maxFilledBytes {
+		return nil
+	}
+	for _, f := range fills {
+		before := f.value(t)
+		data, err := marshal(before)
+		if err != nil {
+			if encodesItself {
+				continue
+			}
+			return fmt.Errorf("%s: encode a value of the type: %w", typePath(t), err)
+		}
+		after, err := unmarshal(data, t)
+		if err != nil {
+			if encodesItself {
+				continue
+			}
+			return fmt.Errorf("%s: decode an encoded value of the type: %w", typePath(t), err)
+		}
+		if path, what := difference(before, after); what != "" {
+			return fmt.Errorf("%s%s: a value is changed by encoding and decoding: %s; want another type, or a definition with a Codec", typePath(t), path, what)
+		}
+	}
+	return nil
+}
+
+func (f fill) value(t reflect.Type) reflect.Value {
+	left := maxFilledValues
+	f.left = &left
+	v := reflect.New(t).Elem()
+	f.set(v)
+	return v
+}
+
+func (f fill) set(v reflect.Value) {
+	t := v.Type()
+	depth := 0
+	for _, w := range f.within {
+		if w == t {
+			depth++
+		}
+	}
+	if *f.left--; *f.left < 0 || depth > 1 || !v.CanSet() {
+		return
+	}
+	f.within = append(f.within[:len(f.within):len(f.within)], t)
+	if itself, _ := encodesItself("", t); itself {
+		f.setItself(v)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(f.numbers != zeros)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		lowest := int64(-1) << (t.Bits() - 1)
+		v.SetInt([...]int64{0, f.next(), lowest, ^lowest, -1}[f.numbers])
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint([...]uint64{0, uint64(f.next()), 0, 1<<t.Bits() - 1, 1}[f.numbers])
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat([...]float64{0, float64(f.next()) + 0.25, math.Copysign(0, -1), math.Inf(1), math.NaN()}[f.numbers])
+	case reflect.String:
+		if f.numbers != zeros && f.numbers != lowest {
+			v.SetString("é" + strconv.FormatInt(f.next(), 10))
+		}
+	case reflect.Pointer:
+		if f.pointers && depth == 0 {
+			v.Set(reflect.New(t.Elem()))
+			f.set(v.Elem())
+		}
+	case reflect.Slice:
+		if f.containers > 0 {
+			v.Set(reflect.MakeSlice(t, f.length(depth), f.length(depth)))
+		}
+		f.elements(v)
+	case reflect.Array:
+		f.elements(v)
+	case reflect.Map:
+		if f.containers == 0 {
+			return
+		}
+		v.Set(reflect.MakeMap(t))
+		if f.length(depth) > 0 {
+			key, element := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+			f.set(key)
+			f.set(element)
+			v.SetMapIndex(key, element)
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f.set(v.Field(i))
+		}
+	}
+}
+
+// next returns a number that differs between neighbouring values and fits all types.
+func (f fill) next() int64 { return int64(*f.left%100) + 1 }
+
+func (f fill) length(depth int) int { return min(max(f.containers-1, 0), 1-min(depth, 1)) }
+
+func (f fill) elements(v reflect.Value) {
+	for i := range v.Len() {
+		if *f.left < 0 {
+			return
+		}
+		f.set(v.Index(i))
+	}
+}
+
+func (f fill) setItself(v reflect.Value) {
+	switch {
+	case f.numbers == zeros:
+	case v.Type() == timeType:
+		v.Set(reflect.ValueOf(time.Unix(1e9+f.next(), 123456789)))
+	case v.Type() == bigIntType:
+		n := big.NewInt(-f.next())
+		v.Addr().Interface().(*big.Int).Lsh(n, 100)
+	}
+}
+
+// difference compares two values bit by bit. All NaNs are the same. The path of the first
+// difference begins after the name of the type.
+func difference(a, b reflect.Value) (path, what string) {
+	if itself, _ := encodesItself("", a.Type()); itself {
+		first, err := marshal(a)
+		second, err2 := marshal(b)
+		if err == nil && err2 == nil && !bytes.Equal(first, second) {
+			return "", "its encoding is another one"
+		}
+		return "", ""
+	}
+	same := true
+	switch a.Kind() {
+	case reflect.Float32, reflect.Float64:
+		x, y := a.Float(), b.Float()
+		same = math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			same = a.IsNil() && b.IsNil()
+			break
+		}
+		return difference(a.Elem(), b.Elem())
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() || a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
+			same = false
+			break
+		}
+		for i := range a.Len() {
+			if path, what := difference(a.Index(i), b.Index(i)); what != "" {
+				return "[]" + path, what
+			}
+		}
+	case reflect.Map:
+		if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
+			same = false
+			break
+		}
+		x, y := a.MapRange(), b.MapRange() // of one element at most
+		for x.Next() && y.Next() {
+			if path, what := difference(x.Key(), y.Key()); what != "" {
+				return "[key]" + path, what
+			}
+			if path, what := difference(x.Value(), y.Value()); what != "" {
+				return "[]" + path, what
+			}
+		}
+	case reflect.Struct:
+		for i := range a.NumField() {
+			name := a.Type().Field(i).Name
+			if name == "_" {
+				continue
+			}
+			if path, what := difference(a.Field(i), b.Field(i)); what != "" {
+				return "." + name + path, what
+			}
+		}
+	default:
+		same = a.Equal(b)
+	}
+	if !same {
+		return "", fmt.Sprintf("%s becomes %s", describeValue(a), describeValue(b))
+	}
+	return "", ""
+}
+
+func describeValue(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return "a pointer"
+		}
+		return "nil"
+	case reflect.Slice, reflect.Map:
+		if v.IsNil() {
+			return "nil"
+		}
+		return fmt.Sprintf("a %v of length %d", v.Kind(), v.Len())
+	}
+	return fmt.Sprint(v)
+}
