@@ -33,6 +33,11 @@ func (s *Sim) remove(client *process, j *job) {
 	}
 	s.checks.endedWell(j)
 	j.removing = true
+	key := "spec/" + j.spec.ID
+	spec, _, err := s.storage.blobs.Get(context.Background(), key)
+	if err != nil {
+		s.fail("read the spec of job %s, which was not removed: %v", j.spec.ID, err)
+	}
 	client.spawn(func() {
 		for client.store.Remove(context.Background(), j.spec.ID) != nil {
 			s.cover("seen: removal retried")
@@ -41,7 +46,19 @@ func (s *Sim) remove(client *process, j *job) {
 		j.removed = true
 		s.cover("seen: job removed")
 		s.trace.printf(client, "has removed job %s", j.spec.ID)
+		if j.specAgain >= 0 {
+			s.after(j.specAgain, func() { s.storeAgain(client, key, spec) })
+		}
 	}, nil)
+}
+
+// storeAgain lets a delayed write of the client take effect, if no value is stored.
+func (s *Sim) storeAgain(client *process, key string, value []byte) {
+	if _, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
+		s.cover("fault: spec stored again after the job was removed")
+		s.trace.printf(client, "    writes %s, late: true", key)
+		s.storage.origins[key] = origin{writer: client, late: true}
+	}
 }
 
 // cancel requests a job's cancellation until a leader confirms it or the job has ended.

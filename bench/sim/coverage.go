@@ -59,6 +59,7 @@ fault: partition failed
 fault: partition hung
 fault: partition killed its process
 fault: plan failed
+fault: spec stored again after the job was removed
 fault: storage answer lost
 fault: storage call lost
 fault: storage call refused

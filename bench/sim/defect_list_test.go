@@ -127,7 +127,21 @@ var defects = []defect{
 		file:   "coordinator/term/load.go",
 		old:    "if err != nil || !cond.Absent() {",
 		new:    "if cond == cond {",
-		within: "20000",
+		within: "1000",
+	},
+	{
+		name:   "a submission begins its job again after the job was removed",
+		file:   "coordinator/term/load.go",
+		old:    "!submission.IsOf(spec):",
+		new:    "false:",
+		within: "500",
+	},
+	{
+		name:   "a job that was removed while it was begun counts as present if its spec was stored again",
+		file:   "coordinator/term/load.go",
+		old:    "now.Written != spec.Written",
+		new:    "now.Written == \"\"",
+		within: "2000",
 	},
 	{
 		name:   "a worker that drains leaves before its items are durable",

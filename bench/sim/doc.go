@@ -26,7 +26,7 @@
 // Messages are lost, delayed, duplicated and reordered. Processes cannot reach one
 // another, in one direction or both, or NATS reports no responders although they live.
 // Connections break. Storage refuses calls, is slow, loses calls or replies, and lets a
-// write succeed after its writer has died. Processes are killed, alone or all at once, with
+// write succeed after its writer has died, or a client's write after the job was removed. Processes are killed, alone or all at once, with
 // or without their host. Processes stop, join, and stall for any time. Clocks drift.
 // Partitions fail, hang and kill their process. Jobs are cancelled, and are removed once
 // the jobs have ended. After a while all faults stop.

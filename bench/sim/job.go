@@ -53,6 +53,7 @@ type jobBehaviour struct {
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
 	removeIn   time.Duration // time from the job's end to its removal; negative: never
+	specAgain  time.Duration // time from the removal until a delayed write of the spec takes effect; negative: never
 	submitAt   time.Duration
 	version    int // index into Sim.versions
 }

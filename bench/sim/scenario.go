@@ -93,7 +93,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	b := jobBehaviour{
 		partitions: uint64(c.intBetween(1, 90)),
 		broken:     noPartition, permanent: noPartition, killer: noPartition, hangs: noPartition,
-		submitAt: c.between(0, min(6*time.Second, sc.faultsUntil)), cancelAt: -1, removeIn: -1, flaky: map[uint64]int{},
+		submitAt: c.between(0, min(6*time.Second, sc.faultsUntil)), cancelAt: -1, removeIn: -1, specAgain: -1, flaky: map[uint64]int{},
 	}
 	b.each = min(c.logBetween(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	any := func() uint64 { return c.Uint64N(b.partitions) }
@@ -134,6 +134,13 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	}
 	if c.chance(0.2) {
 		b.removeIn = c.logBetween(time.Millisecond, 5*time.Second)
+	}
+	if c.chance(0.1) { // cancelled and removed while a leader begins it
+		b.cancelAt = b.submitAt + c.logBetween(10*time.Millisecond, time.Second)
+		b.removeIn = c.logBetween(time.Millisecond, 100*time.Millisecond)
+	}
+	if b.removeIn >= 0 && c.chance(0.3) {
+		b.specAgain = c.logBetween(time.Millisecond, 3*time.Second)
 	}
 	return b
 }

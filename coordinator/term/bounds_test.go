@@ -83,6 +83,10 @@ func TestListOfJobsFitsInAMessage(t *testing.T) {
 		if err := c.store.Activate(context.Background(), spec.ID); err != nil {
 			t.Fatal(err)
 		}
+		queued := store.Manifest{Epoch: 1, Sequence: 1, State: store.Queued}
+		if _, err := c.store.PutManifest(context.Background(), spec.ID, queued, store.IfAbsent); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l := c.lead(func(cfg *term.Config) {
 		plain(cfg)

@@ -103,7 +103,8 @@ var errBegun = errors.New("job is just being begun")
 // has begun is cancelled too: no task of this leader may then work on the job. Tasks call
 // putCancelled.
 func (t *Term) putCancelled(id string, evenRunning bool) error {
-	if _, err := t.readSpec(id); err != nil {
+	spec, err := t.readSpec(id)
+	if err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)
 	}
 	next := store.Manifest{}
@@ -111,9 +112,9 @@ func (t *Term) putCancelled(id string, evenRunning bool) error {
 	for {
 		next.Epoch, next.State, next.Finished = t.leadership.Epoch, store.Cancelled, t.env.Now().UTC()
 		next.Sequence++
-		_, err := t.putInactive(id, next, cond)
+		_, err := t.putInactive(spec, next, cond)
 		if errors.Is(err, errRemoved) {
-			if failed := t.removeAgain(id); failed != nil {
+			if failed := t.retract(id); failed != nil {
 				return failed
 			}
 			return err

@@ -62,7 +62,8 @@
 //     parked job and of all active jobs, this leader steps down for that worker (see
 //     handover.go).
 //
-// The code that moves a submission through these states, up to active, is in load.go.
+// The code that moves a submission through these states, up to active, is in load.go; the
+// code for jobs that are missing in storage is in gone.go.
 //
 // # What can fail, step by step
 //
@@ -74,8 +75,8 @@
 //	list, fence         some manifests have the  a fence changes only the leader that the
 //	                    epoch, others not        job belongs to; the next leader fences all
 //	receive             the submission, hidden   it is delivered again
-//	enter in the index  an entry without a       its submission is not deleted; the next
-//	                    manifest                 leader begins the job, from the index
+//	enter in the index  an entry without a       its submission is not deleted; it is
+//	                    manifest                 delivered again, and the job is begun
 //	plan                a plan without a         a plan is written once: every later leader
 //	                    manifest                 uses it
 //	first manifest      a job that runs without  the next leader resumes it; if that leader
@@ -94,6 +95,48 @@
 //	                                             request
 //	extend              a submission that is     the leader finds its job pending, active or
 //	                    delivered again          ended
+//
+// # Removed jobs
+//
+// A client removes a job that has ended: it deletes the spec before the manifest. A leader
+// that does not know of the removal must not begin the job again. What may be left, or may
+// still arrive, are submissions in the queue and delayed writes: of the client that
+// submitted the job (the spec) and of leaders (index entry, plan, first manifest).
+//
+// A submission names the version of the spec that was written before the submission was
+// sent. Drivers never reuse a version, and a spec is never replaced. So if storage has a
+// spec of the submission's version, no removal has deleted the spec yet. The rules are:
+//
+//   - A job without a manifest is begun only for a submission, and only if its spec has the
+//     submission's version. Otherwise the submission is dropped. The index alone begins no
+//     job: its entry has no version.
+//   - After the write of a first manifest, the spec is read again. If it has the same
+//     version as before the write, a removal has not reached the manifest yet and will
+//     delete it. If not, the leader deletes its manifest and plan.
+//
+// In each order of events:
+//
+//	a write of the spec is delayed     until before the removal: its condition fails, since
+//	                                   the spec exists, or the client reads its version
+//	                                   until after: it has a version of its own, and no
+//	                                   submission names that version
+//	the submission is delivered twice  the second delivery finds the job active or ended,
+//	                                   no spec, or a spec of another version
+//	the submission precedes the spec   impossible: a submission names a spec that the client
+//	                                   knows to be stored
+//	it was on the poison list          its body was kept, with the version
+//	an older program submitted it      it names no version, and the job is begun as long as
+//	                                   there is a spec
+//
+// A spec that was stored again after a removal stays, as a queued job that nobody begins,
+// until it is cancelled and removed. A leader never deletes the spec of a job that storage
+// shows: it may have been submitted again.
+//
+// One read that finds nothing proves nothing: a job counts as removed if it is missing
+// again after goneAfter. Until then the leader deletes only its own first manifest and
+// plan, and keeps the submission, which would begin the job again. A manifest has the digest
+// of the job's spec: a begun job whose spec was deleted or replaced without a removal is
+// parked, and its records are kept.
 //
 // # Replies from storage
 //

@@ -56,12 +56,13 @@ func (t *Term) received(s *store.Submission) {
 // admit enters a submitted job in the index and loads it. An earlier leader may have
 // begun or ended the job.
 func (t *Term) admit(id string, p *pendingJob) {
+	submission := p.submission
 	t.spawn(func() func() {
 		err := t.retry("enter job in the index", func(ctx context.Context) error { return t.cfg.Store.Activate(ctx, id) })
 		if err != nil {
 			return func() { t.fail(err) }
 		}
-		loaded, err := t.load(p.ctx, id)
+		loaded, err := t.load(p.ctx, id, submission)
 		if err != nil {
 			return func() { t.fail(err) }
 		}
@@ -69,12 +70,15 @@ func (t *Term) admit(id string, p *pendingJob) {
 	})
 }
 
-// loadedJob is the outcome of [Term.load]: one of active, ended and parked is set.
+// loadedJob is the outcome of [Term.load]: one of active, ended, gone, queued and parked
+// is set.
 type loadedJob struct {
 	id     string
 	active *activeJob // this leader has fenced the job and may work on it
 	plan   jobs.Plan  // of the active job
-	ended  bool       // the job has ended, or is not in storage any more
+	ended  bool       // the job has ended, or was removed
+	gone   bool       // the job is not in storage: see confirmGone
+	queued bool       // no leader has begun the job, and its submission has not been received
 	parked parkedJob  // this leader cannot work on the job
 }
 
@@ -86,17 +90,17 @@ var (
 
 // load takes over a job for this leader. It fences the job and resumes it from its
 // manifest, or plans the job if no leader has planned it. After the fence the writes of
-// earlier leaders fail. If ctx is done, the job is cancelled and is not planned. Tasks
-// call load.
-func (t *Term) load(ctx context.Context, id string) (loadedJob, error) {
+// earlier leaders fail. If ctx is done, the job is cancelled and is not planned.
+// Submission is nil if this leader has not received the submission. Tasks call load.
+func (t *Term) load(ctx context.Context, id string, submission *store.Submission) (loadedJob, error) {
 	for {
-		loaded, err := t.loadOnce(ctx, id)
+		loaded, err := t.loadOnce(ctx, id, submission)
 		switch {
 		case errors.Is(err, errChanged): // changed by another leader, or by this leader, whose reply was lost
 		case errors.Is(err, errCancelled):
 			ctx = t.ctx // the manifest says whether the cancellation succeeded
 		case errors.Is(err, errRemoved):
-			return loadedJob{id: id, ended: true}, t.removeAgain(id)
+			return loadedJob{id: id, gone: true}, t.retract(id)
 		case errors.Is(err, store.ErrCorrupt):
 			return damagedJob(id, err), nil
 		default:
@@ -107,34 +111,41 @@ func (t *Term) load(ctx context.Context, id string) (loadedJob, error) {
 
 // loadOnce makes one attempt to load a job: it reads the job and writes the job's
 // manifest once.
-func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
+func (t *Term) loadOnce(ctx context.Context, id string, submission *store.Submission) (loadedJob, error) {
 	// The manifest is read first. A removal deletes the spec before the manifest, so if
 	// the manifest is missing because of a removal, the spec is missing too.
 	manifest, version, manifestErr := t.readManifest(id)
 	spec, err := t.readSpec(id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return loadedJob{}, errRemoved
+		return t.withoutSpec(id)
 	case err != nil:
 		return loadedJob{}, err
+	case errors.Is(manifestErr, store.ErrNotFound) && submission == nil:
+		return loadedJob{id: id, queued: true}, nil
+	case errors.Is(manifestErr, store.ErrNotFound) && !submission.IsOf(spec):
+		t.log.Warn("Submission dropped: the job was removed, and a delayed write has stored the spec again", "job", id)
+		return loadedJob{id: id, ended: true}, nil
 	case errors.Is(manifestErr, store.ErrNotFound):
 		return t.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
 	case manifestErr != nil:
 		return loadedJob{}, manifestErr
 	case manifest.State.Final():
 		return loadedJob{id: id, ended: true}, nil
+	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:
+		return damagedJob(id, fmt.Errorf("%w: the spec has SHA-256 %s, and the job was begun with %s", store.ErrCorrupt, spec.SHA256, manifest.SpecSHA256)), nil
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
 		return t.begin(ctx, spec, manifest, store.IfVersion(version))
 	}
-	job, known := t.kinds[kindOf(spec)]
+	job, known := t.kinds[kindOf(spec.Spec)]
 	if !known {
-		return t.unknownKind(spec), nil
+		return t.unknownKind(spec.Spec), nil
 	}
-	j := newActiveJob(spec, job)
+	j := newActiveJob(spec.Spec, job)
 	j.manifest.last, j.manifest.version = manifest, version
 	switch err := t.fence(j); {
 	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and the job has since been removed
-		return loadedJob{}, errRemoved
+		return loadedJob{}, errChanged
 	case err != nil:
 		return loadedJob{}, err
 	}
@@ -153,12 +164,12 @@ func (t *Term) loadOnce(ctx context.Context, id string) (loadedJob, error) {
 
 // begin plans a job that no leader has planned, and writes its first manifest if cond
 // holds. Previous is the manifest to be replaced, if cond expects a manifest.
-func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
-	job, known := t.kinds[kindOf(spec)]
+func (t *Term) begin(ctx context.Context, spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
+	job, known := t.kinds[kindOf(spec.Spec)]
 	if !known {
 		return t.leaveQueued(spec, cond)
 	}
-	j := newActiveJob(spec, job)
+	j := newActiveJob(spec.Spec, job)
 	plan, err := t.plan(ctx, j)
 	var fault *jobFault
 	if err != nil && !errors.As(err, &fault) {
@@ -167,13 +178,13 @@ func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manife
 	now := t.env.Now().UTC()
 	first := store.Manifest{
 		Epoch: t.leadership.Epoch, Sequence: previous.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
-		Epochs: []uint64{t.leadership.Epoch}, Started: now,
+		Epochs: []uint64{t.leadership.Epoch}, Started: now, SpecSHA256: spec.SHA256,
 	}
 	if fault != nil {
 		first.State, first.Error, first.Finished = store.Failed, fault.Error(), now
 	}
 	j.manifest.last = first
-	if j.manifest.version, err = t.putInactive(spec.ID, first, cond); err != nil {
+	if j.manifest.version, err = t.putInactive(spec, first, cond); err != nil {
 		return loadedJob{}, fmt.Errorf("begin job: %w", err)
 	}
 	if fault != nil {
@@ -186,14 +197,14 @@ func (t *Term) begin(ctx context.Context, spec store.Spec, previous store.Manife
 // leaveQueued parks a job whose kind this leader does not know. If the job has no
 // manifest, leaveQueued writes one. The manifest shows that the job's submission did not
 // kill the leaders that received it.
-func (t *Term) leaveQueued(spec store.Spec, cond store.Condition) (loadedJob, error) {
+func (t *Term) leaveQueued(spec store.StoredSpec, cond store.Condition) (loadedJob, error) {
 	if cond.Absent() {
-		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued}
-		if _, err := t.putInactive(spec.ID, queued, cond); err != nil {
+		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256}
+		if _, err := t.putInactive(spec, queued, cond); err != nil {
 			return loadedJob{}, fmt.Errorf("leave job queued: %w", err)
 		}
 	}
-	return t.unknownKind(spec), nil
+	return t.unknownKind(spec.Spec), nil
 }
 
 func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
@@ -204,9 +215,10 @@ func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
 // putInactive writes the manifest of a job that is not active, if cond holds; otherwise
 // the error is errChanged. If the manifest is the job's first, the job may have been
 // cancelled and removed after its spec was read. Then cond holds although the job is
-// gone, and the error is errRemoved. If the spec still exists, a removal has not reached
-// the manifest yet and will delete the new manifest too.
-func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (version store.Version, err error) {
+// gone, and the error is errRemoved. If storage still has the same spec, a removal has not
+// reached the manifest yet and will delete the new manifest too.
+func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
+	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, id, m, cond)
 		return err
@@ -217,7 +229,7 @@ func (t *Term) putInactive(id string, m store.Manifest, cond store.Condition) (v
 	if err != nil || !cond.Absent() {
 		return version, err // the job cannot be gone, since its manifest was there
 	}
-	if _, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) {
+	if now, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) || err == nil && now.Written != spec.Written {
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
 	}
 	return version, nil
@@ -254,14 +266,7 @@ func (t *Term) fence(j *activeJob) error {
 	}
 }
 
-// removeAgain removes the data that a leader wrote for a job after the job was removed.
-// Tasks call it.
-func (t *Term) removeAgain(id string) error {
-	t.log.Warn("Job was removed, removing what was written since", "job", id)
-	return t.retry("remove job", func(ctx context.Context) error { return t.cfg.Store.Remove(ctx, id) })
-}
-
-func (t *Term) readSpec(id string) (spec store.Spec, err error) {
+func (t *Term) readSpec(id string) (spec store.StoredSpec, err error) {
 	err = t.retry("read spec", func(ctx context.Context) (err error) {
 		spec, err = t.cfg.Store.Spec(ctx, id)
 		return err
@@ -283,6 +288,14 @@ func (t *Term) admitted(loaded loadedJob) {
 	p := t.jobs.pending[id]
 	p.cancel()
 	delete(t.jobs.pending, id)
+	switch {
+	case loaded.gone:
+		t.confirmGone(id, p)
+		return
+	case loaded.queued && p.submission != nil: // received in the meantime
+		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission, cancels: p.cancels}))
+		return
+	}
 	if j := loaded.active; j != nil {
 		j.submission, j.hasPlace, j.cancels = p.submission, p.submission != nil, p.cancels
 		t.take(loaded)
@@ -315,6 +328,7 @@ func (t *Term) take(loaded loadedJob) {
 	switch {
 	case loaded.active != nil:
 		t.activate(loaded.active, loaded.plan)
+	case loaded.queued: // the submission brings the job
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
 		t.step(ledger.JobEnded{Job: loaded.id})

@@ -28,8 +28,11 @@ func (t *Term) lookUp(id string) {
 			}
 		case err == nil && manifest.State.Final():
 		default:
-			if loaded, err = t.load(p.ctx, id); err != nil {
+			if loaded, err = t.load(p.ctx, id, nil); err != nil {
 				return func() { t.fail(err) }
+			}
+			if loaded.queued { // the manifest was there, so the job has since been removed
+				loaded = loadedJob{id: id, ended: true}
 			}
 		}
 		return func() { t.admitted(loaded) }

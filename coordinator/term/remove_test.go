@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -39,12 +40,15 @@ func atEveryMoment(t *testing.T, moments int, try func(t *testing.T, moment int,
 	}
 }
 
+// confirmed is longer than a leader takes to confirm that a job is gone.
+const confirmed = time.Second + 40*step
+
 // wantNothing waits until storage has nothing of any job, and checks that nothing comes
 // back and that the leader goes on.
 func (c *cluster) wantNothing() {
 	c.t.Helper()
 	c.until("empty storage", c.empty)
-	c.pass(2 * hideFor)
+	c.pass(confirmed)
 	last := c.leaders[len(c.leaders)-1]
 	if _, left := last.term.Left(); !c.empty() || last.over || left {
 		c.t.Error("something came back, or the leader ended")
@@ -101,7 +105,7 @@ func TestRemoveWhileBegun(t *testing.T) {
 			c.remove(job)
 			held, over := c.holdAt(c.moments + moment)
 			*overFirst = true
-			c.pass(20 * step)
+			c.pass(confirmed)
 			if *held {
 				removed++
 				c.release(o, over)

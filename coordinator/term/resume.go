@@ -37,7 +37,7 @@ func (t *Term) loadAll(ids []string) {
 	for i, id := range ids {
 		loads.acquire(func() {
 			t.spawn(func() func() {
-				loaded, err := t.load(t.ctx, id)
+				loaded, err := t.load(t.ctx, id, nil)
 				if err != nil {
 					return func() { t.fail(err) }
 				}
@@ -72,6 +72,10 @@ func (t *Term) beginDispatch(all []loadedJob) {
 		if loaded.active != nil {
 			// An earlier leader may have had a higher limit, so there may be no place.
 			loaded.active.hasPlace = t.limits.active.tryAcquire()
+		}
+		if loaded.gone {
+			t.confirmGone(loaded.id, &pendingJob{})
+			continue
 		}
 		t.take(loaded)
 	}

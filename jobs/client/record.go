@@ -26,7 +26,7 @@ func (c *Client) record(ctx context.Context, s *store.Store, id string) (record,
 	if specErr != nil {
 		return record{store.Spec{ID: id}, manifest}, c.explain(fmt.Errorf("read job %s: %w", id, specErr))
 	}
-	return record{spec, manifest}, err
+	return record{spec.Spec, manifest}, err
 }
 
 func (c *Client) manifest(ctx context.Context, s *store.Store, id string) (store.Manifest, error) {

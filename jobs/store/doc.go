@@ -15,7 +15,7 @@
 //
 // # Keys
 //
-//	spec/JOB            what was submitted; immutable
+//	spec/JOB            what was submitted; immutable; its version is in the submission
 //	plan/JOB            how the job is divided; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
 //	partial/JOB/SHA256  a node and its large partial; immutable

@@ -37,7 +37,8 @@ type (
 		At int64 `cbor:"5,keyasint"`
 	}
 	submissionRecord struct {
-		ID string `cbor:"1,keyasint"`
+		ID   string  `cbor:"1,keyasint"`
+		Spec Version `cbor:"2,keyasint,omitempty"`
 	}
 	identityRecord struct {
 		Identity string `cbor:"1,keyasint"`
@@ -125,14 +126,14 @@ func decodePoisoned(data []byte) (Poisoned, error) {
 	return r.Poisoned, err
 }
 
-func encodeSubmission(id string) []byte { return encode(submissionRecord{id}) }
+func encodeSubmission(s submissionRecord) []byte { return encode(s) }
 
-func decodeSubmission(data []byte) (id string, err error) {
+func decodeSubmission(data []byte) (submissionRecord, error) {
 	r, err := decode[submissionRecord](data)
 	if err == nil && !ValidID(r.ID) {
 		err = fmt.Errorf("%w: job ID %q", ErrCorrupt, r.ID)
 	}
-	return r.ID, err
+	return r, err
 }
 
 func encodeIdentity(id string) []byte { return encode(identityRecord{id}) }

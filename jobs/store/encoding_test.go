@@ -74,7 +74,7 @@ var formats = []testedFormat{
 		Manifest{State: Running, Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}),
 	format("term", encodeTerm, decodeTerm, someTerm(), TermRecord{}, TermRecord{FirstAssignment: new(time.Duration(0))}),
 	format("poison", encodePoisoned, decodePoisoned, somePoisoned(), Poisoned{}),
-	format("submission", encodeSubmission, decodeSubmission, someID),
+	format("submission", encodeSubmission, decodeSubmission, submissionRecord{ID: someID}, submissionRecord{someID, "17"}),
 	format("identity", encodeIdentity, decodeIdentity, strings.Repeat("0f", 16)),
 }
 
@@ -192,7 +192,7 @@ func TestImpossibleRecords(t *testing.T) {
 		"no partitions":   func() error { _, err := decodePlan(encodePlan(jobs.Plan{})); return err },
 		"many partitions": func() error { _, err := decodePlan(encodePlan(jobs.Plan{Partitions: 1 << 63})); return err },
 		"ID of spec":      func() error { _, err := decodeSpec(encodeSpec(Spec{ID: "../x"})); return err },
-		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission("x")); return err },
+		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission(submissionRecord{ID: "x"})); return err },
 		"identity":        func() error { _, err := decodeIdentity(encodeIdentity("x")); return err },
 	} {
 		if err := decode(); !errors.Is(err, ErrCorrupt) {

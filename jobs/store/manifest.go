@@ -35,6 +35,13 @@ type Spec struct {
 	Submitted   time.Time   `cbor:"8,keyasint"`
 }
 
+// StoredSpec is a spec as it is in storage.
+type StoredSpec struct {
+	Spec
+	Written Version // identifies the write of the spec
+	SHA256  string  // digest of the stored bytes, in hexadecimal
+}
+
 // MaxSkipped bounds the skipped partitions of a job, because the job's manifest lists
 // each skipped partition.
 const MaxSkipped = 1_000_000
@@ -60,6 +67,7 @@ type Manifest struct {
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
+	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
 
 	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }

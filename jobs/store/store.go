@@ -65,8 +65,12 @@ func New(cfg Config) *Store {
 }
 
 // Spec returns the spec of a job.
-func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
-	spec, _, err := read(ctx, s, specs, id, decodeSpec)
+func (s *Store) Spec(ctx context.Context, id string) (StoredSpec, error) {
+	spec, written, err := read(ctx, s, specs, id, func(data []byte) (StoredSpec, error) {
+		spec, err := decodeSpec(data)
+		return StoredSpec{Spec: spec, SHA256: digest(data)}, err
+	})
+	spec.Written = written
 	if err == nil && spec.ID != id {
 		err = fmt.Errorf("read %s%s: %w: it is the spec of job %s", specs, id, ErrCorrupt, spec.ID)
 	}
@@ -76,7 +80,8 @@ func (s *Store) Spec(ctx context.Context, id string) (Spec, error) {
 // PutPlan writes the plan of a job, which never changes. If another plan exists, the
 // error is [ErrConflict], and the caller must use the existing plan.
 func (s *Store) PutPlan(ctx context.Context, id string, plan jobs.Plan) error {
-	return s.putOnce(ctx, plans, id, encodePlan(plan))
+	_, err := s.putOnce(ctx, plans, id, encodePlan(plan))
+	return err
 }
 
 // Plan returns the plan of a job.
@@ -157,7 +162,8 @@ func (s *Store) DropPartial(ctx context.Context, id, blob string) error {
 // PutResult writes the result of a job, which never changes. If another result exists,
 // the error is [ErrConflict].
 func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
-	return s.putOnce(ctx, results, id, result)
+	_, err := s.putOnce(ctx, results, id, result)
+	return err
 }
 
 // Result returns the result of a job. Its digest is in the manifest.
@@ -263,10 +269,22 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
+// Retract deletes what a leader that begins a job has written for the job: the manifest
+// and the plan. The leader calls Retract if the job was removed before the leader had
+// written the manifest. Retract keeps the spec: only Remove deletes specs.
+func (s *Store) Retract(ctx context.Context, id string) error {
+	for _, kind := range []string{manifests, plans} {
+		if err := s.remove(ctx, kind, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Remove deletes all records of a job that has ended. If Remove fails, it can be called
 // again. Jobs lists the job until the job's spec is deleted; then HalfRemoved lists the
-// job. The manifest is deleted last, so that a leader that receives the submission
-// again does not start the job again.
+// job. The manifest is deleted after the spec, so that a leader that finds no manifest
+// finds no spec either and does not start the job again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -305,27 +323,28 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 	return value, version, nil
 }
 
-// putOnce writes a value that never changes. Writing the same bytes again is not an
-// error, because the caller's earlier, failed write may have taken effect.
-func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) error {
+// putOnce writes a value that never changes and returns its version. Writing the same
+// bytes again is not an error, because the caller's earlier, failed write may have taken
+// effect.
+func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Version, error) {
 	key, err := jobKey(kind, id)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = s.blobs.Put(ctx, key, value, IfAbsent)
+	version, err := s.blobs.Put(ctx, key, value, IfAbsent)
 	if errors.Is(err, ErrConflict) {
-		stored, _, getErr := s.blobs.Get(ctx, key)
+		stored, version, getErr := s.blobs.Get(ctx, key)
 		if getErr != nil {
-			return fmt.Errorf("compare %s with what is stored: %w", key, getErr)
+			return "", fmt.Errorf("compare %s with what is stored: %w", key, getErr)
 		}
 		if bytes.Equal(stored, value) {
-			return nil
+			return version, nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
+		return "", fmt.Errorf("write %s: %w", key, err)
 	}
-	return nil
+	return version, nil
 }
 
 func (s *Store) remove(ctx context.Context, kind, id string) error {

@@ -108,8 +108,8 @@ func TestSubmitAndReceive(t *testing.T) {
 	}
 	got, err := f.Spec(t.Context(), s.ID)
 	must(t, err)
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", spec) {
-		t.Errorf("spec is\n%+v, want\n%+v", got, spec)
+	if fmt.Sprintf("%+v", got.Spec) != fmt.Sprintf("%+v", spec) {
+		t.Errorf("spec is\n%+v, want\n%+v", got.Spec, spec)
 	}
 	must(t, s.Extend(t.Context()))
 	must(t, s.Delete(t.Context()))

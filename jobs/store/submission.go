@@ -15,10 +15,15 @@ const MaxDeliveries = 5
 // Submission is one delivery of a submitted job. A submission is delivered again unless
 // it is deleted or extended in time.
 type Submission struct {
-	ID         string // job ID
-	Deliveries int    // how often the submission was received, including this time
+	ID         string  // job ID
+	Spec       Version // version of the spec that was submitted; empty if an older program submitted the job
+	Deliveries int     // how often the submission was received, including this time
 	message    Message
 }
+
+// IsOf reports whether a spec is the one that was submitted. If not, the job was removed
+// after its submission, and a delayed write of the submitter has stored the spec again.
+func (s *Submission) IsOf(spec StoredSpec) bool { return s.Spec == "" || s.Spec == spec.Written }
 
 // Extend hides the submission from other receivers for the configured time from now.
 func (s *Submission) Extend(ctx context.Context) error {
@@ -43,10 +48,11 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	if err := spec.check(); err != nil {
 		return fmt.Errorf("submit job: %w", err)
 	}
-	if err := s.putOnce(ctx, specs, spec.ID, encodeSpec(spec)); err != nil {
+	written, err := s.putOnce(ctx, specs, spec.ID, encodeSpec(spec))
+	if err != nil {
 		return err
 	}
-	if err := s.queue.Send(ctx, encodeSubmission(spec.ID)); err != nil {
+	if err := s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written})); err != nil {
 		return fmt.Errorf("send submission %s: %w", spec.ID, err)
 	}
 	return nil
@@ -93,21 +99,22 @@ func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 // is a submission to handle.
 func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
 	submission = &Submission{Deliveries: message.Deliveries(), message: message}
-	if submission.ID, err = decodeSubmission(message.Body()); err != nil {
-		submission.ID = ""
+	record, err := decodeSubmission(message.Body())
+	if err != nil {
 		return submission, fmt.Sprintf("not a submission: %v", err), nil
 	}
+	submission.ID, submission.Spec = record.ID, record.Spec
 	if submission.Deliveries <= MaxDeliveries {
 		return submission, "", nil
 	}
 	_, _, begun := s.Manifest(ctx, submission.ID)
-	_, known := s.Spec(ctx, submission.ID)
+	spec, known := s.Spec(ctx, submission.ID)
 	for _, err := range []error{begun, known} {
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
 			return nil, "", err
 		}
 	}
-	if errors.Is(begun, ErrNotFound) && !errors.Is(known, ErrNotFound) {
+	if removed := errors.Is(known, ErrNotFound) || known == nil && !submission.IsOf(spec); errors.Is(begun, ErrNotFound) && !removed {
 		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
 	}
 	return submission, "", nil // the leader handles the submission; the job may have been removed

@@ -121,7 +121,7 @@ func BenchmarkSmallJob(b *testing.B) {
 		}
 		check(s.Submit(ctx, spec))
 		submission := must[*store.Submission](b)(s.Receive(ctx))
-		must[store.Spec](b)(s.Spec(ctx, submission.ID))
+		must[store.StoredSpec](b)(s.Spec(ctx, submission.ID))
 		check(s.Activate(ctx, spec.ID))
 		check(s.PutPlan(ctx, spec.ID, jobs.Plan{Partitions: 4}))
 		m := newManifest(1)

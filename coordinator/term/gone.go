@@ -1,0 +1,67 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// goneAfter is the time between two attempts to find a job, after which the job counts as
+// removed.
+const goneAfter = time.Second
+
+// confirmGone loads a job again that load did not find in storage. If the job is missing
+// again, confirmGone deletes what is left of the job, and its submission. A single read
+// that wrongly finds nothing thus deletes nothing but what this leader wrote to begin the
+// job, and the submission begins the job again.
+func (t *Term) confirmGone(id string, p *pendingJob) {
+	submission := p.submission
+	p = t.addPending(id, &pendingJob{submission: submission, cancels: p.cancels})
+	t.spawn(func() func() {
+		t.env.Pause(t.ctx, goneAfter)
+		loaded, err := t.load(p.ctx, id, submission)
+		switch {
+		case err == nil && loaded.queued: // a delayed write has stored the spec of the removed job again
+			loaded = loadedJob{id: id, ended: true}
+		case err == nil && loaded.gone:
+			t.log.Warn("Job was removed, removing what is left of it", "job", id)
+			err = t.retry("remove job", func(ctx context.Context) error { return t.cfg.Store.Remove(ctx, id) })
+			loaded = loadedJob{id: id, ended: true}
+		}
+		if err != nil {
+			return func() { t.fail(err) }
+		}
+		return func() { t.admitted(loaded) }
+	})
+}
+
+// withoutSpec returns the state of a job that has no spec. Only the removal of an ended job
+// deletes the spec. A leader that does not know of the removal may then have written a
+// first manifest. Each later manifest is written only if the spec was there after the
+// first one, so a job with a later manifest lost its spec in another way. Such a job is
+// parked and keeps its records.
+func (t *Term) withoutSpec(id string) (loadedJob, error) {
+	manifest, _, err := t.readManifest(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return loadedJob{id: id, gone: true}, nil
+	case err != nil:
+		return loadedJob{}, err
+	case manifest.State.Final():
+		return loadedJob{id: id, ended: true}, nil
+	case manifest.Sequence <= 1:
+		return loadedJob{id: id, gone: true}, nil
+	}
+	err = fmt.Errorf("%w: the spec is missing, and the job is %s", store.ErrCorrupt, manifest.State)
+	return damagedJob(id, err), nil
+}
+
+// retract deletes the manifest and the plan that this leader wrote for a job after the job
+// was removed. Tasks call it.
+func (t *Term) retract(id string) error {
+	t.log.Warn("Job was removed while it was begun or cancelled, deleting what was written since", "job", id)
+	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
+}

@@ -1,0 +1,192 @@
+package term_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// get reads a blob.
+func (c *cluster) get(key string) []byte {
+	c.t.Helper()
+	data, _, err := c.blobs.Get(context.Background(), key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return data
+}
+
+func (c *cluster) put(key string, data []byte) {
+	c.t.Helper()
+	if _, err := c.blobs.Put(context.Background(), key, data, store.Always); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// keys returns the keys of all records of jobs.
+func (c *cluster) keys() (all []string) {
+	c.t.Helper()
+	for _, kind := range []string{"spec/", "plan/", "manifest/", "partial/", "result/", "active/", "poison/"} {
+		keys, err := c.blobs.List(context.Background(), kind)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		all = append(all, keys...)
+	}
+	return all
+}
+
+// wantOnlySpec waits until storage has only the spec of a removed job, and checks that it
+// stays so.
+func (c *cluster) wantOnlySpec(job string) {
+	c.t.Helper()
+	only := func() bool {
+		return len(c.queue.messages) == 0 && strings.Join(c.keys(), " ") == "spec/"+job
+	}
+	c.until("only the spec", only)
+	c.pass(confirmed)
+	if last := c.leaders[len(c.leaders)-1]; !only() || last.over {
+		c.t.Errorf("storage has %q, leader over: %v", c.keys(), last.over)
+	}
+}
+
+// The answer to a submitter's write of the spec may be lost, and the write may take effect
+// after another write of the submitter, and after the job was removed. The submission that
+// is still in the queue then begins nothing.
+func TestLateSpecOfRemovedJob(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("partitions=5")
+	spec := c.get("spec/" + job)
+	c.remove(job)
+	c.put("spec/"+job, spec)
+	leader := c.lead(plain)
+	c.wantOnlySpec(job)
+	c.addWorker("w1").follow(leader)
+	c.wantCompleted(c.submit("partitions=5"), localResult(t, "partitions=5"))
+}
+
+// Such a submission goes to the leader instead of to the poison list.
+func TestLateSpecOfRemovedJobThatWasDeliveredOften(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("partitions=5")
+	c.queue.messages[0].deliveries = store.MaxDeliveries
+	spec := c.get("spec/" + job)
+	c.remove(job)
+	c.put("spec/"+job, spec)
+	c.lead(plain)
+	c.wantOnlySpec(job)
+}
+
+// The spec comes back at each moment of a leader's storage calls at which the job can be
+// cancelled and removed.
+func TestLateSpecWhileBegun(t *testing.T) {
+	removed := 0
+	atEveryMoment(t, 12, func(t *testing.T, moment int, o outcome) {
+		c := newCluster(t)
+		held, over := c.holdAt(moment)
+		job := c.run([]string{"partitions=5"}, func() bool { return *held })
+		leader := c.leaders[0]
+		leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
+		c.pass(20 * step)
+		if !c.manifest(job).State.Final() {
+			return // the held call keeps the job from ending
+		}
+		removed++
+		spec := c.get("spec/" + job)
+		c.remove(job)
+		c.put("spec/"+job, spec)
+		c.release(o, over)
+		c.wantOnlySpec(job)
+	})
+	if removed < 12 {
+		t.Errorf("the job was removed at %d moments", removed)
+	}
+}
+
+// One read that wrongly finds no spec, or neither spec nor manifest, loses nothing.
+func TestOneAbsentReadDeletesNothing(t *testing.T) {
+	for _, kinds := range []string{"spec/", "spec/ manifest/", "spec/ manifest/ plan/"} {
+		for _, running := range []bool{false, true} {
+			c := newCluster(t)
+			job := c.submit("partitions=5")
+			if running {
+				c.addWorker("w1")
+				first := c.lead(plain)
+				c.until("the job to run", func() bool { return c.manifest(job).State == store.Running })
+				first.kill()
+			}
+			missed := map[string]bool{}
+			c.blobs.Inject(func(call memory.Call) error {
+				kind, _, _ := strings.Cut(call.Key, "/")
+				kind += "/"
+				if call.Operation == memory.Get && !call.Done && !missed[kind] && strings.Contains(kinds, kind) {
+					missed[kind] = true
+					return store.ErrNotFound
+				}
+				return nil
+			})
+			c.addWorker("w2")
+			c.lead(plain)
+			c.until("the end", func() bool { return c.manifest(job).State == store.Completed && c.cleanedUp() })
+		}
+	}
+}
+
+// A running job whose spec was deleted or overwritten is parked with all its records. The
+// next leader completes it if the spec is there again.
+func TestSpecOfRunningJobIsChanged(t *testing.T) {
+	for name, change := range map[string]func(c *cluster, job, other string){
+		"deleted": func(c *cluster, job, _ string) {
+			if err := c.blobs.Delete(context.Background(), "spec/"+job); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+		"blanked": func(c *cluster, job, _ string) { c.put("spec/"+job, nil) },
+		"changed": func(c *cluster, job, other string) {
+			spec, err := c.store.Spec(context.Background(), job)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			spec.ID = other
+			spec.Priority++
+			if err := c.store.Submit(context.Background(), spec.Spec); err != nil {
+				c.t.Fatal(err)
+			}
+			changed := []byte(strings.Replace(string(c.get("spec/"+other)), other, job, 1))
+			if err := c.store.Remove(context.Background(), other); err != nil {
+				c.t.Fatal(err)
+			}
+			c.queue.messages = c.queue.messages[:len(c.queue.messages)-1]
+			c.put("spec/"+job, changed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.addWorker("w1")
+			first := c.lead(plain)
+			job := c.submit("partitions=50")
+			c.until("the job to run", func() bool { return len(c.manifest(job).Nodes) > 0 })
+			first.kill()
+			spec, before := c.get("spec/"+job), c.keys()
+			change(c, job, "0000000000000000")
+			second := c.lead(plain)
+			c.until("the job to be parked", func() bool { return len(second.term.Jobs(wire.JobQuery{}).Jobs) == 1 })
+			c.pass(confirmed)
+			reason := second.term.Jobs(wire.JobQuery{}).Jobs[0].Trouble
+			if !strings.Contains(reason, "spec") {
+				t.Errorf("parked: %s", reason)
+			}
+			second.kill()
+			c.put("spec/"+job, spec)
+			if after := c.keys(); strings.Join(after, " ") != strings.Join(before, " ") {
+				t.Errorf("storage has %q, had %q", after, before)
+			}
+			c.lead(plain)
+			c.until("the end", func() bool { return c.manifest(job).State == store.Completed && c.cleanedUp() })
+		})
+	}
+}
