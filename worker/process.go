@@ -41,6 +41,10 @@ func (p *process) run(ctx context.Context) error {
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
 		Storage: p.storage,
 		Jobs:    p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+		ReadEpoch: func(ctx context.Context) (uint64, error) {
+			record, err := p.lease.Read(ctx)
+			return record.Epoch, err
+		},
 	})
 	if err != nil {
 		return err

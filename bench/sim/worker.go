@@ -115,6 +115,8 @@ func (w *worker) perform(action session.Action) {
 		w.send(a.Exchange)
 	case session.AskLeader:
 		w.askLeader()
+	case session.ReadRecord:
+		w.readRecord(a.Followed)
 	case session.CollectFromSlots:
 		for _, slot := range w.slots {
 			slot.stop = slot.span != nil
@@ -171,6 +173,21 @@ func (w *worker) askLeader() {
 		epoch := to.leads()
 		answer(func() { w.step(session.LeaderHeard{Epoch: epoch}) })
 	}, func() {})
+}
+
+// readRecord reads the lease's record. If the read fails, the session asks again later.
+func (w *worker) readRecord(followed uint64) {
+	s := w.process.sim
+	s.cover("seen: worker reads the lease's record")
+	var epoch uint64
+	s.storage.call(w.process, func() {
+		record, _ := s.storage.lease.read()
+		epoch = record.Epoch
+	}, func(lost error) {
+		if lost == nil {
+			w.step(session.RecordRead{Followed: followed, Epoch: epoch})
+		}
+	})
 }
 
 func (w *worker) hear(exchange uint64, r wire.Receipt) {

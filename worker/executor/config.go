@@ -2,6 +2,7 @@ package executor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,12 @@ type Config struct {
 	// which leaves time for a checkpoint. 0 means 20 s, which fits into the 30 s that
 	// Kubernetes gives by default.
 	DrainTimeout time.Duration
+
+	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls it when
+	// the leader of the epoch that it follows has not answered for some seconds: perhaps no
+	// leader has that epoch. If ReadEpoch is nil, the worker follows the highest epoch that
+	// it has heard. ReadEpoch must return soon after its context is done.
+	ReadEpoch func(ctx context.Context) (uint64, error)
 
 	// ReportDone, if not nil, is called with the time from when a report was first sent
 	// until its receipt arrived. The function must not block.

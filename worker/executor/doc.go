@@ -28,7 +28,9 @@
 //
 // # Leaders
 //
-// The worker follows the leader with the highest epoch that it has heard of. Without a
+// The worker follows the leader with the highest epoch that it has heard of. If that leader
+// does not answer for some seconds, the worker follows the epoch in the lease's record, see
+// package session. Without a
 // leader, the worker runs the spans that it holds and keeps their results. The worker sends
 // a new leader every result that is not known to be durable, so no result is computed
 // again. The worker keeps at most about 256 MiB of results. If nothing becomes durable

@@ -402,7 +402,7 @@ type running struct {
 }
 
 // startWorker runs a worker with the ID w until the test's end, or stop.
-func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*timing, *session.Timing)) *running {
+func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*timing, *session.Timing), edits ...func(*Config)) *running {
 	t.Helper()
 	log := &logbook{}
 	timing := defaultTiming
@@ -414,10 +414,14 @@ func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jo
 	if tune != nil {
 		tune(&timing, &conversation)
 	}
-	w, err := newWorker(nc, store, Config{
+	cfg := Config{
 		Subjects: subjects(t), ID: "w", Slots: slots, Host: "here", PID: os.Getpid(), Since: time.Now(), Jobs: known,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
-	}, timing, conversation)
+	}
+	for _, edit := range edits {
+		edit(&cfg)
+	}
+	w, err := newWorker(nc, store, cfg, timing, conversation)
 	if err != nil {
 		t.Fatal(err)
 	}

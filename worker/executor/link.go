@@ -32,7 +32,15 @@ type link struct {
 		epoch    uint64
 		data     []byte
 	}
-	limits logLimiter
+	records chan recordRead // buffer of one; the answer to the last ReadRecord
+	reading bool            // the lease's record is being read
+	limits  logLimiter
+}
+
+// recordRead is the outcome of a read of the lease's record.
+type recordRead struct {
+	session.RecordRead
+	err error
 }
 
 // errDisconnected says that the connection was closed, by its owner or by the NATS client.
@@ -46,8 +54,9 @@ const (
 func newLink(w *Worker, nc *nats.Conn) (*link, error) {
 	l := &link{
 		w: w, nc: nc, msgs: make(chan *nats.Msg, msgBuffer), inbox: nc.NewInbox(),
-		status: nc.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED),
-		limits: logLimiter{log: w.cfg.Logger, every: w.timing.logEvery},
+		status:  nc.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED),
+		records: make(chan recordRead, 1),
+		limits:  logLimiter{log: w.cfg.Logger, every: w.timing.logEvery},
 	}
 	for _, subject := range []string{l.inbox + ".*", w.cfg.Subjects.Beacon(), w.cfg.Subjects.Nudge(w.cfg.ID), w.cfg.Subjects.Probe(w.cfg.ID)} {
 		sub, err := nc.ChanSubscribe(subject, l.msgs)
@@ -94,6 +103,8 @@ func (l *link) loop(ctx context.Context) error {
 			in = session.Drain{}
 		case m := <-l.msgs:
 			in = l.hear(m)
+		case r := <-l.records:
+			in = l.recordRead(r)
 		case status := <-l.status:
 			restored = status == nats.CONNECTED
 		case <-l.w.wake:
@@ -135,6 +146,8 @@ func (l *link) perform(action session.Action) {
 		l.publishReport()
 	case session.AskLeader:
 		l.askLeader()
+	case session.ReadRecord:
+		l.readRecord(a.Followed)
 	case session.CancelRunning:
 		if a.Running > 0 {
 			w.cfg.Logger.Warn("Draining takes too long, running partitions are cancelled", "running", a.Running)
@@ -155,6 +168,10 @@ func (l *link) note(notice session.Notice) {
 	log := l.w.cfg.Logger
 	switch n := notice.(type) {
 	case session.Following:
+		if n.Epoch < n.Was {
+			log.Warn("No leader answers, following the epoch in the lease's record", "epoch", n.Epoch, "was", n.Was)
+			break
+		}
 		log.Debug("Following a leader", "epoch", n.Epoch)
 	case session.ReportAnswered:
 		l.w.cfg.ReportDone(n.Took)
@@ -184,6 +201,34 @@ func (l *link) publishReport() {
 
 func (l *link) askLeader() {
 	l.publish(l.w.cfg.Subjects.Ask(wire.AskLeader), answerTo, nil)
+}
+
+// readTimeout bounds a read of the lease's record. The session asks for the next read later.
+const readTimeout = 3 * time.Second
+
+// readRecord reads the lease's record beside the loop.
+func (l *link) readRecord(followed uint64) {
+	w := l.w
+	if w.cfg.ReadEpoch == nil || l.reading {
+		return
+	}
+	l.reading = true
+	w.goroutines.Go(func() {
+		ctx, cancel := context.WithTimeout(w.life, readTimeout)
+		defer cancel()
+		epoch, err := w.cfg.ReadEpoch(ctx)
+		l.records <- recordRead{session.RecordRead{Followed: followed, Epoch: epoch}, err}
+	})
+}
+
+// recordRead converts the outcome of a read to an input of the session.
+func (l *link) recordRead(r recordRead) session.Input {
+	l.reading = false
+	if r.err != nil {
+		l.limits.warn("record", "Cannot read the lease's record", "error", r.err)
+		return session.Tick{}
+	}
+	return r.RecordRead
 }
 
 func (l *link) publish(subject, answer string, data []byte) {

@@ -619,3 +619,49 @@ func TestEndsWhenTheConnectionIsClosed(t *testing.T) {
 		t.Errorf("got %v, want %v", err, errDisconnected)
 	}
 }
+
+// TestBeaconOfAnEpochThatNoLeaderHas makes the worker follow an epoch whose leader does not
+// exist. The worker reads the lease's record, twice because the first read fails, and returns
+// to the real leader with its results.
+func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := sum("sum", nil)
+	l := startLeader(t, nc, 3)
+	l.durable = true
+	var reads atomic.Int64
+	reset := make(chan struct{})
+	w := startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, func(_ *timing, conversation *session.Timing) {
+		conversation.RecordAfter = 20 * time.Millisecond
+		conversation.MaxRecordPause = 20 * time.Millisecond
+	}, func(cfg *Config) {
+		cfg.ReadEpoch = func(ctx context.Context) (uint64, error) {
+			if reads.Add(1) == 1 {
+				return 0, errors.New("no answer from storage")
+			}
+			select {
+			case <-reset:
+				return 3, nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+	})
+	l.wait("a report", func() bool { return len(l.reports) > 0 })
+	l.publish(l.subjects.Beacon(), wire.Encode(wire.Beacon{Epoch: 1 << 40, Worker: "nobody"}))
+	for deadline := time.Now().Add(patience); w.Status().Epoch != 1<<40; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the worker does not follow the beacon")
+		}
+	}
+	l.mu.Lock()
+	l.sequence, l.received = 0, map[string]uint64{} // the worker will begin a conversation
+	l.mu.Unlock()
+	close(reset)
+	l.assign("j", job, 0, 1000, all(1000))
+	l.wait("everything finished", func() bool { return l.has("j", 1000, all(1000)) })
+	for _, want := range []string{`msg="Cannot read the lease's record" error="no answer from storage"`, "epoch=3 was=1099511627776"} {
+		if log := w.log.String(); !strings.Contains(log, want) {
+			t.Errorf("the log is %s, want %s in it", log, want)
+		}
+	}
+}

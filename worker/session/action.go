@@ -23,6 +23,11 @@ type ResendReport struct{ Exchange uint64 }
 // AskLeader asks which worker leads. The reply is the input [LeaderHeard].
 type AskLeader struct{}
 
+// ReadRecord asks for the epoch in the lease's record in storage, because the leader of the
+// followed epoch has not answered for long. The reply is the input [RecordRead] with the same
+// Followed. If the record cannot be read, there is no reply.
+type ReadRecord struct{ Followed uint64 }
+
 // CollectFromSlots asks every slot that runs a span to deliver its results at the end of
 // the present partition. A report waits for these results until [Timing.HandOver] has
 // passed.
@@ -71,8 +76,9 @@ type Notice interface {
 	notice()
 }
 
-// Following says that the worker now follows the leader of a higher epoch.
-type Following struct{ Epoch uint64 }
+// Following says that the worker now follows the leader of another epoch. Epoch is lower
+// than the epoch followed before, Was, only if the lease's record has Epoch.
+type Following struct{ Epoch, Was uint64 }
 
 // ReportAnswered says that the report in flight has its receipt.
 type ReportAnswered struct {
@@ -107,6 +113,7 @@ type DrainBegun struct{ Running int }
 func (SendReport) action()       {}
 func (ResendReport) action()     {}
 func (AskLeader) action()        {}
+func (ReadRecord) action()       {}
 func (CollectFromSlots) action() {}
 func (OpenJob) action()          {}
 func (EndJob) action()           {}

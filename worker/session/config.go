@@ -58,6 +58,11 @@ type Timing struct {
 	// between two questions who leads. 0 means 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
+	// RecordAfter is how long a report stays unanswered before the session asks for the
+	// lease's record. Elections usually take less time, so that they cost no reads. The
+	// time doubles with each read, up to MaxRecordPause. 0 means 5 s and 1 min.
+	RecordAfter, MaxRecordPause time.Duration
+
 	// DrainTimeout is how long running partitions have to end, and items to become durable,
 	// once the worker drains. After this time, running spans are cancelled. 0 means 20 s,
 	// which fits into the 30 s that Kubernetes gives by default.
@@ -84,6 +89,8 @@ func (t Timing) withDefaults() Timing {
 	t.AnswerTimeout = cmp.Or(t.AnswerTimeout, time.Second)
 	t.MinBackoff = cmp.Or(t.MinBackoff, 10*time.Millisecond)
 	t.MaxBackoff = cmp.Or(t.MaxBackoff, time.Second)
+	t.RecordAfter = cmp.Or(t.RecordAfter, 5*time.Second)
+	t.MaxRecordPause = cmp.Or(t.MaxRecordPause, time.Minute)
 	t.DrainTimeout = cmp.Or(t.DrainTimeout, 20*time.Second)
 	t.LeaveTimeout = cmp.Or(t.LeaveTimeout, time.Second)
 	return t
@@ -109,6 +116,7 @@ func (c Config) validate() error {
 		{"DrainInterval", t.DrainInterval},
 		{"HandOver", t.HandOver},
 		{"MinBackoff", t.MinBackoff},
+		{"RecordAfter", t.RecordAfter},
 		{"DrainTimeout", t.DrainTimeout},
 		{"LeaveTimeout", t.LeaveTimeout},
 	} {
@@ -117,6 +125,7 @@ func (c Config) validate() error {
 	check(t.Interval >= t.Spacing, "Timing.Interval %v: want at least Spacing, %v", t.Interval, t.Spacing)
 	check(t.MaxInterval >= t.Interval, "Timing.MaxInterval %v: want at least Interval, %v", t.MaxInterval, t.Interval)
 	check(t.AnswerTimeout > t.HandOver, "Timing.AnswerTimeout %v: want more than HandOver, %v", t.AnswerTimeout, t.HandOver)
+	check(t.MaxRecordPause >= t.RecordAfter, "Timing.MaxRecordPause %v: want at least RecordAfter, %v", t.MaxRecordPause, t.RecordAfter)
 	check(t.MaxBackoff >= t.MinBackoff, "Timing.MaxBackoff %v: want at least MinBackoff, %v", t.MaxBackoff, t.MinBackoff)
 	return errors.Join(errs...)
 }

@@ -36,6 +36,7 @@ func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
+	s.leader.recordAt = s.now + s.leader.recordPause // nothing could be heard while disconnected
 }
 
 // heard follows a leader that was heard, unless its epoch is lower than that of the present
@@ -50,18 +51,34 @@ func (s *Session) heard(in LeaderHeard) bool {
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
-		s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
-		s.startOver()
-		sched := &s.schedule
-		sched.wanted, sched.collecting = true, false
-		sched.interval, sched.earliest = s.cfg.Timing.Interval, s.now
-		sched.absences, sched.refusals = 0, 0
-		s.do(Following{epoch})
+		s.turnTo(epoch)
 	case epoch > 0 && epoch == s.leader.epoch && s.leader.gone:
 		s.leader.gone = false
 		s.schedule.absences, s.schedule.resendAt = 0, s.now
 	}
 	return epoch > 0 && epoch == s.leader.epoch
+}
+
+// turnTo makes the leader of an epoch the one that the worker follows. An epoch of 0 means
+// that no leader is known.
+func (s *Session) turnTo(epoch uint64) {
+	s.do(Following{Epoch: epoch, Was: s.leader.epoch})
+	s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
+	s.startOver()
+	sched := &s.schedule
+	sched.wanted, sched.collecting = true, false
+	sched.interval, sched.earliest = s.cfg.Timing.Interval, s.now
+	sched.absences, sched.refusals = 0, 0
+}
+
+// onRecord turns to the leader whose epoch the lease's record has. If the record has a lower
+// epoch than the followed one, no leader ever had the followed epoch when the read began,
+// because a leader writes its epoch into the record before it leads. An answer is ignored if
+// the worker turned to another leader since it asked.
+func (s *Session) onRecord(in RecordRead) {
+	if in.Followed == s.leader.epoch && in.Epoch != s.leader.epoch && in.Epoch <= wire.MaxEpoch {
+		s.turnTo(in.Epoch)
+	}
 }
 
 // startOver makes the next report the first of a new conversation.
@@ -148,6 +165,7 @@ func (s *Session) report() {
 	}
 	sched.earliest, sched.dueAt = s.now+timing.Spacing, s.now+interval
 	sched.sentAt, sched.resendAt = s.now, s.now+timing.AnswerTimeout
+	s.leader.recordAt, s.leader.recordPause = s.now+timing.RecordAfter, timing.RecordAfter
 	s.do(SendReport{Exchange: sched.exchange, Report: r})
 }
 

@@ -14,6 +14,7 @@
 //	    Connected │        │ SendReport, ResendReport     │ Take, Claim, HandOver,
 //	  LeaderHeard │        │ AskLeader                    │ Deliver, Abandon, Release
 //	       Nudged │        │ CollectFromSlots             │ Opened, OpenFailed
+//	   RecordRead │        │ ReadRecord                   │
 //	 ReceiptHeard │        │ OpenJob, EndJob, WakeSlots   │
 //	 NoResponders │        │ CancelRunning, Leave         │
 //	  Drain, Tick ▼        │ notices                      ▼
@@ -26,6 +27,22 @@
 // Direct calls return no actions. If a direct call makes a report or another action due,
 // [Session.NeedsStep] returns true, and the caller must then call [Session.Step] with a
 // [Tick].
+//
+// # Which leader a worker follows
+//
+// A worker follows the highest epoch that it has heard from a leader on its own storage, so
+// that it obeys no deposed leader. An epoch that no leader has, from a program that errs or
+// means harm, would make the worker deaf to the real leader. So a report that stays without a
+// receipt for [Timing.RecordAfter] makes the session ask for the epoch in the lease's record,
+// and the session then follows that epoch, even if it is lower.
+//
+// This makes no worker obey a deposed leader. A leader's epoch is in the record before the
+// leader sends its first message, and epochs in the record only grow. So a read that begins
+// after a worker has heard a real leader shows that leader's epoch or a higher one. A worker
+// ignores the answer if it has turned to another leader since the read began. If a storage
+// that breaks its contract shows an old record, the worker talks to a deposed leader until
+// the next beacon of the new one, and loses only time: the deposed leader's writes fail
+// because its manifests are fenced, so it can neither call an item durable nor end a job.
 //
 // # When a session reports
 //
@@ -66,6 +83,8 @@
 //	                               in flight
 //	the leader refuses             starts over, after 10 ms to 1 s                     refused
 //	a higher epoch is heard        drops the report in flight, tells the new leader    higher-epoch
+//	an epoch that no leader has    reads the lease's record after 5 s, and follows     high-beacon
+//	                               that epoch
 //	the connection is lost         sends nothing; resends once it is back              disconnected
 //	a slot runs a long partition   reports without it after 5 ms                       slots-late
 //	items do not fit               sends the rest at once, if the leader takes them    items-split

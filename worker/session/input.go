@@ -31,6 +31,13 @@ type Nudged struct {
 	Storage string // identity of the leader's storage
 }
 
+// RecordRead says that the lease's record in storage has an epoch, which is 0 if the lease
+// was never held. The read began when the session asked for it with [ReadRecord].
+type RecordRead struct {
+	Followed uint64 // from the ReadRecord
+	Epoch    uint64
+}
+
 // ReceiptHeard says that a receipt arrived for the report with this exchange number. A
 // receipt for an earlier exchange is ignored.
 type ReceiptHeard struct {
@@ -51,6 +58,7 @@ func (Connected) input()    {}
 func (Disconnected) input() {}
 func (LeaderHeard) input()  {}
 func (Nudged) input()       {}
+func (RecordRead) input()   {}
 func (ReceiptHeard) input() {}
 func (NoResponders) input() {}
 func (Drain) input()        {}

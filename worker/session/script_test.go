@@ -20,6 +20,7 @@ import (
 //	                                   a session of worker w; 2 slots by default; jobs have 1000 partitions
 //	connected, disconnected, drain
 //	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
+//	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
 //	    [assign=(JOB,LO,HI)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
 //	                                   by default of the last report; keys may be repeated
@@ -48,6 +49,7 @@ type script struct {
 	now     time.Duration
 	out     strings.Builder
 	sent    SendReport // the last
+	asked   ReadRecord // the last
 	spans   uint64     // assigned so far
 	slots   map[string]*scriptSlot
 }
@@ -78,6 +80,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.step(LeaderHeard{s.number(s.word(0)), s.text("storage", "")})
 	case "nudge":
 		s.step(Nudged{s.number(s.word(0)), s.text("storage", "")})
+	case "record":
+		s.step(RecordRead{Followed: s.number(s.text("followed", strconv.FormatUint(s.asked.Followed, 10))), Epoch: s.number(s.word(0))})
 	case "receipt":
 		s.step(s.receipt())
 	case "no-responders":
@@ -137,6 +141,9 @@ func (s *script) step(in Input) {
 			if err := sent.Report.Validate(); err != nil {
 				s.t.Errorf("report: %v", err)
 			}
+		}
+		if asked, ok := a.(ReadRecord); ok {
+			s.asked = asked
 		}
 		s.printf("%v %s", s.now, brief(a))
 	}
@@ -258,6 +265,8 @@ func brief(a Action) string {
 		return fmt.Sprintf("resend report #%d", a.Exchange)
 	case AskLeader:
 		return "ask who leads"
+	case ReadRecord:
+		return fmt.Sprintf("read the record, while following epoch %d", a.Followed)
 	case CollectFromSlots:
 		return "collect from slots"
 	case OpenJob:
@@ -271,6 +280,9 @@ func brief(a Action) string {
 	case Leave:
 		return fmt.Sprintf("leave: %s; %d items, %d running", a.Reason, a.Items, a.Running)
 	case Following:
+		if a.Epoch < a.Was {
+			return fmt.Sprintf("notice: following epoch %d instead of %d", a.Epoch, a.Was)
+		}
 		return fmt.Sprintf("notice: following epoch %d", a.Epoch)
 	case ReportAnswered:
 		return fmt.Sprintf("notice: answered after %v", a.Took)

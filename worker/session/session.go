@@ -70,6 +70,9 @@ func (s *Session) Due() time.Duration {
 		if s.searching() {
 			due = min(due, s.leader.askAt)
 		}
+		if s.conversation.inFlight {
+			due = min(due, s.leader.recordAt)
+		}
 	}
 	return due
 }
@@ -91,6 +94,8 @@ func (s *Session) hear(in Input) {
 		if s.heard(LeaderHeard(in)) {
 			s.schedule.wanted = true
 		}
+	case RecordRead:
+		s.onRecord(in)
 	case ReceiptHeard:
 		s.onReceipt(in)
 	case NoResponders:
@@ -108,6 +113,11 @@ func (s *Session) proceed() {
 	if s.searching() && s.now >= s.leader.askAt {
 		s.leader.askAt = s.now + s.cfg.Timing.MaxBackoff
 		s.do(AskLeader{})
+	}
+	if s.conversation.inFlight && s.now >= s.leader.recordAt {
+		s.leader.recordPause = min(2*s.leader.recordPause, s.cfg.Timing.MaxRecordPause)
+		s.leader.recordAt = s.now + s.leader.recordPause
+		s.do(ReadRecord{s.leader.epoch})
 	}
 	switch {
 	case s.now < s.reportDue():
@@ -172,6 +182,11 @@ type leader struct {
 	gone      bool   // NATS said that no process listens for reports to this leader
 	answered  bool
 	askAt     time.Duration // when to ask who leads, while searching
+
+	// While a report is in flight, recordAt is when to ask for the lease's record, and
+	// recordPause is the time from the last such request, or from the report, to recordAt.
+	recordAt    time.Duration
+	recordPause time.Duration
 }
 
 // conversation is the exchange of numbered reports and receipts with one leader.
