@@ -22,7 +22,7 @@ type Ledger struct {
 	unknownJobs unknownJobs
 
 	workers     []*worker // by ID
-	departed    map[string]time.Duration
+	departed    map[string]departure
 	slotsByKind map[wire.JobKind]int // slots of the workers that know the kind and do not drain
 	reserved    int                  // workers reserved for quarantined partitions
 
@@ -42,7 +42,7 @@ func New(cfg Config, now time.Duration) (*Ledger, error) {
 	return &Ledger{
 		cfg: cfg, now: now, recovery: recovery{active: true, since: now},
 		jobsByID: map[string]*job{}, unknownJobs: newUnknownJobs(),
-		departed: map[string]time.Duration{}, slotsByKind: map[wire.JobKind]int{},
+		departed: map[string]departure{}, slotsByKind: map[wire.JobKind]int{},
 	}, nil
 }
 

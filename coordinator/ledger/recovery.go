@@ -26,7 +26,7 @@ func (l *Ledger) checkRecovery() {
 	}
 	for _, id := range r.awaited {
 		if l.worker(id) == nil {
-			l.departed[id] = l.now
+			l.departed[id] = departure{at: l.now}
 		}
 	}
 	r.active, r.awaited = false, nil

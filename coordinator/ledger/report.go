@@ -27,6 +27,11 @@ func (l *Ledger) onReport(e Reported) {
 	case r.Hello != nil && w == nil && len(l.workers) >= l.cfg.MaxWorkers:
 		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
+	case w == nil && r.Conversation > 0 && r.Conversation == l.departed[r.Worker].conversation:
+		// The receipts of the conversation are forgotten. A worker that has one of them would
+		// take the receipt for a repeated hello as a duplicate, and miss its openings.
+		l.refuse(e, "the leader has removed this worker: begin a new conversation")
+		return
 	case r.Hello != nil && !sameConversation: // a new worker, or one that started over
 		w = l.register(r)
 	case !sameConversation || r.Sequence > w.sequence+1:

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -44,6 +43,12 @@ type worker struct {
 	parkedJobs    []string      // parked jobs that the worker has reported
 }
 
+// departure describes a worker that died, left or was silent for too long.
+type departure struct {
+	at           time.Duration
+	conversation uint64 // 0 if the worker had none
+}
+
 func (w *worker) idleSlots() int { return w.slots - len(w.assignments) }
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
@@ -75,7 +80,7 @@ func (l *Ledger) onWorkerDied(id string) {
 		}
 		l.removeWorker(w, true)
 	} else if l.recovery.active {
-		l.departed[id] = l.now
+		l.departed[id] = departure{at: l.now}
 	}
 	l.recovery.checkOff(id)
 	l.checkRecovery()
@@ -103,11 +108,15 @@ func (l *Ledger) checkLiveness() {
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
-		since := slices.Sorted(maps.Values(l.departed))
+		var since []time.Duration
+		for _, d := range l.departed {
+			since = append(since, d.at)
+		}
+		slices.Sort(since)
 		before = max(before, since[len(since)-maxDeparted])
 	}
-	for id, since := range l.departed {
-		if since < before {
+	for id, d := range l.departed {
+		if d.at < before {
 			delete(l.departed, id)
 			for _, j := range l.jobs {
 				delete(j.contributors, id)
@@ -127,7 +136,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.setDraining(w, true)
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Delete(l.workers, i, i+1)
-	l.departed[w.id] = l.now
+	l.departed[w.id] = departure{l.now, w.conversation}
 }
 
 // setDraining says whether a worker is draining, that is, wants no more work.
