@@ -18,6 +18,7 @@ import (
 type snapshot struct {
 	State   client.State
 	Doing   string // the activity whose progress is counted, if not a job
+	Stage   string // what is left of a job whose partitions are all done
 	Done    uint64
 	All     uint64  // number of partitions; 0: the job is not planned yet
 	Rate    float64 // partitions per second; 0: unknown
@@ -43,6 +44,9 @@ func (s snapshot) line() string {
 		if s.Doing != "" {
 			parts = append(parts, s.Doing)
 		}
+	}
+	if s.Stage != "" {
+		parts = append(parts, s.Stage)
 	}
 	if s.Rate > 0 {
 		parts = append(parts, rate(s.Rate)+"/s")

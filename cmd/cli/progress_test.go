@@ -24,6 +24,8 @@ func TestSnapshotLine(t *testing.T) {
 		},
 		{"one worker", snapshot{Done: 1, All: 2, Workers: 1, Epoch: 1, Cluster: true}, " 50%  1/2  1 worker  epoch 1"},
 		{"nobody leads", snapshot{Done: 1, All: 2, Cluster: true}, " 50%  1/2  nobody leads at the moment"},
+		{"merging", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2, MergesLeft: 1, Epoch: 1, Live: &client.Live{Rate: 4e-11}}), "100%  2/2  merging, 1 merge left  0 workers  epoch 1"},
+		{"finishing", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2}), "100%  2/2  finishing  nobody leads at the moment"},
 		{"trouble", snapshot{Done: 1, All: 2, Trouble: "oh\nstack"}, " 50%  1/2  oh"},
 		{"nearly done is not 100 %", snapshot{Done: 99_999, All: 100_000}, " 99%  99,999/100,000"},
 		{"largest number of partitions", snapshot{Done: 1 << 61, All: 1 << 62}, " 50%  2,305,843,009,213,693,952/4,611,686,018,427,387,904"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
@@ -25,6 +26,8 @@ type jobStatus struct {
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
+	Stage       client.Stage    `json:"stage"`      // mapping, merging or finishing; empty unless running
+	MergesLeft  uint64          `json:"merges_left"`
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
@@ -55,6 +58,7 @@ func newJobStatus(s client.Status) jobStatus {
 		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
 		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
+		Stage: s.Stage(), MergesLeft: s.MergesLeft,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
 		Errors: []errorText{}, OtherErrors: s.OtherErrors,
 		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
@@ -92,11 +96,26 @@ the last checkpoint.`,
 	}
 }
 
+// afterMapping says what is left of a job whose partitions are all done. It returns an
+// empty string for other jobs.
+func afterMapping(s client.Status) string {
+	switch s.Stage() {
+	case client.Merging:
+		return fmt.Sprintf("%s, %s left", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""))
+	case client.Finishing:
+		return string(client.Finishing)
+	}
+	return ""
+}
+
 func statusTable(w io.Writer, s client.Status) {
 	row(w, "id", s.ID)
 	row(w, "job", s.Job+" "+s.Version)
 	row(w, "params", string(s.Params))
 	row(w, "state", s.State)
+	if stage := afterMapping(s); stage != "" {
+		row(w, "stage", stage)
+	}
 	if s.Partitions > 0 {
 		partitions := humanize.Comma(int64(s.Partitions))
 		if s.DoneKnown() {
@@ -107,7 +126,9 @@ func statusTable(w io.Writer, s client.Status) {
 	}
 	if s.Live != nil {
 		row(w, "workers", s.Live.Workers)
-		row(w, "rate", rate(s.Live.Rate)+"/s")
+		if s.Stage() == client.Mapping {
+			row(w, "rate", rate(s.Live.Rate)+"/s")
+		}
 	}
 	if left, ok := s.Remaining(); ok {
 		row(w, "time left", left.Truncate(time.Second).String())

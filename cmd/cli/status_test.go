@@ -8,6 +8,22 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
+func TestStatusOfAMergingJob(t *testing.T) {
+	s := client.Status{
+		Spec: client.Spec{ID: "x", Params: []byte(`{}`)}, State: client.Running, Partitions: 10, Done: 10, MergesLeft: 3,
+		Live: &client.Live{Rate: 0},
+	}
+	var table strings.Builder
+	statusTable(&table, s)
+	if got := table.String(); !strings.Contains(got, "stage\tmerging, 3 merges left\n") || strings.Contains(got, "rate") || strings.Contains(got, "time left") {
+		t.Errorf("got\n%s", got)
+	}
+	data, err := json.Marshal(newJobStatus(s))
+	if want := `"stage":"merging","merges_left":3,`; err != nil || !strings.Contains(string(data), want) || !strings.Contains(string(data), `"seconds_left":-1`) {
+		t.Errorf("%s, %v, want %s", data, err, want)
+	}
+}
+
 func TestStatusShowsErrors(t *testing.T) {
 	s := client.Status{
 		Spec: client.Spec{ID: "x", Params: []byte(`{}`)}, State: client.Running, Partitions: 10,

@@ -58,9 +58,12 @@ func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, e
 
 // clusterSnapshot returns the progress of a job on a cluster.
 func clusterSnapshot(s client.Status) snapshot {
-	shown := snapshot{State: s.State, Done: s.Done, All: s.Partitions, Cluster: true, Epoch: s.Epoch}
+	shown := snapshot{State: s.State, Done: s.Done, All: s.Partitions, Stage: afterMapping(s), Cluster: true, Epoch: s.Epoch}
 	if s.Live != nil {
-		shown.Rate, shown.Workers, shown.Trouble = s.Live.Rate, s.Live.Workers, s.Live.Trouble
+		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
+		if s.Stage() == client.Mapping {
+			shown.Rate = s.Live.Rate
+		}
 	}
 	return shown
 }

@@ -11,6 +11,7 @@ type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
 	treeNodes int // number of tree nodes below the root
+	partials  int // number of finished nodes that have a partial
 }
 
 // treeNode is a finished node, which has no children here, or an ancestor of a finished
@@ -62,7 +63,7 @@ func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	at := path[len(path)-1]
 	gained := f.tree.Span(n).Len() - at.done
 	drop = f.clear(at, nil)
-	*at = treeNode{finished: true, ref: ref, done: at.done}
+	f.setFinished(at, ref)
 	for _, p := range path {
 		p.done += gained
 	}
@@ -78,6 +79,9 @@ func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
 		}
 		if child.finished {
 			refs = append(refs, child.ref)
+			if child.ref != NoRef {
+				f.partials--
+			}
 		}
 		refs = f.clear(child, refs)
 		p.child[i] = nil
@@ -108,8 +112,20 @@ func (f *forest) replace(n jobs.Node, ref Ref) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	f.clear(at, nil)
-	*at = treeNode{finished: true, ref: ref, done: at.done}
+	f.setFinished(at, ref)
 }
+
+// setFinished marks a node without children as finished.
+func (f *forest) setFinished(at *treeNode, ref Ref) {
+	*at = treeNode{finished: true, ref: ref, done: at.done}
+	if ref != NoRef {
+		f.partials++
+	}
+}
+
+// mergesLeft returns how many merges are left once all partitions are finished: each
+// merge replaces two partials by one.
+func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 
 // finishedNodes lists the finished nodes in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {

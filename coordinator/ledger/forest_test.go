@@ -68,6 +68,9 @@ func (f *naiveForest) check(t rapid.TB, got *forest) {
 	if n := countBelow(got.root); n != got.treeNodes {
 		t.Fatalf("forest counts %d tree nodes, and has %d", got.treeNodes, n)
 	}
+	if n := len(slices.DeleteFunc(slices.Clone(nodes), func(n FinishedNode) bool { return n.Ref == NoRef })); n != got.partials {
+		t.Fatalf("forest counts %d partials, and has %d", got.partials, n)
+	}
 	if len(nodes) != len(f.nodes) || got.done() != uint64(len(f.done)) {
 		t.Fatalf("forest has %v and %d partitions, want %v and %d", nodes, got.done(), f.nodes, len(f.done))
 	}
@@ -298,7 +301,7 @@ func TestForestSkips(t *testing.T) {
 	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7}}) {
 		t.Errorf("nodes are %v", got)
 	}
-	if n := countBelow(f.root); n != f.treeNodes {
-		t.Errorf("forest counts %d tree nodes, and has %d", f.treeNodes, n)
+	if n := countBelow(f.root); n != f.treeNodes || f.partials != 1 {
+		t.Errorf("forest counts %d tree nodes and %d partials, and has %d and 1", f.treeNodes, f.partials, n)
 	}
 }

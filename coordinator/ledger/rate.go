@@ -10,6 +10,9 @@ const (
 	// rateCount partitions. So it covers several partitions even if each takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
+	// minDisplayed is the lowest rate that is displayed. While no partition is finished, the
+	// moving average falls towards 0 and says nothing any more.
+	minDisplayed = 0.001
 )
 
 // rate estimates how many partitions per second one slot finishes.
@@ -55,7 +58,9 @@ func (d *rateDisplay) update(now time.Duration, done uint64) {
 	if d.perSecond == 0 {
 		weight = 1
 	}
-	d.perSecond += weight * (current - d.perSecond)
+	if d.perSecond += weight * (current - d.perSecond); d.perSecond < minDisplayed {
+		d.perSecond = 0
+	}
 	d.measuredAt, d.done = now, done
 }
 

@@ -129,7 +129,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "jobs":
 		var b strings.Builder
 		for _, p := range s.ledger.Jobs() {
-			fmt.Fprintf(&b, "%s %s %d/%d executed=%d skipped=%v rate=%.0f workers=%d trouble=%q\n", p.Job, p.State, p.Done, p.Partitions, p.Executed, p.Skipped, p.Rate, p.Workers, p.Trouble)
+			fmt.Fprintf(&b, "%s %s %d/%d executed=%d skipped=%v rate=%.2g workers=%d trouble=%q", p.Job, p.State, p.Done, p.Partitions, p.Executed, p.Skipped, p.Rate, p.Workers, p.Trouble)
+			if p.MergesLeft > 0 {
+				fmt.Fprintf(&b, " merges-left=%d", p.MergesLeft)
+			}
+			b.WriteString("\n")
 		}
 		return b.String()
 	case "workers":

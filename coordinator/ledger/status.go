@@ -54,6 +54,9 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(), Executed: j.executed,
 		Skipped: slices.Clone(j.skipped[:min(len(j.skipped), wire.MaxSkipped)]), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
+	if p.Done == p.Partitions {
+		p.MergesLeft, p.Rate = j.forest.mergesLeft(), 0
+	}
 	holders := map[*worker]bool{}
 	for a := range j.assignments.all() {
 		holders[a.worker] = true

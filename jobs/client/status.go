@@ -38,6 +38,7 @@ type Status struct {
 	State      State
 	Partitions uint64   // 0 until the job is planned
 	Done       uint64   // number of finished partitions; see DoneKnown
+	MergesLeft uint64   // number of merges of partial results that are left once all partitions are done
 	Executed   uint64   // number of reported partition executions, duplicates included
 	Repeated   uint64   // number of executions beyond the first of each partition
 	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil
@@ -67,6 +68,29 @@ type Live struct {
 	Trouble string  // what keeps the job from advancing, or the last failure
 }
 
+// Stage is what is done for a running job.
+type Stage string
+
+// The stages of a running job, in order. A job that is not running has no stage.
+const (
+	Mapping   Stage = "mapping"   // its partitions are run; their results are merged too
+	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
+	Finishing Stage = "finishing" // all is merged, and the result is made and written
+)
+
+// Stage returns the stage of a running job, and otherwise an empty Stage.
+func (s Status) Stage() Stage {
+	switch {
+	case s.State != Running:
+		return ""
+	case s.Done < s.Partitions:
+		return Mapping
+	case s.MergesLeft > 0:
+		return Merging
+	}
+	return Finishing
+}
+
 // DoneKnown reports whether Done is known. It is false for a job that failed or was
 // cancelled, because its checkpoint does not say which partitions were done.
 func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
@@ -86,10 +110,10 @@ func (s Status) Err() error {
 	return err
 }
 
-// Remaining returns the time that the rest of the job takes at its current rate. It
-// returns false if the time is not known.
+// Remaining returns the time that the rest of the partitions takes at the job's current
+// rate. It returns false if the time is not known, or if all partitions are done.
 func (s Status) Remaining() (time.Duration, bool) {
-	if s.Live == nil {
+	if s.Live == nil || s.Stage() != Mapping {
 		return 0, false
 	}
 	return Remaining(s.Done, s.Partitions, s.Live.Rate)
@@ -118,6 +142,9 @@ func newStatus(r record, live *wire.Jobs) Status {
 		Skipped: m.Skipped, Epochs: m.Epochs, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors,
 	}
+	if s.State == Running && s.Done == s.Partitions {
+		s.MergesLeft = r.mergesLeft()
+	}
 	if live == nil {
 		return s
 	}
@@ -128,6 +155,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	}
 	p := live.Jobs[i]
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
+	s.MergesLeft = p.MergesLeft
 	s.Live = &Live{Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble}
 	return s
 }
@@ -146,6 +174,17 @@ func (r record) done() uint64 {
 		n += tree.Span(stored.Node).Len()
 	}
 	return n
+}
+
+// mergesLeft returns the number of merges that are left in the job's checkpoint, if all
+// partitions are done.
+func (r record) mergesLeft() (n uint64) {
+	for _, stored := range r.manifest.Nodes {
+		if !stored.Empty {
+			n++
+		}
+	}
+	return max(n, 1) - 1
 }
 
 // repeated returns the number of executions beyond the first of each partition. For a

@@ -53,6 +53,10 @@ type JobProgress struct {
 	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last seconds
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
 	Trouble    string   `cbor:"9,keyasint,omitempty"` // why the job makes no progress, or the job's last failure
+
+	// MergesLeft is the number of merges until the job has its root's partial. It is 0 until
+	// all partitions are done.
+	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 // MaxSkipped is the largest number of skipped partitions that an answer lists for each
