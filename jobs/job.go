@@ -27,10 +27,21 @@ type Job struct {
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
+// CheckKind checks the form of a definition's name and version.
+func CheckKind(name, version string) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("Name %.50q: want 1 to 40 lower-case letters, digits and dashes, the first a letter", name)
+	}
+	if version == "" || len(version) > 40 {
+		return fmt.Errorf("Version %.50q: want 1 to 40 characters", version)
+	}
+	return nil
+}
+
 // New checks a definition and returns its job.
 func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
-	if !nameForm.MatchString(d.Name) {
-		return Job{}, fmt.Errorf("define job: Name %q: want 1 to 40 lower-case letters, digits and dashes, the first a letter", d.Name)
+	if err := CheckKind(d.Name, d.Version); err != nil {
+		return Job{}, fmt.Errorf("define job: %w", err)
 	}
 	b, err := bind(d)
 	if err != nil {
@@ -139,9 +150,6 @@ type binding[P, T, R any] struct {
 
 func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 	b := binding[P, T, R]{def: d}
-	if d.Version == "" || len(d.Version) > 40 {
-		return b, fmt.Errorf("Version %q: want 1 to 40 characters", d.Version)
-	}
 	if d.Plan == nil || d.Open == nil || d.Merge == nil || d.Finish == nil {
 		return b, errors.New("want all of Plan, Open, Merge and Finish")
 	}

@@ -14,7 +14,7 @@ const (
 	// DefaultMaxAttempts is the default of [SubmitOptions].MaxAttempts.
 	DefaultMaxAttempts = 3
 	// MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
-	MaxPriority = 1000
+	MaxPriority = store.MaxPriority
 	// MaxSkipped is the largest number of failed partitions that a job may leave out of
 	// its result.
 	MaxSkipped = store.MaxSkipped

@@ -50,8 +50,10 @@ func encodeSpec(s Spec) []byte { return encode(specRecord{s, micros(s.Submitted)
 func decodeSpec(data []byte) (Spec, error) {
 	r, err := decode[specRecord](data)
 	r.Spec.Submitted = fromMicros(r.Submitted)
-	if err == nil && !ValidID(r.ID) {
-		err = fmt.Errorf("%w: job ID %q", ErrCorrupt, r.ID)
+	if err == nil {
+		if err = r.Spec.check(); err != nil {
+			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
 	}
 	return r.Spec, err
 }

@@ -68,7 +68,7 @@ func somePoisoned() Poisoned {
 // formats are all formats of records. What encode makes of a value must read back
 // as the value with its times cut to microseconds.
 var formats = []testedFormat{
-	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID}),
+	format("spec", encodeSpec, decodeSpec, someSpec(), Spec{ID: otherID, Job: "a", Version: "0", Params: jobs.Params("{}"), MaxAttempts: 1}),
 	format("plan", encodePlan, decodePlan, somePlan(), jobs.Plan{Partitions: 1}),
 	format("manifest", encodeManifest, decodeManifest, someManifest(), Manifest{State: Queued},
 		Manifest{State: Running, Attempts: []Attempt{{Partition: 4, Failed: 1}}, Errors: []ErrorText{{"no disk", 9, 4}}, OtherErrors: 3}),
@@ -191,12 +191,43 @@ func TestImpossibleRecords(t *testing.T) {
 		"state":           func() error { _, err := decodeManifest(encodeManifest(Manifest{State: "asleep"})); return err },
 		"no partitions":   func() error { _, err := decodePlan(encodePlan(jobs.Plan{})); return err },
 		"many partitions": func() error { _, err := decodePlan(encodePlan(jobs.Plan{Partitions: 1 << 63})); return err },
-		"ID of spec":      func() error { _, err := decodeSpec(encodeSpec(Spec{ID: "../x"})); return err },
 		"ID submitted":    func() error { _, err := decodeSubmission(encodeSubmission(submissionRecord{ID: "x"})); return err },
 		"identity":        func() error { _, err := decodeIdentity(encodeIdentity("x")); return err },
 	} {
 		if err := decode(); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", what, err)
+		}
+	}
+}
+
+// A spec may come from another program, which does not check what Submit checks. The error
+// stays short, since a parked job keeps it.
+func TestImpossibleSpecs(t *testing.T) {
+	long := strings.Repeat("n", 480_000)
+	for what, change := range map[string]func(*Spec){
+		"ID":              func(s *Spec) { s.ID = "../x" },
+		"long ID":         func(s *Spec) { s.ID = long },
+		"no name":         func(s *Spec) { s.Job = "" },
+		"long name":       func(s *Spec) { s.Job = long },
+		"form of name":    func(s *Spec) { s.Job = "Primes\n" },
+		"no version":      func(s *Spec) { s.Version = "" },
+		"long version":    func(s *Spec) { s.Version = long },
+		"no parameters":   func(s *Spec) { s.Params = nil },
+		"list":            func(s *Spec) { s.Params = jobs.Params("[]") },
+		"half an object":  func(s *Spec) { s.Params = jobs.Params(`{"n":1`) },
+		"long parameters": func(s *Spec) { s.Params = jobs.Params(long) },
+		"low priority":    func(s *Spec) { s.Priority = -1001 },
+		"high priority":   func(s *Spec) { s.Priority = 1001 },
+		"no attempts":     func(s *Spec) { s.MaxAttempts = 0 },
+		"many skipped":    func(s *Spec) { s.MaxSkipped = MaxSkipped + 1 },
+	} {
+		spec := someSpec()
+		change(&spec)
+		if spec.check() == nil {
+			t.Errorf("%s: Submit accepts the spec", what)
+		}
+		if _, err := decodeSpec(encodeSpec(spec)); !errors.Is(err, ErrCorrupt) || len(err.Error()) > 300 {
+			t.Errorf("%s: %.400v, want a short ErrCorrupt", what, err)
 		}
 	}
 }

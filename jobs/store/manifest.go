@@ -42,6 +42,9 @@ type StoredSpec struct {
 	SHA256  string  // digest of the stored bytes, in hexadecimal
 }
 
+// MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
+const MaxPriority = 1000
+
 // MaxSkipped bounds the skipped partitions of a job, because the job's manifest lists
 // each skipped partition.
 const MaxSkipped = 1_000_000

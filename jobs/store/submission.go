@@ -1,10 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // MaxDeliveries is how often a submission may be delivered before any leader has written
@@ -58,18 +62,22 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	return nil
 }
 
+// check checks a spec before it is written, and after it was read: not only this program
+// can write to storage.
 func (s Spec) check() error {
 	switch {
 	case !ValidID(s.ID):
-		return fmt.Errorf("ID %q: want an ID made by NewID", s.ID)
-	case s.Job == "" || s.Version == "":
-		return fmt.Errorf("Job %q, Version %q: want both", s.Job, s.Version)
+		return fmt.Errorf("ID %.50q: want an ID made by NewID", s.ID)
+	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
+		return fmt.Errorf("Priority %d: want %d to %d", s.Priority, -MaxPriority, MaxPriority)
 	case s.MaxAttempts < 1:
 		return fmt.Errorf("MaxAttempts %d: want at least 1", s.MaxAttempts)
 	case s.MaxSkipped > MaxSkipped:
 		return fmt.Errorf("MaxSkipped %d: want at most %d", s.MaxSkipped, MaxSkipped)
+	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):
+		return fmt.Errorf("Params %.50q: want a JSON object", s.Params)
 	}
-	return nil
+	return jobs.CheckKind(s.Job, s.Version)
 }
 
 // Receive waits for a submission until ctx is done. The job may have begun or ended
