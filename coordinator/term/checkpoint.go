@@ -32,7 +32,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 		}
 		switch {
 		case err != nil:
-			t.fail(err)
+			t.failJob(j, err)
 		case !j.ending.Load():
 			t.writeManifest(j, func(m *store.Manifest) {
 				m.Nodes = storedNodes(nodes, list)

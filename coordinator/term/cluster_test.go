@@ -36,6 +36,7 @@ type cluster struct {
 	moments int                                 // of its storage calls so far
 	hold    func(moment int) (over func() bool) // what ends a moment that is held; nil if it is not held
 	loses   bool                                // a call that was held, or its answer, is lost
+	fault   func(memory.Call) error             // of the leaders' storage calls; nil if there is none
 }
 
 // stopWithin bounds the time that a leader takes to stop.
@@ -49,7 +50,7 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
 	c.queue = &queue{cluster: c}
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
-	c.blobs.Inject(func(memory.Call) error {
+	c.blobs.Inject(func(call memory.Call) error {
 		if c.running == nil {
 			return nil
 		}
@@ -63,6 +64,9 @@ func newCluster(t *testing.T) *cluster {
 					return store.ErrUnavailable
 				}
 			}
+		}
+		if c.fault != nil {
+			return c.fault(call)
 		}
 		return nil
 	})

@@ -70,10 +70,7 @@ func (t *Term) finish(j *activeJob, root partial, then func(digest string, err e
 // result calls the job's code to turn the root's partial into the result. Tasks call it.
 func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
 	data, err := t.read(j.spec.ID, root)
-	switch {
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt): // no later leader could read the partial either
-		return nil, &jobFault{err}
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	result, err := j.job.Finish(t.ctx, j.spec.Params, data)
@@ -91,8 +88,11 @@ func (t *Term) putResult(job string, result json.RawMessage) (digest string, err
 	err = t.retry("write result", func(ctx context.Context) error {
 		return t.cfg.Store.PutResult(ctx, job, result)
 	})
-	if errors.Is(err, store.ErrConflict) {
+	switch {
+	case errors.Is(err, store.ErrConflict):
 		return "", &jobFault{errors.New("an earlier leader has written a different result: the job is not deterministic")}
+	case errors.Is(err, store.ErrTooLarge):
+		return "", &jobFault{err}
 	}
 	sum := sha256.Sum256(result)
 	return hex.EncodeToString(sum[:]), err

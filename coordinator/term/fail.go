@@ -3,6 +3,8 @@ package term
 import (
 	"errors"
 	"fmt"
+
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
 // fencedError says that a later leader has written the manifest.
@@ -24,5 +26,16 @@ func (t *Term) fail(err error) {
 	default:
 		t.log.Error("Cannot make a job's state durable, stepping down", "error", err)
 		t.Stop()
+	}
+}
+
+// failJob handles an error of a merge, or of writing partials: a *jobFault fails the job,
+// any other error is one of the leader.
+func (t *Term) failJob(j *activeJob, err error) {
+	var fault *jobFault
+	if errors.As(err, &fault) {
+		t.step(ledger.MergeFailed{Job: j.spec.ID, Error: fault.Error()})
+	} else {
+		t.fail(err)
 	}
 }

@@ -93,7 +93,9 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 		return nil, 0, err
 	}
 	began := t.env.Now()
-	data, err = j.job.Merge(left, right)
+	if data, err = j.job.Merge(left, right); err != nil {
+		err = &jobFault{err}
+	}
 	return data, t.since(began), err
 }
 
@@ -115,7 +117,7 @@ func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []t
 			}
 		}
 		if failed != nil {
-			t.step(ledger.MergeFailed{Job: j.spec.ID, Error: failed.Error()})
+			t.failJob(j, failed)
 		}
 		t.mergesDone(j)
 		t.startMerges(j)

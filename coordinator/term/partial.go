@@ -2,10 +2,13 @@ package term
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
 // partial has the bytes of a node's partial: in memory, in a blob, or in both.
@@ -58,7 +61,8 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 	}
 }
 
-// read returns the bytes of a partial. Tasks call it.
+// read returns the bytes of a partial. If no later leader could read the partial either,
+// the error is a *jobFault. Tasks call it.
 func (t *Term) read(job string, p partial) (data []byte, err error) {
 	if p.blob == "" || p.data != nil {
 		return p.data, nil
@@ -67,6 +71,9 @@ func (t *Term) read(job string, p partial) (data []byte, err error) {
 		data, err = t.cfg.Store.Partial(ctx, job, p.blob)
 		return err
 	})
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt) {
+		err = &jobFault{err}
+	}
 	return data, err
 }
 
@@ -102,7 +109,8 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 	})
 }
 
-// putPartial writes a partial into a blob and drops a large partial's bytes from memory.
+// putPartial writes a partial into a blob and drops a large partial's bytes from memory. If
+// the partial is too large for storage, the error is a *jobFault.
 func (t *Term) putPartial(job string, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, job, p.node, p.data)
@@ -111,7 +119,10 @@ func (t *Term) putPartial(job string, p *nodePartial) error {
 		}
 		return err
 	})
-	if err == nil && len(p.data) > maxInMemory {
+	switch {
+	case errors.Is(err, store.ErrTooLarge):
+		return &jobFault{fmt.Errorf("write the partial of node %v: %w", p.node, err)}
+	case err == nil && len(p.data) > maxInMemory:
 		p.data = nil
 	}
 	return err

@@ -33,8 +33,11 @@ func (t *Term) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err erro
 		t.env.Pause(ctx, time.Duration(attempt)*time.Second)
 	}
 	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
-	if errors.Is(err, store.ErrConflict) {
+	switch {
+	case errors.Is(err, store.ErrConflict):
 		return t.readPlan(j.spec.ID)
+	case errors.Is(err, store.ErrTooLarge):
+		return jobs.Plan{}, &jobFault{err}
 	}
 	return plan, err
 }

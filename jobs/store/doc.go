@@ -37,6 +37,8 @@
 //
 //   - [ErrUnavailable]: storage cannot be reached. A write that
 //     returned ErrUnavailable may have taken effect.
+//   - [ErrFull], an ErrUnavailable: storage has no room until values are deleted.
+//   - [ErrTooLarge]: storage can never keep a value of this size.
 //   - [ErrConflict]: another writer wrote the value first.
 //   - [ErrCorrupt]: a record is damaged or of an unknown format.
 //

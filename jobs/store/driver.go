@@ -19,9 +19,14 @@ var (
 	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
 	// take effect later.
 	ErrUnavailable = errors.New("storage unavailable")
+	// ErrTooLarge: storage can never keep a value of this size, whatever is deleted.
+	ErrTooLarge = errors.New("too large for storage")
 	// ErrCorrupt: the stored value is damaged or of a format that this program does not
 	// know.
 	ErrCorrupt = errors.New("corrupt or unknown format")
+
+	// ErrFull is an ErrUnavailable: storage has room again when values are deleted.
+	ErrFull = fmt.Errorf("%w: it is full", ErrUnavailable)
 
 	// ErrNewer is an ErrCorrupt: a later version of the program has written the record.
 	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
@@ -70,7 +75,7 @@ func (c Condition) Version() (Version, bool) { return c.version, c.kind == match
 type Blobs interface {
 	// Get returns the value and its version, or ErrNotFound. The caller owns the value.
 	Get(ctx context.Context, key string) ([]byte, Version, error)
-	// Put writes the value and returns its version, or ErrConflict.
+	// Put writes the value and returns its version, or ErrConflict, ErrFull or ErrTooLarge.
 	Put(ctx context.Context, key string, value []byte, cond Condition) (Version, error)
 	// Delete removes the value. A missing value is not an error.
 	Delete(ctx context.Context, key string) error

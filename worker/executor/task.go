@@ -111,12 +111,15 @@ func (t *task) readPlan() (jobs.Plan, error) {
 }
 
 // writePartial writes a partial to storage. writePartial retries until the task's context
-// is done.
+// is done. A partial that is too large for storage is a permanent error of the job.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	err = t.retry("write partial", func() (err error) {
 		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
 		return err
-	}, func(error) bool { return true })
+	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) })
+	if errors.Is(err, store.ErrTooLarge) {
+		return "", jobs.Permanent(err)
+	}
 	if err != nil && blob != "" && t.ended() {
 		t.dropPartial(blob)
 	}

@@ -449,6 +449,28 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	}
 }
 
+// narrowStore refuses all partials for their size.
+type narrowStore struct{ slowStore }
+
+func (*narrowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []byte) (string, error) {
+	return "", fmt.Errorf("%w: %d bytes", store.ErrTooLarge, len(data))
+}
+
+func TestPartialTooLargeForStorageFailsTheJob(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	st := &narrowStore{slowStore{plan: jobs.Plan{Partitions: 1, Data: make([]byte, 2<<20)}}}
+	startWorker(t, nc, st, 1, []jobs.Job{lump()}, nil)
+	l := startLeader(t, nc, 1)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{{Job: "j", Kind: wire.JobKind{Name: "lump", Version: "1"}, Params: jobs.Params("{}"), Partitions: 1, InStore: true}}
+		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)}}
+	})
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f := l.failures[0]; !f.Permanent || !strings.Contains(f.Error, "too large for storage") {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // A partial that is stored after its job has ended must not stay.
 func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })

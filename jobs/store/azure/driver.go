@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
@@ -192,9 +194,16 @@ func (d *Driver) translate(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", store.ErrNotFound, d.account.Explain(err))
 	case bloberror.HasCode(err, conflict...):
 		return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
+	case tooLarge(err):
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, d.account.Explain(err))
 	default:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, d.account.Explain(err))
 	}
+}
+
+func tooLarge(err error) bool {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && answer.StatusCode == http.StatusRequestEntityTooLarge
 }
 
 func checkKey(key string) error {

@@ -224,6 +224,14 @@ func TestFailedPreconditionIsAConflict(t *testing.T) {
 	}
 }
 
+func TestTooLargeIsNotRetried(t *testing.T) {
+	d, transport := faulty(t, azure.Config{})
+	transport.Set(faults.Times(1, faults.Fault{Status: 413, Code: "RequestBodyTooLarge"}, account.PutBlob))
+	if _, err := d.Put(t.Context(), "a/b", nil, store.Always); !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+}
+
 func TestCutAnswerIsNotAValue(t *testing.T) {
 	d, transport := faulty(t, azure.Config{})
 	value := bytes.Repeat([]byte("0123456789"), 1<<17)

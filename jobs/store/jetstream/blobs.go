@@ -78,8 +78,11 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		return d.putBody(ctx, token, encodeInline(value), nil, cond)
 	}
 	p, err := d.putLarge(ctx, token, value)
+	if err = translate(ctx, err); errors.Is(err, store.ErrFull) {
+		err = d.tooLarge(ctx, len(value), err)
+	}
 	if err != nil {
-		return "", translate(ctx, err)
+		return "", err
 	}
 	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
 	if errors.Is(err, store.ErrConflict) { // only after a conflict is it certain that no pointer names the chunks

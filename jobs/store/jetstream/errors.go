@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,9 +26,13 @@ func translate(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	switch {
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict),
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrTooLarge),
 		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCorrupt):
 		return err
+	case full(err):
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case hasCode(err, messageExceedsMaximum):
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
@@ -35,6 +41,27 @@ func translate(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return err
+}
+
+// These are error codes of JetStream that the client library has no names for.
+const (
+	accountResourcesExceeded jetstream.ErrorCode = 10002
+	insufficientResources    jetstream.ErrorCode = 10023
+	storageResourcesExceeded jetstream.ErrorCode = 10047
+	messageExceedsMaximum    jetstream.ErrorCode = 10054
+	streamStoreFailed        jetstream.ErrorCode = 10077 // the description has the reason
+)
+
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && slices.Contains(codes, api.ErrorCode)
+}
+
+// full reports whether the server, the account or the stream has reached a limit of stored
+// bytes or messages.
+func full(err error) bool {
+	return hasCode(err, accountResourcesExceeded, insufficientResources, storageResourcesExceeded) ||
+		hasCode(err, streamStoreFailed) && strings.Contains(err.Error(), "maximum ")
 }
 
 func unavailable(err error) bool {

@@ -46,6 +46,19 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (poin
 	return p, nil
 }
 
+// tooLarge returns store.ErrTooLarge if a value of size bytes is larger than the stream may
+// ever be, and otherwise the error full.
+func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
+	info, err := d.chunks.Info(ctx)
+	if err != nil {
+		return full
+	}
+	if limit := info.Config.MaxBytes; limit > 0 && int64(size) > limit {
+		return fmt.Errorf("%w: %d bytes, but stream %s keeps at most %d", store.ErrTooLarge, size, d.names.chunksStream, limit)
+	}
+	return full
+}
+
 // getLarge reads the chunks of a value. The error is errChunkGone if a chunk is
 // missing.
 func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte, error) {

@@ -1,0 +1,70 @@
+package term_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/memory"
+)
+
+// TestStorageErrorsDuringMergesFailNoJob lets a leader's calls for partials fail with an
+// error that no retry of this process fixes. The leader steps down, and the next one
+// completes the job.
+func TestStorageErrorsDuringMergesFailNoJob(t *testing.T) {
+	params := []string{"partitions=5", "pad=100_000"}
+	for _, operation := range []memory.Operation{memory.Get, memory.Put} {
+		t.Run(string(operation), func(t *testing.T) {
+			c := newCluster(t)
+			for _, id := range []string{"w1", "w2"} {
+				c.addWorker(id)
+			}
+			c.fault = func(call memory.Call) error {
+				if call.Operation == operation && strings.HasPrefix(call.Key, "partial/") {
+					return errors.New("the disk of this machine is gone")
+				}
+				return nil
+			}
+			first := c.lead(plain)
+			job := c.submit(params...)
+			c.until("the leader to leave", func() bool {
+				_, left := first.term.Left()
+				return left || c.manifest(job).State.Final()
+			})
+			c.fault = nil
+			first.kill()
+			c.lead(plain)
+			c.wantCompleted(job, localResult(t, params...))
+		})
+	}
+}
+
+// TestTooLargeForStorage lets storage refuse values for their size. The job fails, and the
+// leader goes on.
+func TestTooLargeForStorage(t *testing.T) {
+	for _, kind := range []string{"plan/", "partial/", "result/"} {
+		t.Run(kind, func(t *testing.T) {
+			c := newCluster(t)
+			c.addWorker("w1")
+			leader := c.lead(plain)
+			c.fault = func(call memory.Call) error {
+				if call.Operation == memory.Put && strings.HasPrefix(call.Key, kind) {
+					return fmt.Errorf("%w: 5 TiB", store.ErrTooLarge)
+				}
+				return nil
+			}
+			job := c.submit("partitions=5", "pad=100_000")
+			c.until("the end", func() bool { return c.manifest(job).State.Final() && c.cleanedUp() })
+			if m := c.manifest(job); m.State != store.Failed || !strings.Contains(m.Error, "5 TiB") {
+				t.Errorf("job is %s: %s; want it failed because of the size", m.State, m.Error)
+			}
+			if _, left := leader.term.Left(); left {
+				t.Error("the leader stepped down")
+			}
+			c.fault = nil
+			c.wantCompleted(c.submit("partitions=3"), localResult(t, "partitions=3"))
+		})
+	}
+}
