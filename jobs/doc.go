@@ -72,6 +72,9 @@
 //     Finish also avoid functions of package math that are written in assembly for some
 //     architectures, such as math.Exp and math.Log. math.Sqrt is exact everywhere.
 //
+// [Check], or "run --check" on the command line, tests a job for the conditions that one
+// process can show.
+//
 // A partition may run more than once, for example after a crash or because its worker
 // was slow. The result counts each partition once. Effects of Map other than its return
 // value must be idempotent.

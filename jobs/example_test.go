@@ -97,6 +97,24 @@ func ExampleNew() {
 	// 100 partitions: {"start":77031,"steps":350}
 }
 
+// A test that a job is deterministic, for small parameters.
+func ExampleCheck() {
+	job := jobs.MustNew(collatz)
+	params, err := job.Params(nil, "limit=1e4")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	checked, err := jobs.Check{Attempts: 1}.Run(context.Background(), job, params)
+	if err != nil {
+		fmt.Println(err) // for a difference, a *jobs.DifferenceError
+		return
+	}
+	fmt.Printf("%d runs: %s\n", len(checked.Runs), checked.Result)
+	// Output:
+	// 4 runs: {"start":6171,"steps":261}
+}
+
 // Merges happen between siblings only. Here one span of six partitions is cut
 // into the fewest nodes that are exactly that span.
 func ExampleTree_Cover() {

@@ -22,6 +22,7 @@ type Job struct {
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(left, right []byte) ([]byte, error)
+	recode    func(partial []byte) ([]byte, error) // decodes and encodes
 	finish    func(ctx context.Context, p Params, root []byte) (json.RawMessage, error)
 }
 
@@ -55,6 +56,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		plan:       b.plan,
 		open:       b.open,
 		merge:      b.merge,
+		recode:     b.recode,
 		finish:     b.finish,
 	}, nil
 }
@@ -256,6 +258,15 @@ func (b binding[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
 		return nil, Permanent(err)
 	}
 	return merged, nil
+}
+
+func (b binding[P, T, R]) recode(partial []byte) (again []byte, err error) {
+	defer recoverTo(&err)
+	t, err := b.def.Codec.Decode(partial)
+	if err != nil {
+		return nil, err
+	}
+	return b.def.Codec.Encode(t)
 }
 
 func (b binding[P, T, R]) finish(ctx context.Context, params Params, root []byte) (result json.RawMessage, err error) {

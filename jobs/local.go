@@ -71,42 +71,55 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 		level--
 	}
 	partials := make([][]byte, subtrees(tree, level))
-	var next, done atomic.Uint64
+	var done atomic.Uint64
+	err := l.each(ctx, task, uint64(len(partials)), func(i uint64) Span { return tree.Span(Node{level, i}) },
+		func(i uint64, subtree []Partial) error {
+			partials[i] = subtree[0].Data
+			if l.Progress != nil {
+				l.Progress(done.Add(tree.Span(Node{level, i}).Len()), tree.Partitions())
+			}
+			return nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	return mergeLevels(job, partials)
+}
+
+// each runs the spans 0 to n-1 in the slots and passes the partials of each span to done.
+// The function done is called from several goroutines.
+func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, partials []Partial) error) error {
+	var next atomic.Uint64
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
-	for range slots {
+	for range max(l.Slots, 1) {
 		group.Go(func() error {
 			s := task.NewStack()
 			for {
 				i := next.Add(1) - 1
-				if i >= uint64(len(partials)) {
+				if i >= n {
 					return nil
 				}
-				span := tree.Span(Node{level, i})
-				data, err := l.runSubtree(ctx, s, span, &stop)
+				partials, err := l.runSpan(ctx, s, span(i), &stop)
 				if err == errStopped {
 					return nil // the slot that failed returns the error
+				}
+				if err == nil {
+					err = done(i, partials)
 				}
 				if err != nil {
 					stop.Store(true)
 					return err
-				}
-				partials[i] = data
-				if l.Progress != nil {
-					l.Progress(done.Add(span.Len()), tree.Partitions())
 				}
 			}
 		})
 	}
 	err := group.Wait()
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return mergeLevels(job, partials)
+	return err
 }
 
 // subtrees returns the number of nodes of a level, including nodes whose highest name is
@@ -116,9 +129,9 @@ func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1
 // errStopped ends a slot because another slot has failed, or the context is done.
 var errStopped = errors.New("stopped")
 
-// runSubtree runs the span of a subtree and returns its partial. It retries a failed
-// partition without a pause.
-func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]byte, error) {
+// runSpan runs a span and returns its partials. It retries a failed partition without a
+// pause.
+func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]Partial, error) {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)
 		if next > span.Lo {
@@ -134,11 +147,7 @@ func (l Local) runSubtree(ctx context.Context, s Stack, span Span, stop *atomic.
 			return nil, errStopped
 		}
 	}
-	partials, err := s.Drain(span.Hi)
-	if err != nil {
-		return nil, err
-	}
-	return partials[0].Data, nil
+	return s.Drain(span.Hi)
 }
 
 // mergeLevels merges the partials of all nodes of one level up to the root. A last node

@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 		"bellwether": func() {
 			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
 		},
-		"hold-exclusively": holdExclusively,
-		"bellwether-next":  func() { cli.Main(jobs.MustNew(squares), nextSquares) },
+		"hold-exclusively":  holdExclusively,
+		"bellwether-next":   func() { cli.Main(jobs.MustNew(squares), nextSquares) },
+		"bellwether-uneven": func() { cli.Main(jobs.MustNew(uneven)) },
 	})
 }
 

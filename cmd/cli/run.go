@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +19,19 @@ func (a *app) runCommand() *cobra.Command {
 		params   paramFlags
 		slots    int
 		attempts int
+		check    bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run JOB",
 		Short: "Run a whole job in this process, without a cluster",
 		Long: `Run a whole job in this process, without a cluster. A cluster's result has the same
-bytes. Progress goes to standard error, the result to standard output.`,
-		Example: "  " + a.name + " run " + a.exampleJob(),
+bytes. Progress goes to standard error, the result to standard output.
+
+With --check, the job is run several times, with other numbers of slots and other cuts of
+its partitions, and with partials encoded and decoded or not. If the bytes of a partial or
+of the result differ between two runs, the error names the node and the runs, and the exit
+status is 1. Use parameters for which the job is short.`,
+		Example: "  " + a.name + " run " + a.exampleJob() + "\n  " + a.name + " run " + a.exampleJob() + " --check",
 		Args:    wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])
@@ -40,27 +47,29 @@ bytes. Progress goes to standard error, the result to standard output.`,
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return a.showOutcome(a.runLocal(ctx, job, p, slots, attempts))
+			return a.showOutcome(a.runLocal(ctx, job, p, jobs.Local{Slots: slots, Attempts: attempts}, check))
 		},
 		ValidArgsFunction: a.completeJob,
 	}
 	params.register(a, cmd)
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
+	cmd.Flags().BoolVar(&check, "check", false, "run the job several times in different ways and compare the bytes")
 	return cmd
 }
 
 // localID is shown as the job ID of a job that ran in this process only.
 const localID = "local"
 
-// runLocal runs a job in this process and shows progress.
-func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, slots, attempts int) outcome {
+// runLocal runs a job in this process and shows progress. If check is true, it runs the job
+// several times and compares the runs.
+func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) outcome {
 	var done, all atomic.Uint64
-	local := jobs.Local{Slots: slots, Attempts: attempts, Progress: func(d, n uint64) {
+	local.Progress = func(d, n uint64) {
 		all.Store(n)
 		for old := done.Load(); d > old && !done.CompareAndSwap(old, d); old = done.Load() {
 		}
-	}}
+	}
 	started := time.Now()
 	o := outcome{
 		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: listed(nil), Skipped: listed(nil),
@@ -73,20 +82,34 @@ func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, sl
 		s.Rate = speed.observe(time.Now(), s.Done)
 		return s
 	})
-	result, err := local.Run(ctx, job, params)
+	result, runs, err := runOrCheck(ctx, job, params, local, check)
 	stop()
 
 	o.Finished = timestamp(time.Now())
 	switch {
 	case err == nil:
-		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, result.Partitions
+		o.State, o.Partitions, o.Executed = client.Completed, result.Partitions, done.Load()
+		o.Repeated = o.Executed - o.Partitions
 		o.Result, o.SHA256 = result.Result, client.Fingerprint(result.Result)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		o.State, o.Partitions, o.Executed = client.Cancelled, all.Load(), done.Load()
 	default:
 		o.State, o.Partitions, o.Executed, o.Error = client.Failed, all.Load(), done.Load(), err.Error()
 	}
+	if check && err == nil {
+		a.note("the bytes are the same in %d runs: %s", len(runs), strings.Join(runs, "; "))
+	}
 	return o
+}
+
+// runOrCheck also returns the descriptions of a check's runs.
+func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (jobs.LocalResult, []string, error) {
+	if !check {
+		result, err := local.Run(ctx, job, params)
+		return result, nil, err
+	}
+	checked, err := jobs.Check(local).Run(ctx, job, params)
+	return checked.LocalResult, checked.Runs, err
 }
 
 // follow shows snapshots in the background until stop is called.

@@ -1,0 +1,328 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Check is a test that a job is deterministic. It runs the job several times in this
+// process, with other numbers of slots and other cuts of the tree, and compares the
+// partials and the results byte by byte. Partials are encoded and decoded at each node in
+// one run and at the root alone in another, because runs in a cluster differ in which
+// partials are encoded.
+//
+// A check takes about the time of four runs. It finds what depends on the
+// order of calls, the time, random numbers or the iteration order of a map, and what
+// the codec loses. It does not find what depends on the machine or the build.
+type Check struct {
+	Slots    int // the most slots of a run; at least 4 are used
+	Attempts int // number of attempts per partition, without pauses; at least 1
+
+	// Progress, if not nil, is called with the number of finished partitions and the
+	// number of all partitions, of all runs together. It is called from several goroutines.
+	Progress func(done, all uint64)
+}
+
+// CheckResult is the result of a check whose runs gave the same bytes.
+type CheckResult struct {
+	LocalResult
+	Runs []string // descriptions of the runs
+}
+
+// DifferenceError says that a job is not deterministic.
+type DifferenceError struct {
+	What  string // what differs, such as "node 2/1, partitions [4,8)"
+	Runs  string // the runs, or the calls, that gave different bytes
+	Cause string // the possible causes
+}
+
+func (e *DifferenceError) Error() string {
+	return fmt.Sprintf("%s: %s give different bytes: %s", e.What, e.Runs, e.Cause)
+}
+
+// Causes of differences.
+const (
+	causePlan    = "Plan depends on more than the parameters, such as the time or random numbers"
+	causeFinish  = "Finish depends on more than its operands, such as the time, random numbers or the order of a map"
+	causeMerge   = "Merge depends on more than its operands, such as the time, random numbers or the order of a map"
+	causeMap     = "Map depends on more than the partition, the parameters and the plan, such as the time, random numbers, the order of a map or the calls before it"
+	causeCodec   = "the codec loses a part of the value, or depends on the order of a map"
+	causeEncoded = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands"
+	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share"
+)
+
+// checkRun is one of the runs of a check.
+type checkRun struct {
+	name   string
+	slots  int
+	pieces []uint64 // the first partitions of the spans that are drained; nil: each partition is drained
+}
+
+// piecesPerSlot is the number of spans per slot in runs with random cuts.
+const piecesPerSlot = 16
+
+// Run runs the job several times. If the runs differ, the error is a *[DifferenceError].
+// Any other error is one that the job returned. The params are in the stored form.
+func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
+	plan, err := job.Plan(ctx, params)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	again, err := job.Plan(ctx, params)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	if plan.Partitions != again.Partitions || !bytes.Equal(plan.Data, again.Data) {
+		return CheckResult{}, &DifferenceError{"plan", "two calls of Plan", causePlan}
+	}
+	tree, err := NewTree(plan.Partitions)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	most := max(c.Slots, 4)
+	runs := []checkRun{
+		{name: "run 1 (1 slot, each partial encoded)", slots: 1},
+		{name: "run 2 (1 slot, only the root encoded)", slots: 1, pieces: []uint64{0}},
+		{name: "run 3 (2 slots, random cuts)", slots: 2, pieces: randomCuts(3, plan.Partitions, 2)},
+		{name: fmt.Sprintf("run 4 (%d slots, other random cuts)", most), slots: most, pieces: randomCuts(4, plan.Partitions, most)},
+	}
+	k := &checker{
+		job: job, params: params, plan: plan, tree: tree, attempts: c.Attempts,
+		reference: runs[0].name, digests: make(map[Node][sha256.Size]byte),
+		progress: func(uint64) {},
+	}
+	for subtrees(tree, k.lowest) > maxDigests {
+		k.lowest++
+	}
+	if c.Progress != nil {
+		var done atomic.Uint64
+		k.progress = func(n uint64) { c.Progress(done.Add(n), plan.Partitions*uint64(len(runs))) }
+	}
+	result := CheckResult{LocalResult: LocalResult{Partitions: plan.Partitions}}
+	var root []byte
+	for i, r := range runs {
+		k.recording = i == 0
+		if root, err = k.run(ctx, r); err != nil {
+			return CheckResult{}, err
+		}
+		result.Runs = append(result.Runs, r.name)
+	}
+	if result.Result, err = job.Finish(ctx, params, root); err != nil {
+		return CheckResult{}, err
+	}
+	finished, err := job.Finish(ctx, params, root)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	if !bytes.Equal(result.Result, finished) {
+		return CheckResult{}, &DifferenceError{"result", "two calls of Finish", causeFinish}
+	}
+	return result, nil
+}
+
+// randomCuts returns the beginnings of spans, in a random order. The cuts are the same in
+// each check, so that a difference appears again.
+func randomCuts(seed, partitions uint64, slots int) []uint64 {
+	random := rand.New(rand.NewPCG(seed, partitions))
+	cuts := []uint64{0}
+	for range slots * piecesPerSlot {
+		cuts = append(cuts, random.Uint64N(partitions))
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	random.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
+	return cuts
+}
+
+// maxDigests is the number of nodes of one level whose digests are kept. It bounds memory:
+// nodes below the level are not compared, but the nodes above it contain them.
+const maxDigests = 1 << 17
+
+type checker struct {
+	job       Job
+	params    Params
+	plan      Plan
+	tree      Tree
+	attempts  int
+	reference string // name of the run whose digests are kept
+	lowest    uint8  // lowest level whose digests are kept
+	digests   map[Node][sha256.Size]byte
+	recording bool // the reference is running
+	progress  func(partitions uint64)
+}
+
+// run runs the job once and returns the root's partial.
+func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) {
+	task, err := k.job.Open(ctx, k.params, k.plan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	defer func() {
+		if closeErr := task.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("%s: close job %s: %w", r.name, k.job.Name(), closeErr)
+		}
+	}()
+	pieces, span := k.plan.Partitions, func(i uint64) Span { return Span{i, i + 1} }
+	if r.pieces != nil {
+		ends := append(slices.Sorted(slices.Values(r.pieces)), k.plan.Partitions)
+		pieces, span = uint64(len(r.pieces)), func(i uint64) Span {
+			at, _ := slices.BinarySearch(ends, r.pieces[i])
+			return Span{ends[at], ends[at+1]}
+		}
+	}
+	f := checkForest{checker: k, run: r.name, waiting: make(map[Node][]byte)}
+	local := Local{Slots: r.slots, Attempts: k.attempts}
+	err = local.each(ctx, task, pieces, span, func(i uint64, partials []Partial) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, p := range partials {
+			if err := f.add(p.Node, p.Data); err != nil {
+				return err
+			}
+		}
+		k.progress(span(i).Len())
+		return nil
+	})
+	var differs *nodeDiffers
+	var difference *DifferenceError
+	switch {
+	case errors.As(err, &differs):
+		return nil, k.explain(ctx, task, r, differs.node)
+	case errors.As(err, &difference):
+		return nil, difference
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	return f.waiting[k.tree.Root()], nil
+}
+
+// checkForest merges the partials of a run, in any order.
+type checkForest struct {
+	*checker
+	run     string
+	mu      sync.Mutex
+	waiting map[Node][]byte
+}
+
+func (f *checkForest) add(n Node, data []byte) error {
+	for {
+		if err := f.check(n, data); err != nil {
+			return err
+		}
+		sibling, ok := f.waiting[n.Sibling()]
+		if n == f.tree.Root() || !ok {
+			f.waiting[n] = data
+			return nil
+		}
+		delete(f.waiting, n.Sibling())
+		left, right := sibling, data
+		if !n.IsRight() {
+			left, right = data, sibling
+		}
+		n = f.tree.Lift(n.Parent())
+		var err error
+		if data, err = f.job.Merge(left, right); err != nil {
+			return err
+		}
+		if !f.recording {
+			continue
+		}
+		again, err := f.job.Merge(left, right)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(data, again) {
+			return &DifferenceError{f.describe(n), "two merges of its children", causeMerge}
+		}
+	}
+}
+
+// nodeDiffers says that a node's partial differs from that of the reference.
+type nodeDiffers struct{ node Node }
+
+func (e *nodeDiffers) Error() string { return fmt.Sprintf("node %v differs", e.node) }
+
+// check records a node's partial or compares it with the partial of the reference.
+func (k *checker) check(n Node, data []byte) error {
+	if k.recording {
+		again, err := k.job.recode(data)
+		if err != nil {
+			return fmt.Errorf("%s: decode and encode: %w", k.describe(n), err)
+		}
+		if !bytes.Equal(data, again) {
+			return &DifferenceError{k.describe(n), "its partial and the same partial after decoding and encoding", causeCodec}
+		}
+	}
+	if n.Level < k.lowest && n != k.tree.Root() {
+		return nil
+	}
+	digest := sha256.Sum256(data)
+	if k.recording {
+		k.digests[n] = digest
+	} else if k.digests[n] != digest {
+		return &nodeDiffers{n}
+	}
+	return nil
+}
+
+// explain looks for the lowest node below n, or n itself, that differs from the reference
+// if only its own partial is encoded.
+func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) error {
+	runs := k.reference + " and " + r.name
+	differs, err := k.differsAlone(ctx, task, n)
+	if err != nil {
+		return err
+	}
+	if !differs {
+		return &DifferenceError{k.describe(n), runs, causeShared}
+	}
+	for differs && k.tree.Span(n).Len() > 1 {
+		left, right := k.tree.Children(n)
+		differs = false
+		for _, child := range []Node{left, right} {
+			if child.Level < k.lowest {
+				continue
+			}
+			if differs, err = k.differsAlone(ctx, task, child); err != nil {
+				return err
+			}
+			if differs {
+				n = child
+				break
+			}
+		}
+	}
+	if k.tree.Span(n).Len() == 1 {
+		return &DifferenceError{k.describe(n), runs, causeMap}
+	}
+	return &DifferenceError{k.describe(n), runs, causeEncoded}
+}
+
+// differsAlone runs a node's partitions on a new stack.
+func (k *checker) differsAlone(ctx context.Context, task *Task, n Node) (bool, error) {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	span := k.tree.Span(n)
+	partials, err := Local{Attempts: k.attempts}.runSpan(ctx, task.NewStack(), span, &stop)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		return false, fmt.Errorf("run %s again: %w", k.describe(n), err)
+	}
+	return k.check(partials[0].Node, partials[0].Data) != nil, nil
+}
+
+func (k *checker) describe(n Node) string {
+	if span := k.tree.Span(n); span.Len() > 1 {
+		return fmt.Sprintf("node %v, partitions %v", n, span)
+	}
+	return fmt.Sprintf("node %v, partition %d", n, k.tree.Span(n).Lo)
+}
