@@ -5,6 +5,7 @@
 //	            in this process, or a proxy between processes ([Transport.Handler]).
 //	TCPProxy    into whole TCP connections: delays, stalls and resets. It works for NATS
 //	            as well.
+//	Endpoint    a server that fails every request, with an answer that quotes the request.
 package faults
 
 import (

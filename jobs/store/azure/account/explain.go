@@ -51,26 +51,39 @@ func (e *explained) Unwrap() []error {
 
 // Explain turns an error of the SDK, whose text has many lines, into one line: what was
 // refused, with which error code, and the fix, if a fix is known. If a fix is known, the
-// error is [ErrDenied]. The SDK's error is wrapped.
+// error is [ErrDenied]. The SDK's error is wrapped. Its text may contain the account's
+// secrets, and the text of the returned error does not.
 func (a *Account) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if done, ok := errors.AsType[*explained](err); ok {
+		if text := a.redact(err, err.Error()); text != err.Error() {
+			return &explained{err: err, text: text, denied: done.denied}
+		}
+		return err
+	}
+	e := a.explain(err)
+	e.text = oneLine(a.redact(err, e.text))
+	return e
+}
+
+func (a *Account) explain(err error) *explained {
 	var (
-		done     *explained
 		answer   *azcore.ResponseError
 		identity *azidentity.AuthenticationFailedError
 		host     *net.DNSError
 	)
 	switch {
-	case err == nil || errors.As(err, &done):
-		return err
 	case errors.As(err, &answer):
 		return a.explainAnswer(answer, err)
 	case errors.As(err, &identity), a.credential != nil && isUnavailable(err):
 		return &explained{err: err, denied: true, text: "cannot sign in with an identity: run az login, " +
-			"or give this machine a managed or workload identity, or use a connection string: " + oneLine(err.Error())}
+			"or give this machine a managed or workload identity, or use a connection string: " + err.Error()}
 	case errors.As(err, &host) && host.IsNotFound:
 		return &explained{err: err, text: fmt.Sprintf("there is no host %s: is the account's name right? (%v)", host.Name, err)}
 	}
-	return err
+	return &explained{err: err, text: err.Error()}
 }
 
 // oneLine joins the lines of a text, except lines of dashes.
@@ -91,7 +104,7 @@ func isUnavailable(err error) bool {
 	return errors.As(err, &final) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) error {
+func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) *explained {
 	text := fmt.Sprintf("%d %s", answer.StatusCode, cmp.Or(answer.ErrorCode, http.StatusText(answer.StatusCode)))
 	var service Service
 	if answer.RawResponse != nil && answer.RawResponse.Request != nil {

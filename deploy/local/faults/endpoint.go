@@ -1,0 +1,134 @@
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+)
+
+// Endpoint is an endpoint of storage that fails every request. If it answers, the answer
+// contains the whole request.
+type Endpoint struct {
+	Name string
+	URL  string // without a path
+}
+
+// BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call stop,
+// which ends all requests.
+func BadEndpoints() (list []Endpoint, stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+	silent := log.New(io.Discard, "", 0)
+	add := func(name string, tls bool, handler http.HandlerFunc) {
+		s := httptest.NewUnstartedServer(handler)
+		s.Config.ErrorLog = silent
+		if tls {
+			s.StartTLS()
+		} else {
+			s.Start()
+		}
+		list, stops = append(list, Endpoint{name, s.URL}), append(stops, s.Close)
+	}
+	for _, status := range []int{400, 403, 500} {
+		add(fmt.Sprint(status), false, func(w http.ResponseWriter, r *http.Request) { echo(w, r, status, "AuthenticationFailed") })
+	}
+	add("code quotes the request", false, func(w http.ResponseWriter, r *http.Request) { echo(w, r, 403, requestText(r)) })
+	add("redirect", false, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://127.0.0.1:1"+r.URL.String(), http.StatusTemporaryRedirect)
+	})
+	add("unknown authority", true, func(w http.ResponseWriter, r *http.Request) { echo(w, r, 500, "InternalError") })
+
+	for _, raw := range []struct {
+		name   string
+		handle func(net.Conn)
+	}{
+		{"closes", func(net.Conn) {}},
+		{"no HTTP", func(c net.Conn) {
+			line, _ := bufio.NewReader(c).ReadString('\n') // an error leaves an empty line
+			_, _ = io.WriteString(c, line+"\r\n\r\n")
+		}},
+		{"no answer", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }},
+	} {
+		url, end, err := listen(raw.handle)
+		if err != nil {
+			stop()
+			return nil, nil, fmt.Errorf("start a bad endpoint: %w", err)
+		}
+		list, stops = append(list, Endpoint{raw.name, url}), append(stops, end)
+	}
+	list = append(list,
+		Endpoint{"unreachable", "http://127.0.0.1:1"},
+		Endpoint{"unknown host", "http://storage.invalid"},
+		Endpoint{"no TLS", strings.Replace(list[0].URL, "http://", "https://", 1)},
+	)
+	return list, stop, nil
+}
+
+// echo answers with an error in Azure's form that quotes the request.
+func echo(w http.ResponseWriter, r *http.Request, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.Header().Set("x-ms-error-code", code)
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message><![CDATA[%s]]></Message></Error>", code, requestText(r))
+}
+
+func requestText(r *http.Request) string {
+	return fmt.Sprintf("%s http://%s%s %v", r.Method, r.Host, r.URL, r.Header)
+}
+
+// listen accepts connections. When stop is called, it closes them and waits for handle.
+func listen(handle func(net.Conn)) (url string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	var (
+		mu      sync.Mutex
+		open    = map[net.Conn]bool{}
+		stopped bool
+		running sync.WaitGroup
+	)
+	running.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // the listener is closed
+			}
+			mu.Lock()
+			if stopped {
+				_ = c.Close()
+				mu.Unlock()
+				return
+			}
+			open[c] = true
+			running.Go(func() {
+				handle(c)
+				mu.Lock()
+				defer mu.Unlock()
+				delete(open, c)
+				_ = c.Close()
+			})
+			mu.Unlock()
+		}
+	})
+	return "http://" + l.Addr().String(), func() {
+		mu.Lock()
+		stopped = true
+		_ = l.Close()
+		for c := range open {
+			_ = c.Close()
+		}
+		mu.Unlock()
+		running.Wait()
+	}, nil
+}

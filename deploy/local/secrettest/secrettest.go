@@ -1,0 +1,76 @@
+// Package secrettest has marked secrets for tests that search output for secrets.
+package secrettest
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+)
+
+// The marked secrets. Each is valid where it is used.
+const (
+	AccountKey = "bWFya2VkLWFjY291bnQta2V5LW9mLXRlc3Rz" // base64
+	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // of a SAS, before it is escaped
+	Password   = "marked-password-of-tests"             // of a NATS user
+	Token      = "marked-token-of-tests"                // of NATS
+)
+
+// SAS returns an account SAS that contains Signature.
+func SAS() string {
+	return "sv=2022-11-02&ss=bq&srt=sco&sp=rwdlacup&se=2099-01-01T00:00:00Z&sig=" + url.QueryEscape(Signature)
+}
+
+// Find returns the first marked secret that a text contains, or "".
+func Find(text string) string {
+	for _, secret := range []string{AccountKey, Signature, url.QueryEscape(Signature), strings.ToLower(url.QueryEscape(Signature)), "bWFya2VkLXNpZ25hdHVyZQ", Password, Token} {
+		if strings.Contains(text, secret) {
+			return secret
+		}
+	}
+	return ""
+}
+
+// Account is a way to configure a storage account at an endpoint.
+type Account struct {
+	Name                  string
+	ConnectionString, URL string // exactly one of them is set
+}
+
+// Accounts returns each way to configure an account with a marked secret at an endpoint.
+func Accounts(e faults.Endpoint) []Account {
+	blob, queue := e.URL+"/marked", e.URL+"/marked-queues"
+	endpoints := ";BlobEndpoint=" + blob + ";QueueEndpoint=" + queue
+	return []Account{
+		{Name: "SAS in a URL", URL: blob + "?" + SAS()},
+		{Name: "SAS in a connection string", ConnectionString: "SharedAccessSignature=" + SAS() + endpoints},
+		{Name: "key", ConnectionString: "AccountName=marked;AccountKey=" + AccountKey + endpoints},
+	}
+}
+
+// QueueURL returns the URL of the queues of an account at an endpoint.
+func QueueURL(e faults.Endpoint) string { return e.URL + "/marked-queues" }
+
+// File writes the account's configuration to a file.
+func (a Account) File(t testing.TB) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "account")
+	if err := os.WriteFile(name, []byte(a.ConnectionString+a.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Endpoints starts bad endpoints, which end with the test.
+func Endpoints(t testing.TB) []faults.Endpoint {
+	t.Helper()
+	list, stop, err := faults.BadEndpoints()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return list
+}

@@ -1,0 +1,56 @@
+package account
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// hidden replaces a secret in a text.
+const hidden = "REDACTED"
+
+// secretForm matches the secret fields of a SAS and of a connection string, whether they
+// are this account's or not: a redirect may lead to another one.
+var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature)(=|%3D)[^&;\s"'<>]+`)
+
+// identityVariables are the variables from which azidentity reads secrets.
+var identityVariables = []string{"AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"}
+
+// secrets returns the account's secrets in each form in which they may appear in a text.
+func (a *Account) secrets() []string {
+	list := []string{a.key.secret}
+	for field := range strings.SplitSeq(a.sas, "&") {
+		if name, value, _ := strings.Cut(field, "="); strings.EqualFold(name, "sig") {
+			list = append(list, value)
+			if plain, err := url.QueryUnescape(value); err == nil {
+				list = append(list, plain, url.QueryEscape(plain))
+			}
+		}
+	}
+	if a.credential != nil {
+		for _, name := range identityVariables {
+			list = append(list, os.Getenv(name))
+		}
+	}
+	return list
+}
+
+// redact returns the text of an error without secrets. Errors of Go's HTTP client quote the
+// URL of the request, and an error or an answer may quote more of the request.
+func (a *Account) redact(err error, text string) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		base, _, _ := strings.Cut(request.URL, "?")
+		text = strings.ReplaceAll(text, strconv.Quote(request.URL), strconv.Quote(base))
+	}
+	text = secretForm.ReplaceAllString(text, "$1="+hidden)
+	for _, secret := range a.secrets() {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	return text
+}
