@@ -41,10 +41,11 @@ func (m *Machine) prepare(c candidacy) {
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. A silent leader is not
-// pinged again: another timeout would take long and add no evidence.
+// confirm pings the leader once more before the campaign. A leader that was silent for long,
+// whatever the cause of the campaign, is not pinged again: another timeout would take long
+// and add no evidence.
 func (m *Machine) confirm() {
-	if m.candidacy.cause == Silent || m.candidacy.replaces == "" {
+	if m.leader.silence >= m.cfg.SilentAfter || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)
 		return
 	}
