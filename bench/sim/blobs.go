@@ -24,7 +24,7 @@ type origin struct {
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
 	err = b.process.call(ctx, func() (err error) {
-		data, version, err = b.process.sim.storage.blobs.Get(context.Background(), key)
+		data, version, err = b.process.storage.blobs.Get(context.Background(), key)
 		return err
 	})
 	if err != nil {
@@ -35,17 +35,19 @@ func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store
 
 func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Condition) (version store.Version, err error) {
 	err = b.process.call(ctx, func() (err error) {
-		s := b.process.sim
-		version, err = s.storage.blobs.Put(context.Background(), key, data, cond)
+		s, st := b.process.sim, b.process.storage
+		version, err = st.blobs.Put(context.Background(), key, data, cond)
 		if errors.Is(err, store.ErrConflict) {
 			s.cover("seen: storage precondition failed")
 		}
 		if err != nil {
 			return err
 		}
-		s.trace.printf(b.process, "    writes %s, late: %v", key, s.storage.late)
-		s.storage.origins[key] = origin{b.process, b.process.leads(), s.storage.late}
-		s.checks.written(b.process.name, key)
+		s.trace.printf(b.process, "    writes %s, late: %v", key, st.late)
+		st.origins[key] = origin{b.process, b.process.leads(), st.late}
+		if st == s.storage {
+			s.checks.written(b.process.name, key)
+		}
 		return nil
 	})
 	if err != nil {
@@ -56,16 +58,16 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 
 func (b *blobs) Delete(ctx context.Context, key string) error {
 	return b.process.call(ctx, func() error {
-		s := b.process.sim
-		s.trace.printf(b.process, "    removes %s", key)
-		delete(s.storage.origins, key)
-		return s.storage.blobs.Delete(context.Background(), key)
+		st := b.process.storage
+		b.process.sim.trace.printf(b.process, "    removes %s", key)
+		delete(st.origins, key)
+		return st.blobs.Delete(context.Background(), key)
 	})
 }
 
 func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = b.process.call(ctx, func() (err error) {
-		keys, err = b.process.sim.storage.blobs.List(context.Background(), prefix)
+		keys, err = b.process.storage.blobs.List(context.Background(), prefix)
 		return err
 	})
 	if err != nil {

@@ -17,7 +17,8 @@ type checks struct {
 	manifests map[string]store.Manifest // by job ID, the last stored manifest
 	first     map[string]uint64         // by job ID, the lowest epoch that may still write the job's manifest
 	terms     map[uint64]*observedTerm
-	epochs    map[*process]uint64 // highest epoch that each worker has followed
+	epochs    map[*process]followedEpoch
+	invented  map[uint64]bool // epochs of beacons that no leader sent
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
@@ -61,7 +62,7 @@ type keptItem struct {
 func newChecks(s *Sim) *checks {
 	return &checks{
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*observedTerm{},
-		epochs: map[*process]uint64{}, kept: map[*process]map[string]*keptItems{},
+		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
 		assigned: map[*process][]assigned{}, deaths: map[partitionOf]int{},
 		conversations: map[*process]*observedConversation{},
 	}

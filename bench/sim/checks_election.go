@@ -55,10 +55,29 @@ func (c *checks) acts(p *process, epoch uint64) {
 	}
 }
 
-// followed checks that a worker never returns to a lower epoch.
+// followedEpoch is the epoch that a worker follows.
+type followedEpoch struct {
+	epoch   uint64
+	granted bool // storage had granted the epoch when the worker began to follow it
+}
+
+// followed checks that a worker never returns from an epoch that storage has granted to a
+// lower one, and follows only epochs of leaders on its own storage. A worker may follow an
+// epoch that a beacon invented, and may return from it.
 func (c *checks) followed(p *process, epoch uint64) {
-	if epoch < c.epochs[p] {
-		c.sim.fail("%s follows epoch %d after %d", p.name, epoch, c.epochs[p])
+	last := c.epochs[p]
+	if epoch == last.epoch || p.storage != c.sim.storage {
+		return
 	}
-	c.epochs[p] = epoch
+	if epoch < last.epoch {
+		c.sim.cover("seen: worker returns to the epoch in storage")
+		if last.granted {
+			c.sim.fail("%s follows epoch %d after %d", p.name, epoch, last.epoch)
+		}
+	}
+	granted := c.terms[epoch] != nil
+	if !granted && epoch > 0 && !c.invented[epoch] {
+		c.sim.fail("%s follows epoch %d, which no leader on its storage has", p.name, epoch)
+	}
+	c.epochs[p] = followedEpoch{epoch, granted}
 }

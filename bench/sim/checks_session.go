@@ -47,6 +47,9 @@ func (c *checks) reports(p *process) {
 
 // answered records that a worker has processed a receipt.
 func (c *checks) answered(p *process, r wire.Receipt) {
+	if r.Storage != p.storage.identity {
+		c.sim.fail("%s takes a receipt of epoch %d from a leader on storage %q", p.name, r.Epoch, r.Storage)
+	}
 	seen := c.conversation(p)
 	if r.Refused != "" {
 		seen.refusals++

@@ -80,6 +80,17 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	}
 }
 
+// replies checks that a leader takes no report of a worker on another storage.
+func (c *checks) replies(leader, worker *process, r wire.Receipt) {
+	if leader.storage == worker.storage {
+		return
+	}
+	c.sim.cover("seen: worker on another storage refused")
+	if r.Refused == "" {
+		c.sim.fail("%s leads and takes a report of %s, which uses another storage", leader.name, worker.name)
+	}
+}
+
 // assigns is called when a leader replies to a worker's report.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, a := range r.Assigned {

@@ -71,6 +71,7 @@ func (s *Sim) cancel(client *process, j *job) {
 		to.elector.term.cancel(j.spec.ID, func(err error) {
 			reply(func() {
 				switch {
+				case to.storage != client.storage: // another fleet's leader answers
 				case err == nil && !j.cancelled:
 					j.cancelled = true
 					s.cover("seen: cancel confirmed")

@@ -105,6 +105,11 @@ seen: partial too large for a report
 seen: slot kept some of what it had done
 seen: plan read from storage
 seen: report refused
+seen: receipt dropped
+seen: worker on another storage refused
+seen: worker reads the lease's record
+seen: worker returns to the epoch in storage
+log: Leader ignored
 seen: report resent
 seen: draining took too long
 leave: drained

@@ -29,16 +29,20 @@
 // write succeed after its writer has died, or a client's write after the job was removed. Processes are killed, alone or all at once, with
 // or without their host. Processes stop, join, and stall for any time. Clocks drift.
 // Partitions fail, hang and kill their process. Jobs are cancelled, and are removed once
-// the jobs have ended. After a while all faults stop.
+// the jobs have ended. A process joins with another storage than its fleet's and leads
+// there, until the end. A beacon has an epoch that no leader has. After a while all other
+// faults stop.
 //
 // # Checks
 //
 //   - A result contains each partition once, and has the bytes that a single process
 //     computes. The same holds for each node of each manifest.
 //   - If a worker is told that an item is durable, a stored manifest contains the item.
-//   - Epochs grow by one, and each is led once. No worker returns to a lower epoch. No
-//     manifest of a lower epoch replaces one of a higher epoch, or is written once
-//     a later leader has assigned the job's partitions.
+//   - Epochs grow by one, and each is led once. No worker returns from a leader's epoch to a
+//     lower one. No manifest of a lower epoch replaces one of a higher epoch, or is written
+//     once a later leader has assigned the job's partitions.
+//   - No leader takes a report of a worker on another storage, and no worker takes a receipt
+//     of a leader on another storage.
 //   - No process acts as a leader after its lease has expired, if its clock runs within the
 //     margin.
 //   - Durable nodes stay durable. A job's end is final, and no process learns of the end

@@ -24,7 +24,7 @@ type elector struct {
 func newElector(p *process) *elector {
 	s := p.sim
 	machine, err := election.NewMachine(election.Config{
-		ID: p.name, Duration: s.scenario.lease, PingRate: 8, Logger: p.log,
+		ID: p.name, Storage: p.storage.identity, Duration: s.scenario.lease, PingRate: 8, Logger: p.log,
 		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *elector) step(in election.Input) {
 func (e *elector) perform(a election.Action) {
 	p := e.process
 	s := p.sim
-	lease := s.storage.lease
+	lease := p.storage.lease
 	switch a := a.(type) {
 	case election.Ping:
 		e.ping(a)
@@ -102,7 +102,9 @@ func (e *elector) perform(a election.Action) {
 		})
 	case election.Lead:
 		s.cover("takeover: " + string(a.Cause))
-		s.checks.leads(p, a.Record.Epoch)
+		if p.storage == s.storage {
+			s.checks.leads(p, a.Record.Epoch)
+		}
 		e.term = newTerm(e, a)
 		e.term.begin()
 	case election.SetDeadline:
@@ -137,7 +139,7 @@ func (e *elector) call(q election.Question, effect func() error, record func() e
 		}
 		e.step(a)
 	}
-	p.sim.storage.call(p, func() { result = effect() }, func(lost error) {
+	p.storage.call(p, func() { result = effect() }, func(lost error) {
 		if lost != nil {
 			answer(election.ErrUnavailable)
 			return
@@ -151,7 +153,9 @@ func (e *elector) ping(a election.Ping) {
 	p := e.process
 	answer := e.onceWithin(a.Question)
 	p.sim.network.request(p, func(to *process) bool { return to.leads() == a.Epoch }, func(to *process, reply func(func())) {
-		to.elector.term.ping(func() { reply(func() { answer(nil) }) })
+		if wire.SameStorage(p.storage.identity, to.storage.identity) {
+			to.elector.term.ping(func() { reply(func() { answer(nil) }) })
+		}
 	}, func() { answer(election.ErrNoResponders) })
 }
 
@@ -182,7 +186,7 @@ func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 func (e *elector) heard(b wire.Beacon) {
 	e.step(election.BeaconHeard{Beacon: b})
 	if e.process.alive {
-		e.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
+		e.process.worker.step(session.LeaderHeard{Epoch: b.Epoch, Storage: b.Storage})
 	}
 }
 

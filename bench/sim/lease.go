@@ -11,14 +11,15 @@ import (
 // lease is the cluster's lease in storage. Its methods take effect at once;
 // [storage.call] delays and loses the calls.
 type lease struct {
-	sim    *Sim
-	record *memlease.Storage
-	lease  *memlease.Lease
+	sim      *Sim
+	observed bool // the lease is the main storage's, which the checks observe
+	record   *memlease.Storage
+	lease    *memlease.Lease
 }
 
-func newLease(s *Sim) *lease {
+func newLease(s *Sim, observed bool) *lease {
 	record := memlease.NewWithClock(s.scenario.lease, func() time.Time { return time.Unix(0, 0).Add(s.now) })
-	return &lease{s, record, record.Open(nil)}
+	return &lease{s, observed, record, record.Open(nil)}
 }
 
 func (l *lease) read() (election.Record, error) { return l.record.Record(), nil }
@@ -26,7 +27,7 @@ func (l *lease) read() (election.Record, error) { return l.record.Record(), nil 
 func (l *lease) acquire(claim election.Claim) (election.Record, error) {
 	old := l.record.Record()
 	r, err := l.lease.Acquire(context.Background(), claim)
-	if err != nil {
+	if err != nil || !l.observed {
 		return r, err
 	}
 	if old.Held && old.LeaseID != claim.LeaseID {
@@ -38,7 +39,7 @@ func (l *lease) acquire(claim election.Claim) (election.Record, error) {
 
 func (l *lease) renew(held election.Record) error {
 	err := l.lease.Renew(context.Background(), held)
-	if err == nil {
+	if err == nil && l.observed {
 		l.sim.checks.acquired(held, l.sim.now+l.sim.scenario.lease)
 	}
 	return err

@@ -1,8 +1,12 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // fault is a disturbance of the cluster.
@@ -34,6 +38,8 @@ var faultKinds = []fault{
 	{"NATS outage", false, (*Sim).natsOutage},
 	{"storage outage", false, (*Sim).storageOutage},
 	{"everything killed", true, (*Sim).killAll},
+	{"process on another storage joins", false, (*Sim).joinOther},
+	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 
 // nemesis injects one fault after another until faults stop.
@@ -77,11 +83,12 @@ func (s *Sim) complete() bool {
 	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
 }
 
-// workers lists the worker processes that are alive and not draining.
+// workers lists the worker processes that are alive, not draining, and on the fleet's own
+// storage.
 func (s *Sim) workers() []*process {
 	var list []*process
 	for _, p := range s.processes {
-		if p.alive && p.worker != nil && !p.worker.session.Draining() {
+		if p.alive && p.worker != nil && p.storage == s.storage && !p.worker.session.Draining() {
 			list = append(list, p)
 		}
 	}
@@ -244,4 +251,34 @@ func (s *Sim) reconnect(p *process) {
 	if p.elector != nil {
 		p.run(p.life, p.elector.reconnected)
 	}
+}
+
+// joinOther starts a process with another storage than the fleet's. The process stays until
+// the end and leads there, under an epoch that is unrelated to the fleet's and may be equal.
+func (s *Sim) joinOther() {
+	for range s.rng.intBetween(0, 3) {
+		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})
+		if err != nil {
+			break // a process that joined before holds the lease
+		}
+		if err := s.other.lease.release(held); err != nil {
+			panic(fmt.Errorf("release the other storage's lease: %w", err)) // cannot happen: it is held
+		}
+	}
+	s.joinOn(s.other)
+}
+
+// highBeacon sends all processes a beacon of an epoch that no leader has. The epoch may be
+// that of the next leader.
+func (s *Sim) highBeacon() {
+	record, _ := s.storage.lease.read()
+	b := wire.Beacon{Epoch: record.Epoch + 1, Worker: "nobody", LeaseID: "none", Next: time.Second}
+	switch s.rng.IntN(3) {
+	case 0:
+		b.Epoch += s.rng.Uint64N(5)
+	case 1:
+		b.Epoch, b.Storage = wire.MaxEpoch, s.storage.identity
+	}
+	s.checks.invented[b.Epoch] = true
+	s.network.broadcast(s.named("cli"), func(to *process) { to.elector.heard(b) })
 }

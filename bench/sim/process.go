@@ -30,16 +30,17 @@ type process struct {
 	cutFromStorage bool
 	coroutines     []*coroutine
 
+	storage *storage
 	knows   []jobs.Job // versions of the definition that the process knows
 	store   *store.Store
 	elector *elector // nil for a client
 	worker  *worker
 }
 
-func (s *Sim) newProcess(name string) *process {
+func (s *Sim) newProcess(name string, on *storage) *process {
 	s.lives++
 	p := &process{
-		sim: s, name: name, alive: true, life: s.lives, connected: true,
+		sim: s, name: name, storage: on, alive: true, life: s.lives, connected: true,
 		started: s.now, rate: 1, offset: s.rng.between(-time.Hour, time.Hour),
 	}
 	if s.scenario.skew > 0 {
@@ -53,9 +54,12 @@ func (s *Sim) newProcess(name string) *process {
 }
 
 // join starts a worker process.
-func (s *Sim) join() *process {
+func (s *Sim) join() *process { return s.joinOn(s.storage) }
+
+// joinOn starts a worker process with a storage.
+func (s *Sim) joinOn(on *storage) *process {
 	s.joined++
-	p := s.newProcess(fmt.Sprintf("w%d", s.joined))
+	p := s.newProcess(fmt.Sprintf("w%d", s.joined), on)
 	p.connected = s.network.up
 	p.knows = s.versions
 	if s.rng.chance(s.scenario.oldShare) {

@@ -26,7 +26,7 @@ var (
 type queue struct{ process *process }
 
 func (q *queue) Send(ctx context.Context, body []byte) error {
-	st := q.process.sim.storage
+	st := q.process.storage
 	return q.process.call(ctx, func() error {
 		st.messages = append(st.messages, &message{body: bytes.Clone(body)})
 		return nil
@@ -39,7 +39,7 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	for {
 		var d *delivery
 		err := p.call(ctx, func() error {
-			d = p.sim.storage.take(p)
+			d = p.storage.take(p)
 			return nil
 		})
 		switch {

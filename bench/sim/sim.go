@@ -19,6 +19,7 @@ type Sim struct {
 	rates    faultRates
 	network  *network
 	storage  *storage
+	other    *storage // of processes that were started with another storage than their fleet's
 	checks   *checks
 	trace    *trace
 	coverage Coverage
@@ -48,11 +49,11 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
 	s.network = &network{s, true, map[[2]*process]linkFault{}, map[[2]*process]time.Duration{}}
-	s.storage = newStorage(s)
+	s.storage, s.other = newStorage(s, "0a"), newStorage(s, "0b")
 	s.checks = newChecks(s)
 	s.versions = []jobs.Job{s.define("1"), s.define("2")}
 	s.scenario, s.rates = s.draw()
-	s.storage.lease = newLease(s)
+	s.storage.lease, s.other.lease = newLease(s, true), newLease(s, false)
 	s.populate()
 	s.runAll()
 	return s.coverage, s.failure
@@ -60,7 +61,7 @@ func Run(seed uint64, out io.Writer) (Coverage, error) {
 
 // populate starts the processes and schedules the submission of jobs.
 func (s *Sim) populate() {
-	client := s.newProcess("cli")
+	client := s.newProcess("cli", s.storage)
 	for i, b := range s.scenario.jobs {
 		id := jobID(i)
 		definition := s.versions[b.version]

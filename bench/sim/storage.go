@@ -3,16 +3,19 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// storage is the cluster's storage: blobs, the submission queue and the lease. Calls by
+// storage is a cluster's storage: blobs, the submission queue and the lease. Calls by
 // processes may be delayed or lost.
 type storage struct {
 	sim      *Sim
+	identity string
 	up       bool
 	blobs    *memory.Blobs
 	store    *store.Store      // reads blobs without delay or faults
@@ -22,9 +25,15 @@ type storage struct {
 	late     bool // the caller of the current effect has given up or is dead
 }
 
-func newStorage(s *Sim) *storage {
+// newStorage makes a storage whose identity consists of two digits, repeated.
+func newStorage(s *Sim, digits string) *storage {
 	blobs := memory.NewBlobs()
-	return &storage{sim: s, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}}
+	identity := strings.Repeat(digits, 16)
+	record := append([]byte{1, 0xa1, 1, 0x78, 32}, identity...) // CBOR: {1: identity}
+	if _, err := blobs.Put(context.Background(), "identity", record, store.IfAbsent); err != nil {
+		panic(fmt.Errorf("store identity: %w", err)) // cannot happen: the storage is empty
+	}
+	return &storage{sim: s, identity: identity, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}}
 }
 
 // callTimeout bounds every call, as in the drivers.
@@ -89,7 +98,7 @@ func (p *process) call(ctx context.Context, effect func() error) error {
 		return err
 	}
 	var result, lost error
-	st := p.sim.storage
+	st := p.storage
 	p.sim.await(func(done func()) {
 		st.call(p, func() {
 			st.late = lost != nil || !p.alive

@@ -39,7 +39,7 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 	var inner context.Context
 	inner, t.finish = context.WithCancel(t.lease)
 	made, err := term.New(inner, term.Config{
-		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Logger: p.log,
+		Worker: p.name, Host: "sim", PID: 1, Jobs: p.knows, Store: p.store, Storage: p.storage.identity, Logger: p.log,
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
@@ -69,7 +69,9 @@ func (t *leadership) turn(do func()) {
 		return
 	}
 	if t.lease.Err() == nil {
-		t.process.sim.checks.acts(t.process, t.epoch)
+		if t.process.storage == t.process.sim.storage {
+			t.process.sim.checks.acts(t.process, t.epoch)
+		}
 		do()
 	}
 	if t.beatWanted && !t.over {
@@ -141,7 +143,9 @@ func (t *leadership) report(r wire.Report, respond func(wire.Receipt)) {
 	}
 	t.turn(func() {
 		t.term.Report(r, 1000, func(receipt wire.Receipt) {
-			s.checks.assigns(s.named(r.Worker), receipt)
+			worker := s.named(r.Worker)
+			s.checks.replies(t.process, worker, receipt)
+			s.checks.assigns(worker, receipt)
 			respond(receipt)
 		})
 	})
@@ -177,13 +181,13 @@ func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pau
 
 func (t *leadership) Beacon(b wire.Beacon) {
 	t.process.sim.network.broadcast(t.process, func(to *process) { to.elector.heard(b) })
-	t.process.worker.step(session.LeaderHeard{Epoch: b.Epoch})
+	t.process.worker.step(session.LeaderHeard{Epoch: b.Epoch, Storage: b.Storage})
 }
 
 func (t *leadership) Nudge(worker string) {
 	p := t.process
 	p.sim.network.request(p, func(to *process) bool { return to.name == worker }, func(to *process, _ func(func())) {
-		to.worker.step(session.Nudged{Epoch: t.epoch})
+		to.worker.step(session.Nudged{Epoch: t.epoch, Storage: p.storage.identity})
 	}, func() {})
 }
 
@@ -191,7 +195,7 @@ func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	p := t.process
 	p.sim.await(func(done func()) {
 		p.sim.network.request(p, func(to *process) bool { return to.name == worker && to.worker != nil && !to.worker.left }, func(to *process, reply func(func())) {
-			to.worker.step(session.Nudged{Epoch: t.epoch})
+			to.worker.step(session.Nudged{Epoch: t.epoch, Storage: p.storage.identity})
 			reply(done)
 		}, func() {
 			dead = true

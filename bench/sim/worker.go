@@ -29,7 +29,7 @@ type worker struct {
 const never = time.Duration(math.MaxInt64)
 
 func newWorker(p *process, slots int) *worker {
-	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock()}
+	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity}
 	for _, d := range p.knows {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
@@ -170,18 +170,18 @@ func (w *worker) send(exchange uint64) {
 func (w *worker) askLeader() {
 	p := w.process
 	p.sim.network.request(p, func(to *process) bool { return to.leads() > 0 }, func(to *process, answer func(func())) {
-		epoch := to.leads()
-		answer(func() { w.step(session.LeaderHeard{Epoch: epoch}) })
+		heard := session.LeaderHeard{Epoch: to.leads(), Storage: to.storage.identity}
+		answer(func() { w.step(heard) })
 	}, func() {})
 }
 
 // readRecord reads the lease's record. If the read fails, the session asks again later.
 func (w *worker) readRecord(followed uint64) {
-	s := w.process.sim
-	s.cover("seen: worker reads the lease's record")
+	w.process.sim.cover("seen: worker reads the lease's record")
 	var epoch uint64
-	s.storage.call(w.process, func() {
-		record, _ := s.storage.lease.read()
+	st := w.process.storage
+	st.call(w.process, func() {
+		record, _ := st.lease.read()
 		epoch = record.Epoch
 	}, func(lost error) {
 		if lost == nil {
@@ -222,9 +222,9 @@ func (w *worker) dropPartials(job string, blobs []string) {
 			if p.store.DropPartial(context.Background(), job, blob) == nil {
 				continue
 			}
-			if o, ok := p.sim.storage.origins["partial/"+job+"/"+blob]; ok {
+			if o, ok := p.storage.origins["partial/"+job+"/"+blob]; ok {
 				o.late = true // the blob was not removed
-				p.sim.storage.origins["partial/"+job+"/"+blob] = o
+				p.storage.origins["partial/"+job+"/"+blob] = o
 			}
 		}
 	}, nil)
