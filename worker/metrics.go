@@ -132,7 +132,7 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 // The metrics that only the leader shows.
 var (
 	jobsMetric = prometheus.NewDesc(namespace+"jobs",
-		"Jobs that have not ended, by state: planning, running, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
+		"Jobs that have not ended, by state: planning, running, queued until other jobs have ended, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
 	workersMetric = prometheus.NewDesc(namespace+"workers",
 		"Workers that the leader knows."+leaderOnly, nil, nil)
 	desiredMetric = prometheus.NewDesc(namespace+"workers_desired",
@@ -163,6 +163,7 @@ func (c leaderCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	show(jobsMetric, float64(f.Planning), "planning")
 	show(jobsMetric, float64(f.Running), "running")
+	show(jobsMetric, float64(f.Queued), "queued")
 	show(jobsMetric, float64(f.Waiting), "waiting")
 	show(workersMetric, float64(f.Workers))
 	show(desiredMetric, float64(f.Desired))

@@ -73,6 +73,10 @@ func (t *Term) withdrawn(id string, err error) {
 		return
 	}
 	p := t.jobs.pending[id]
+	if p != nil && p.waiting { // so that the job is cleaned up, or ended if it has begun
+		t.stopWaiting(id)
+		t.admit(id, p)
+	}
 	if p == nil || errors.Is(err, errBegun) {
 		return // the job has begun in the meantime, and its end answers the requests
 	}

@@ -32,6 +32,8 @@ type cluster struct {
 	workers []*worker
 	running *task
 
+	submitted int // jobs
+
 	watched uint64                              // the epoch of the leader whose moments are counted
 	moments int                                 // of its storage calls so far
 	hold    func(moment int) (over func() bool) // what ends a moment that is held; nil if it is not held
@@ -48,7 +50,7 @@ const step = 5 * time.Millisecond
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, now: time.Unix(1_700_000_000, 0), watched: 1, blobs: memory.NewBlobs()}
-	c.queue = &queue{cluster: c}
+	c.queue = &queue{cluster: c, hideFor: hideFor}
 	c.store = store.New(store.Config{Blobs: c.blobs, Queue: c.queue})
 	c.blobs.Inject(func(call memory.Call) error {
 		if c.running == nil {
@@ -244,6 +246,7 @@ func (l *leader) Probe(context.Context, string) bool { return false }
 // queue is a queue in simulated time.
 type queue struct {
 	cluster  *cluster
+	hideFor  time.Duration
 	messages []*message
 }
 
@@ -283,7 +286,7 @@ func (m *message) Body() []byte    { return m.body }
 func (m *message) Deliveries() int { return m.deliveries }
 
 func (m *message) Extend(context.Context) error {
-	m.hiddenUntil = m.queue.cluster.now.Add(hideFor)
+	m.hiddenUntil = m.queue.cluster.now.Add(m.queue.hideFor)
 	return nil
 }
 

@@ -36,8 +36,10 @@ type Config struct {
 	// loses nothing, since it pings the leader too. Default 1 s.
 	BeaconEvery time.Duration
 
-	// MaxActive is how many jobs are active at once; other jobs wait in the queue. The limit
-	// bounds the leader's memory and the size of receipts. Default 64, at most 1000.
+	// MaxActive is how many jobs of the same or a higher priority are active at once; other
+	// jobs wait. Jobs of all priorities together are at most four times as many, and at most
+	// 1000. The limit bounds the leader's memory and the size of receipts. Default 64, at
+	// most 1000.
 	MaxActive int
 
 	// MaxMerging is how many merges and finishes of the jobs' own code run at once. The

@@ -46,7 +46,8 @@
 //   - pending: one task may write the job's manifest, to begin or to resume the job. If
 //     the job is cancelled in this state, there is a second task. Each task writes only
 //     if the manifest is still the one that the task read. So one of the two writes
-//     fails, and its task then finds the manifest of the other task.
+//     fails, and its task then finds the manifest of the other task. If there are too many
+//     active jobs, a pending job waits, without a task (see waiting.go).
 //   - active: the loop has the last manifest that was written. Writes of the manifest
 //     follow one another, and each is conditional on the previous write. The ledger
 //     requests one checkpoint of a job at a time, but a job may end while a checkpoint is
@@ -75,6 +76,8 @@
 //	list, fence         some manifests have the  a fence changes only the leader that the
 //	                    epoch, others not        job belongs to; the next leader fences all
 //	receive             the submission, hidden   it is delivered again
+//	wait                the submission, hidden   it is delivered again; from the second time on
+//	                                             the job has a manifest, and so is not poison
 //	enter in the index  an entry without a       its submission is not deleted; it is
 //	                    manifest                 delivered again, and the job is begun
 //	plan                a plan without a         a plan is written once: every later leader

@@ -104,9 +104,6 @@ func (t *Term) ended(j *activeJob) {
 	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.last.Error)
 	delete(t.jobs.active, id)
 	j.ended = true
-	if j.hasPlace {
-		t.limits.active.release()
-	}
 	t.step(ledger.JobEnded{Job: id})
 	t.cleanUpEnded(j)
 	for _, answer := range j.cancels {

@@ -54,7 +54,7 @@ const yieldAfter = 5 * time.Second
 // does not know the kind of that job. Therefore two leaders cannot yield to each other
 // forever.
 func (t *Term) yield() {
-	if len(t.jobs.parked) == 0 || len(t.jobs.pending) > 0 || !t.times.stopping.IsZero() || t.since(t.times.begun) < yieldAfter {
+	if len(t.jobs.parked) == 0 || len(t.jobs.pending) > len(t.jobs.waiting) || !t.times.stopping.IsZero() || t.since(t.times.begun) < yieldAfter {
 		return
 	}
 	if c := t.bestCandidate(); c.parked > 0 && c.active == len(t.jobs.active) {

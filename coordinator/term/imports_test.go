@@ -10,7 +10,7 @@ import (
 // its Env alone supplies them.
 func TestImports(t *testing.T) {
 	importtest.Check(t, importtest.Rules{Files: 10, Allowed: map[string][]string{
-		"cmp": {"Or"}, "crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,
+		"cmp": {"Compare", "Or"}, "crypto/sha256": nil, "encoding/hex": nil, "errors": nil, "slices": nil, "strings": nil, "sync/atomic": nil,
 		"context":                                {"Context", "CancelFunc", "WithCancel", "Cause"},
 		"encoding/json":                          {"RawMessage"},
 		"fmt":                                    {"Sprintf", "Errorf"},

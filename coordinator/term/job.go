@@ -18,7 +18,9 @@ type jobTable struct {
 	active      map[string]*activeJob
 	pending     map[string]*pendingJob
 	parked      map[string]parkedJob
-	withdrawing int // number of pending jobs that are being withdrawn
+	withdrawing int          // number of pending jobs that are being withdrawn
+	assessed    int          // number of pending jobs whose priority is being read
+	waiting     []waitingJob // pending jobs that wait for a place, the next to begin first
 }
 
 func newJobTable() jobTable {
@@ -33,7 +35,6 @@ type activeJob struct {
 
 	submission *store.Submission // nil if this leader did not receive it
 	cancels    []func(error)     // answers to cancellations, sent at the job's end
-	hasPlace   bool              // holds a place in the limiter of active jobs
 
 	manifest manifestState
 	blobs    blobState
@@ -87,6 +88,7 @@ type pendingJob struct {
 	ctx         context.Context // done once the job is cancelled: its plan need not be finished
 	cancel      context.CancelFunc
 	withdrawing bool              // the job is being withdrawn, not begun
+	waiting     bool              // the job waits for a place, and no task works on it
 	submission  *store.Submission // nil if this leader did not receive it
 	cancels     []func(error)     // answers to cancellations
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // This file has the steps by which the leader takes up a submission, in order: receive,
-// received, admit, load, admitted, take.
+// received, schedule, admit, load, admitted, take.
 
-// receive takes the next submission from the queue. The caller has acquired a place among
-// the active jobs for the submission.
+// receive takes the next submission from the queue.
 func (t *Term) receive() {
+	t.receiving = true
 	t.spawn(func() func() {
 		var submission *store.Submission
 		err := t.retry("receive submission", func(ctx context.Context) (err error) {
@@ -27,8 +27,8 @@ func (t *Term) receive() {
 			return func() { t.fail(err) }
 		}
 		return func() {
+			t.receiving = false
 			t.received(submission)
-			t.limits.active.acquire(t.receive)
 		}
 	})
 }
@@ -40,16 +40,13 @@ func (t *Term) received(s *store.Submission) {
 	switch {
 	case j != nil:
 		j.submission = s
-		t.limits.active.release()
 	case p != nil:
-		if p.submission != nil {
-			t.limits.active.release()
-		}
 		p.submission = s
 	case isParked && !parked.damaged():
-		t.limits.active.release() // the submission will be delivered again, perhaps to a leader that knows the kind of the job
+		// The submission will be delivered again, perhaps to a leader that knows the kind of the
+		// job.
 	default: // the job was damaged and may have been removed since, so it is loaded again
-		t.admit(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
+		t.schedule(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
 }
 
@@ -199,12 +196,21 @@ func (t *Term) begin(ctx context.Context, spec store.StoredSpec, previous store.
 // kill the leaders that received it.
 func (t *Term) leaveQueued(spec store.StoredSpec, cond store.Condition) (loadedJob, error) {
 	if cond.Absent() {
-		queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256}
-		if _, err := t.putInactive(spec, queued, cond); err != nil {
-			return loadedJob{}, fmt.Errorf("leave job queued: %w", err)
+		if err := t.putQueued(spec); err != nil {
+			return loadedJob{}, err
 		}
 	}
 	return t.unknownKind(spec.Spec), nil
+}
+
+// putQueued writes the first manifest of a job that this leader does not begin now. Tasks
+// call it.
+func (t *Term) putQueued(spec store.StoredSpec) error {
+	queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256}
+	if _, err := t.putInactive(spec, queued, store.IfAbsent); err != nil {
+		return fmt.Errorf("leave job queued: %w", err)
+	}
+	return nil
 }
 
 func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
@@ -293,19 +299,16 @@ func (t *Term) admitted(loaded loadedJob) {
 		t.confirmGone(id, p)
 		return
 	case loaded.queued && p.submission != nil: // received in the meantime
-		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission, cancels: p.cancels}))
+		t.schedule(id, t.addPending(id, &pendingJob{submission: p.submission, cancels: p.cancels}))
 		return
 	}
 	if j := loaded.active; j != nil {
-		j.submission, j.hasPlace, j.cancels = p.submission, p.submission != nil, p.cancels
+		j.submission, j.cancels = p.submission, p.cancels
 		t.take(loaded)
 		if len(j.cancels) > 0 {
 			t.step(ledger.JobCancelled{Job: id})
 		}
 		return
-	}
-	if p.submission != nil {
-		t.limits.active.release()
 	}
 	t.take(loaded)
 	if loaded.ended && p.submission != nil {

@@ -14,7 +14,11 @@ import (
 // the job's submission is delivered again. Until then only the earlier leader may work on
 // the job.
 func (t *Term) lookUp(id string) {
-	if t.jobs.pending[id] != nil {
+	if p := t.jobs.pending[id]; p != nil {
+		if p.waiting { // an earlier leader has begun the job
+			t.stopWaiting(id)
+			t.admit(id, p)
+		}
 		return // the pending job's task will tell the ledger
 	}
 	p := t.addPending(id, &pendingJob{})

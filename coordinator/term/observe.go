@@ -43,6 +43,7 @@ type Figures struct {
 
 	Planning int // jobs that are being planned or resumed
 	Running  int // active jobs
+	Queued   int // jobs that wait for a place among the active jobs
 	Waiting  int // parked jobs
 
 	// Unsaved is the time since the oldest checkpoint in flight was requested; 0 if no
@@ -66,9 +67,9 @@ func (t *Term) observeFigures() {
 	}
 	f := Figures{
 		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(targetDuration),
-		Planning: len(t.jobs.pending), Running: len(t.jobs.active), Waiting: len(t.jobs.parked),
+		Planning: len(t.jobs.pending) - len(t.jobs.waiting), Running: len(t.jobs.active), Queued: len(t.jobs.waiting), Waiting: len(t.jobs.parked),
 	}
-	if f.Planning+f.Waiting > 0 { // jobs of unknown size
+	if f.Planning+f.Queued+f.Waiting > 0 { // jobs of unknown size
 		f.Desired = max(1, f.Desired)
 	}
 	for _, j := range t.jobs.active {

@@ -69,10 +69,6 @@ func (t *Term) beginDispatch(all []loadedJob) {
 	t.ledger = l
 	t.mark(&t.timeline.fenced)
 	for _, loaded := range all {
-		if loaded.active != nil {
-			// An earlier leader may have had a higher limit, so there may be no place.
-			loaded.active.hasPlace = t.limits.active.tryAcquire()
-		}
 		if loaded.gone {
 			t.confirmGone(loaded.id, &pendingJob{})
 			continue
@@ -81,5 +77,5 @@ func (t *Term) beginDispatch(all []loadedJob) {
 	}
 	t.processBacklog()
 	t.times.extensions = t.env.Now()
-	t.limits.active.acquire(t.receive)
+	t.beginNext()
 }

@@ -23,19 +23,19 @@ type Term struct {
 	transport  Transport
 	log        *slog.Logger
 
-	ledger   *ledger.Ledger     // nil until the active jobs are loaded
-	reply    func(wire.Receipt) // answers the report that the ledger is processing
-	backlog  backlog
-	jobs     jobTable
-	partials partialTable
-	limits   limits
-	times    times
-	timeline timeline
+	ledger    *ledger.Ledger     // nil until the active jobs are loaded
+	reply     func(wire.Receipt) // answers the report that the ledger is processing
+	backlog   backlog
+	jobs      jobTable
+	receiving bool // a task receives a submission
+	partials  partialTable
+	limits    limits
+	times     times
+	timeline  timeline
 }
 
 // limits bound the operations that run beside the loop.
 type limits struct {
-	active     limiter // jobs that are active, or that are being received from the queue
 	userCode   limiter // merges and finishes of the jobs' own code
 	extensions limiter // of submissions
 }
@@ -62,7 +62,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 		jobs:     newJobTable(),
 		partials: partialTable{byRef: map[ledger.Ref]partial{}},
 		limits: limits{
-			active: limiter{limit: cfg.MaxActive}, userCode: limiter{limit: cfg.MaxMerging},
+			userCode:   limiter{limit: cfg.MaxMerging},
 			extensions: limiter{limit: maxParallel},
 		},
 		times: times{begun: env.Now()},
@@ -166,12 +166,15 @@ func (t *Term) perform(a ledger.Action) {
 }
 
 // spawn runs a task beside the loop. If the task returns a function, the loop then calls
-// it. A task uses its arguments and immutable values; all other state belongs to the
+// it, and begins the waiting jobs for which the call has made places. A task uses its arguments and immutable values; all other state belongs to the
 // loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {
 		if then := task(); then != nil {
-			t.env.Post(then)
+			t.env.Post(func() {
+				then()
+				t.beginNext()
+			})
 		}
 	})
 }

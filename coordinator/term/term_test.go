@@ -23,12 +23,19 @@ func rarelyCheckpointing(cfg *term.Config) { cfg.Ledger.CheckpointEvery = time.H
 
 func (c *cluster) submit(params ...string) string {
 	c.t.Helper()
+	return c.submitWith(0, params...)
+}
+
+// submitWith submits a job of a priority.
+func (c *cluster) submitWith(priority int, params ...string) string {
+	c.t.Helper()
 	p, err := letters.Params(nil, params...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	id := store.NewID(c.now.Add(time.Duration(len(c.queue.messages)) * time.Second))
-	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, MaxAttempts: 2, Submitted: c.now.UTC()}
+	c.submitted++
+	id := store.NewID(c.now.Add(time.Duration(c.submitted) * time.Second))
+	spec := store.Spec{ID: id, Job: "letters", Version: "1", Params: p, Priority: priority, MaxAttempts: 2, Submitted: c.now.UTC()}
 	if err := c.store.Submit(context.Background(), spec); err != nil {
 		c.t.Fatal(err)
 	}

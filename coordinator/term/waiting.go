@@ -1,0 +1,135 @@
+package term
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// This file decides which submitted jobs begin, and when. The queue delivers submissions
+// in the order of their arrival. So the leader receives more submissions than it begins,
+// and begins jobs of higher priority first and then older ones.
+
+const (
+	// maxWaiting is the maximum number of jobs that wait at once for a place among the
+	// active jobs. Further submissions stay in the queue, where their priority does not
+	// count. A waiting job takes about 2 KB, and its submission is extended every
+	// Config.ExtendEvery.
+	maxWaiting = 1000
+	// maxActiveShare bounds the active jobs of all priorities, as a multiple of
+	// Config.MaxActive.
+	maxActiveShare = 4
+	// maxActive bounds the active jobs, whatever Config.MaxActive is.
+	maxActive = 1000
+)
+
+// waitingJob is a pending job that waits for a place among the active jobs.
+type waitingJob struct {
+	id       string
+	priority int
+}
+
+func compareWaiting(a, b waitingJob) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.id, b.id))
+}
+
+// beginNext begins the waiting jobs that there is a place for, and receives the next
+// submission if one more job may wait.
+func (t *Term) beginNext() {
+	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
+		id := t.jobs.waiting[0].id
+		t.stopWaiting(id)
+		t.admit(id, t.jobs.pending[id])
+	}
+	if t.ledger != nil && !t.receiving && len(t.jobs.waiting)+t.jobs.assessed < maxWaiting {
+		t.receive()
+	}
+}
+
+// mayBegin reports whether there is a place for a job of a priority: fewer than MaxActive
+// jobs of the same or a higher priority are active. So a job does not wait for active jobs
+// of lower priorities, unless the total has reached its bound.
+func (t *Term) mayBegin(priority int) bool {
+	// The priorities of the jobs that are being loaded are not known yet.
+	loading := len(t.jobs.pending) - len(t.jobs.waiting) - t.jobs.assessed - t.jobs.withdrawing
+	total := len(t.jobs.active) + loading
+	if total < t.cfg.MaxActive {
+		return true
+	}
+	ahead := loading
+	for _, j := range t.jobs.active {
+		if j.spec.Priority >= priority {
+			ahead++
+		}
+	}
+	return ahead < t.cfg.MaxActive && total < min(maxActiveShare*t.cfg.MaxActive, maxActive)
+}
+
+// schedule begins a submitted job at once if there is a place for any job. Otherwise the
+// job's priority decides, which is in its spec.
+func (t *Term) schedule(id string, p *pendingJob) {
+	if len(t.jobs.waiting) == 0 && t.mayBegin(-store.MaxPriority) {
+		t.admit(id, p)
+		return
+	}
+	t.jobs.assessed++
+	submission := p.submission
+	t.spawn(func() func() {
+		priority, err := t.assess(submission)
+		return func() {
+			t.jobs.assessed--
+			switch {
+			case errors.Is(err, errNoWait) || p.ctx.Err() != nil:
+				t.admit(id, p)
+			case err != nil:
+				t.fail(err)
+			default:
+				p.waiting = true
+				w := waitingJob{id, priority}
+				i, _ := slices.BinarySearchFunc(t.jobs.waiting, w, compareWaiting)
+				t.jobs.waiting = slices.Insert(t.jobs.waiting, i, w)
+			}
+		}
+	})
+}
+
+// errNoWait says that a job need not wait for a place: it is not new, or it cannot be read.
+var errNoWait = errors.New("job need not wait")
+
+// assess returns the priority of a submitted job that has to wait. Submissions that were
+// delivered often and never begun are taken for ones that crash leaders. So assess writes a
+// manifest for a job that has waited under an earlier leader too. Tasks call it.
+func (t *Term) assess(s *store.Submission) (priority int, err error) {
+	spec, err := t.readSpec(s.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrCorrupt):
+		return 0, errNoWait
+	case err != nil:
+		return 0, err
+	case s.Deliveries <= 1:
+		return spec.Priority, nil
+	}
+	manifest, _, err := t.readManifest(s.ID)
+	switch {
+	case err == nil && manifest.State == store.Queued:
+		return spec.Priority, nil
+	case err == nil || errors.Is(err, store.ErrCorrupt) || !s.IsOf(spec):
+		return 0, errNoWait
+	case !errors.Is(err, store.ErrNotFound):
+		return 0, err
+	}
+	err = t.putQueued(spec)
+	if errors.Is(err, errChanged) || errors.Is(err, errRemoved) {
+		err = errNoWait
+	}
+	return spec.Priority, err
+}
+
+// stopWaiting takes a job out of the list of waiting jobs. The caller admits the job.
+func (t *Term) stopWaiting(id string) {
+	t.jobs.pending[id].waiting = false
+	t.jobs.waiting = slices.DeleteFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
+}

@@ -1,0 +1,147 @@
+package term_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/coordinator/term"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// active returns the IDs of the jobs that the leader lists as active, sorted.
+func (l *leader) active() (ids []string) {
+	for _, j := range l.term.Jobs(wire.JobQuery{}).Jobs {
+		ids = append(ids, j.Job)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func two(cfg *term.Config) { cfg.MaxActive = 2 }
+
+// allReceived waits until no submission is left that the leader has not received.
+func (c *cluster) allReceived(l *leader) {
+	c.t.Helper()
+	c.until("all submissions are received", func() bool {
+		return l.waiting() && !slices.ContainsFunc(c.queue.messages, func(m *message) bool { return m.deliveries == 0 })
+	})
+}
+
+// A job begins before jobs of lower priority that were submitted earlier, even if those are
+// active already and the leader has its maximum of them.
+func TestPriorityCountsBeyondMaxActive(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(two)
+	var low []string
+	for range 5 {
+		low = append(low, c.submitWith(0, "partitions=3"))
+	}
+	c.allReceived(l)
+	if got := l.active(); !slices.Equal(got, low[:2]) {
+		t.Fatalf("active: %v, want the first two of %v", got, low)
+	}
+	urgent, other, third := c.submitWith(5), c.submitWith(5), c.submitWith(5)
+	middle := c.submitWith(1)
+	c.allReceived(l)
+	if got, want := l.active(), []string{low[0], low[1], urgent, other}; !slices.Equal(got, want) {
+		t.Fatalf("active: %v, want %v", got, want)
+	}
+	// The jobs begin in the order of their priority and then of their age.
+	c.addWorker("w1").follow(l)
+	var begun []string
+	c.until("the end", func() bool {
+		for _, id := range l.active() {
+			if !slices.Contains(begun, id) {
+				begun = append(begun, id)
+			}
+		}
+		return c.cleanedUp()
+	})
+	order := []string{third, middle, low[2], low[3], low[4]}
+	if got := begun[4:]; !slices.Equal(got, order) {
+		t.Errorf("the waiting jobs began in the order %v, want %v", got, order)
+	}
+}
+
+// Jobs of ever higher priorities are active up to a bound.
+func TestActiveJobsAreBounded(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(two)
+	for priority := range 15 {
+		c.submitWith(priority)
+		c.allReceived(l)
+		if n := len(l.active()); n > 4*2 {
+			t.Fatalf("%d jobs are active", n)
+		}
+	}
+	if n := len(l.active()); n != 4*2 {
+		t.Errorf("%d jobs are active, want 8", n)
+	}
+}
+
+// A submission beyond the maximum of waiting jobs stays in the queue.
+func TestWaitingJobsAreBounded(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(func(cfg *term.Config) {
+		two(cfg)
+		cfg.ExtendEvery = time.Hour // the submissions stay hidden for as long as the test takes
+	})
+	c.queue.hideFor = time.Hour
+	for range 1010 {
+		c.submitWith(0)
+	}
+	c.until("the leader stops receiving", l.idle)
+	delivered := 0
+	for _, m := range c.queue.messages {
+		delivered += m.deliveries
+	}
+	if delivered != 1002 {
+		t.Errorf("%d submissions were received, want 2 and 1000 that wait", delivered)
+	}
+}
+
+// A job that waits is cancelled at once, and leaves the queue before it would have begun.
+func TestCancelOfAWaitingJob(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(two)
+	first, _, last := c.submitWith(0), c.submitWith(0), c.submitWith(0)
+	c.allReceived(l)
+	var answers []error
+	for range 2 {
+		l.turn(func() { l.term.Cancel(last, func(err error) { answers = append(answers, err) }) })
+	}
+	c.until("the answers", func() bool { return len(answers) == 2 && len(c.queue.messages) == 2 })
+	if m := c.manifest(last); answers[0] != nil || answers[1] != nil || m.State != store.Cancelled {
+		t.Errorf("answers %v, and the job is %q", answers, m.State)
+	}
+	if got := l.active(); len(got) != 2 || !slices.Contains(got, first) {
+		t.Errorf("active: %v", got)
+	}
+}
+
+// A submission is delivered to every leader for which its job waits. That is no sign that
+// the job crashes leaders.
+func TestWaitingUnderManyLeaders(t *testing.T) {
+	c := newCluster(t)
+	jobs := []string{c.submitWith(0), c.submitWith(0), c.submitWith(0)}
+	for deliveries := 1; deliveries <= 2*store.MaxDeliveries; deliveries++ {
+		l := c.lead(two)
+		c.until("the submission is received", func() bool {
+			return slices.ContainsFunc(c.queue.messages, func(m *message) bool { return m.deliveries >= deliveries }) && l.waiting()
+		})
+		c.pass(hideFor)
+		l.kill()
+		c.pass(2 * hideFor)
+	}
+	l := c.lead(two)
+	c.addWorker("w1").follow(l)
+	for _, id := range jobs {
+		c.until("the job's end", func() bool { return c.manifest(id).State == store.Completed })
+	}
+	if poisoned, err := c.store.PoisonList(context.Background()); err != nil || len(poisoned) > 0 {
+		t.Errorf("poisoned: %+v, %v", poisoned, err)
+	}
+}
