@@ -15,6 +15,7 @@ type handlers struct {
 	loop    *loop
 	pong    wire.Pong
 	storage string // identity of the leader's storage
+	respond func(m *nats.Msg, answer []byte)
 }
 
 func (h handlers) onReport(m *nats.Msg) error {
@@ -27,7 +28,7 @@ func (h handlers) onReport(m *nats.Msg) error {
 	}
 	size := len(m.Data)
 	h.loop.Post(func() {
-		h.term.Report(report, size, func(receipt wire.Receipt) { _ = m.Respond(wire.Encode(receipt)) })
+		h.term.Report(report, size, func(receipt wire.Receipt) { h.respond(m, wire.Encode(receipt)) })
 	})
 	return nil
 }
@@ -39,25 +40,25 @@ func (h handlers) onPing(m *nats.Msg) error {
 	if err != nil || !wire.SameStorage(ping.Storage, h.storage) {
 		return err
 	}
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.pong)) })
+	h.loop.Post(func() { h.respond(m, wire.Encode(h.pong)) })
 	return nil
 }
 
 func (h handlers) onAskLeader(m *nats.Msg) error {
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Leader())) })
+	h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Leader())) })
 	return nil
 }
 
 func (h handlers) onAskStepDown(m *nats.Msg) error {
 	h.loop.Post(func() {
-		_ = m.Respond(wire.Encode(h.term.Leader()))
+		h.respond(m, wire.Encode(h.term.Leader()))
 		h.term.Stop()
 	})
 	return nil
 }
 
 func (h handlers) onAskWorkers(m *nats.Msg) error {
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Workers())) })
+	h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Workers())) })
 	return nil
 }
 
@@ -66,7 +67,7 @@ func (h handlers) onAskJobs(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	h.loop.Post(func() { _ = m.Respond(wire.Encode(h.term.Jobs(query))) })
+	h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Jobs(query))) })
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (h handlers) onAskCancel(m *nats.Msg) error {
 			if err != nil {
 				done.Error = err.Error()
 			}
-			_ = m.Respond(wire.Encode(done))
+			h.respond(m, wire.Encode(done))
 		})
 	})
 	return nil

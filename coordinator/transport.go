@@ -26,9 +26,9 @@ type transport struct {
 	callbacks sync.WaitGroup // running callbacks of the subscriptions
 
 	mu         sync.Mutex
-	refused    map[string]time.Time // when a refused message was last logged, by subject
-	reconnects uint64               // the connection's reconnects at the last check
-	stableFrom time.Time            // probes before this instant prove nothing
+	logged     map[trouble]time.Time // when a line was last logged
+	reconnects uint64                // the connection's reconnects at the last check
+	stableFrom time.Time             // probes before this instant prove nothing
 }
 
 // probeTimeout is how long a worker may take to answer a probe. A timeout does not prove
@@ -39,16 +39,18 @@ const probeTimeout = time.Second
 // nothing.
 const stableFor = 2 * time.Second
 
-// refusalEvery is the shortest time between two log lines about refused messages on one
-// subject.
-const refusalEvery = time.Second
+// trouble is a kind of message that failed.
+type trouble struct{ text, subject string }
+
+// troubleEvery is the shortest time between two log lines about the same trouble.
+const troubleEvery = time.Second
 
 var _ term.Transport = (*transport)(nil)
 
 func newTransport(cfg Config, epoch uint64) *transport {
 	return &transport{
 		conn: cfg.Conn, subjects: cfg.Subjects, epoch: epoch, storage: cfg.Storage, log: cfg.Logger.With("epoch", epoch),
-		refused: map[string]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
+		logged: map[trouble]time.Time{}, reconnects: cfg.Conn.Stats().Reconnects,
 	}
 }
 
@@ -71,7 +73,7 @@ func (t *transport) listen(h handlers) error {
 		t.callbacks.Add(1)
 		sub, err := t.conn.Subscribe(on.subject, func(m *nats.Msg) {
 			if err := on.handle(m); err != nil {
-				t.logRefused(m.Subject, err)
+				t.warn("Message refused", m.Subject, err)
 			}
 		})
 		if err != nil {
@@ -95,26 +97,41 @@ func (t *transport) close() {
 	t.callbacks.Wait()
 }
 
-// logRefused logs a message that was refused, unless another message on its subject was
-// logged less than refusalEvery ago.
-func (t *transport) logRefused(subject string, err error) {
+// warn logs trouble, unless the same trouble was logged less than troubleEvery ago.
+func (t *transport) warn(text, subject string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if time.Since(t.refused[subject]) < refusalEvery {
+	kind := trouble{text, subject}
+	if time.Since(t.logged[kind]) < troubleEvery {
 		return
 	}
-	t.refused[subject] = time.Now()
-	t.log.Warn("Message refused", "subject", subject, "error", err)
+	t.logged[kind] = time.Now()
+	t.log.Warn(text, "subject", subject, "error", err)
 }
 
-// publish sends a message and ignores errors. An error means that there is no
-// connection; a lost message costs time only.
-func (t *transport) publish(subject string, data []byte) { _ = t.conn.Publish(subject, data) }
+// publish sends a message to a subject of the given name. A message that cannot be sent
+// is logged; its loss costs time only.
+func (t *transport) publish(name, subject string, data []byte) {
+	t.sent(name, len(data), t.conn.Publish(subject, data))
+}
 
-func (t *transport) Beacon(b wire.Beacon) { t.publish(t.subjects.Beacon(), wire.Encode(b)) }
+// respond answers a message. An answer that cannot be sent is logged.
+func (t *transport) respond(m *nats.Msg, answer []byte) {
+	t.sent(m.Subject, len(answer), m.Respond(answer))
+}
+
+func (t *transport) sent(subject string, size int, err error) {
+	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) { // the process ends
+		t.warn("Message cannot be sent", subject, fmt.Errorf("message of %d bytes: %w", size, err))
+	}
+}
+
+func (t *transport) Beacon(b wire.Beacon) {
+	t.publish("beacon", t.subjects.Beacon(), wire.Encode(b))
+}
 
 func (t *transport) Nudge(worker string) {
-	t.publish(t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
+	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
 // Probe asks a worker for a sign of life and reports whether NATS found no subscriber,

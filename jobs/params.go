@@ -160,11 +160,21 @@ func (c paramsCodec[P]) encode(p P) (Params, error) {
 		text := []byte(formatParameter(v.Field(d.field)))
 		if d.Type == "string" || d.Type == "duration" {
 			var err error
-			if text, err = json.Marshal(string(text)); err != nil {
+			if text, err = encodeString(string(text)); err != nil {
 				return nil, fmt.Errorf("encode parameter %s: %w", d.Name, err)
 			}
 		}
 		b = append(b, text...)
 	}
 	return append(b, '}'), nil
+}
+
+// encodeString returns a string as JSON. Unlike json.Marshal, it does not escape the
+// characters of HTML, because each escape needs six bytes.
+func encodeString(s string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(s)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -148,15 +148,19 @@ func TestParamsStoredForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"count":1,"limit":10,"small":0,"rate":1e-07,"coarse":0,"kind":"call","note":"\u003c\u0026\u003e","wait":"1s","deep":false}`
+	const want = `{"count":1,"limit":10,"small":0,"rate":1e-07,"coarse":0,"kind":"call","note":"<&>","wait":"1s","deep":false}`
 	if string(params) != want {
 		t.Errorf("got  %s\nwant %s", params, want)
+	}
+	if earlier, err := job.Params([]byte(`{"note":"\u003c\u0026\u003e"}`), "rate=1e-7"); err != nil || string(earlier) != want { // by an earlier version
+		t.Errorf("read from an earlier version, it is %s: %v", earlier, err)
 	}
 	again, err := job.Params(params)
 	if err != nil || string(again) != want {
 		t.Errorf("read back, it is %s: %v", again, err)
 	}
-	if data, err := json.Marshal(struct{ P Params }{params}); err != nil || string(data) != `{"P":`+want+`}` {
+	escaped := strings.Replace(want, "<&>", `\u003c\u0026\u003e`, 1) // as encoding/json does unless told otherwise
+	if data, err := json.Marshal(struct{ P Params }{params}); err != nil || string(data) != `{"P":`+escaped+`}` {
 		t.Errorf("as JSON, it is %s: %v", data, err)
 	}
 }

@@ -83,6 +83,7 @@ type squaresParams struct {
 	Partitions uint64        `json:"partitions" min:"1"`
 	Sleep      time.Duration `json:"sleep"` // of each partition
 	Hold       bool          `json:"hold"`
+	Note       string        `json:"note"` // not used
 }
 
 type squaresMapper struct {

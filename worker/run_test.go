@@ -55,6 +55,21 @@ func (w *testWorker) awaitReady() (h health) {
 	return h
 }
 
+// TestLargeParameters runs a job with parameters that are too large for a message next to
+// other jobs.
+func TestLargeParameters(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for range 2 {
+		c.start(nil)
+	}
+	params := []string{"partitions=20", "note=" + strings.Repeat("<", 200_000)}
+	small := []string{"partitions=30"}
+	large, other := c.submit(params...), c.submit(small...)
+	c.await(large, params...)
+	c.await(other, small...)
+}
+
 // TestWaitsForNATS starts a worker before its NATS server. The worker is healthy
 // and not ready until the server is there, then it leads; once it is stopped, its
 // address answers no more.

@@ -25,6 +25,9 @@ type JobAdded struct {
 	Data       []byte // the plan's data, or nil if it is too large for a message
 	InStore    bool   // the plan's data is too large for a message
 
+	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
+	ParamsSHA256 []byte
+
 	// The state in the manifest, if the job is resumed.
 	Nodes         []FinishedNode
 	Workers       []store.Contributor

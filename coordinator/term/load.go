@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // This file has the steps by which the leader takes up a submission, in order: receive,
@@ -322,9 +324,12 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 }
 
-// maxPlanData is the maximum size in bytes of a plan's data in a receipt. Workers read
-// larger data from the store.
-const maxPlanData = 8 << 10
+// These are the maximum sizes in bytes of a plan's data and of parameters in a receipt.
+// Workers read larger ones from the store.
+const (
+	maxPlanData = 8 << 10
+	maxParams   = 64 << 10
+)
 
 // take enters a loaded job in the job table and adds the job to the ledger.
 func (t *Term) take(loaded loadedJob) {
@@ -353,6 +358,10 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	}
 	if len(e.Data) > maxPlanData {
 		e.Data, e.InStore = nil, true
+	}
+	if len(e.Spec.Params) > maxParams {
+		sum := sha256.Sum256(e.Spec.Params)
+		e.Spec.Params, e.ParamsSHA256 = wire.ParamsInStore, sum[:]
 	}
 	for _, n := range m.Nodes {
 		ref := ledger.NoRef

@@ -345,6 +345,10 @@ func TestFind(t *testing.T) {
 	want(t, "requeue", c.Requeue(t.Context(), missing), client.ErrNotFound, missing)
 }
 
+type notedParams struct {
+	Note string `json:"note"`
+}
+
 func TestInvalid(t *testing.T) {
 	c := connect(t, onJetStream(t), time.Second)
 	for _, tt := range []struct {
@@ -361,6 +365,17 @@ func TestInvalid(t *testing.T) {
 		_, err := c.Submit(t.Context(), jobs.MustNew(sum), tt.o)
 		want(t, tt.text, err, client.ErrInvalid, tt.text)
 	}
+	noted := jobs.MustNew(jobs.Definition[notedParams, int, int]{
+		Name: "noted", Version: "1",
+		Plan: func(context.Context, notedParams) (jobs.Plan, error) { return jobs.Plan{Partitions: 1}, nil },
+		Open: func(context.Context, notedParams, jobs.Plan) (jobs.Mapper[int], error) {
+			return nil, errors.ErrUnsupported
+		},
+		Merge:  func(left, _ int) (int, error) { return left, nil },
+		Finish: func(_ context.Context, _ notedParams, root int) (int, error) { return root, nil },
+	})
+	_, err := c.Submit(t.Context(), noted, client.SubmitOptions{Params: notedParams{strings.Repeat("\x01", 70_000)}})
+	want(t, "large parameters", err, client.ErrInvalid, "the parameters have 420011 bytes as JSON: want at most 393216")
 	if list, _, err := c.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("something was submitted: %v, %v", list, err)
 	}

@@ -15,6 +15,8 @@ const (
 	DefaultMaxAttempts = 3
 	// MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
 	MaxPriority = store.MaxPriority
+	// MaxParams is the largest size in bytes of a job's parameters in the stored form.
+	MaxParams = store.MaxParams
 	// MaxSkipped is the largest number of failed partitions that a job may leave out of
 	// its result.
 	MaxSkipped = store.MaxSkipped
@@ -25,6 +27,9 @@ type SubmitOptions struct {
 	// Params are the job's parameters: a value of the definition's parameter struct,
 	// or a jobs.Params. A struct sets every parameter, so change a copy of the
 	// definition's Defaults. Nil means the defaults.
+	//
+	// In the stored form, which is JSON, the parameters have at most [MaxParams] bytes.
+	// Larger data belongs into a file that the job reads.
 	Params any
 	// Pairs are parameters in the form name=value. Pairs override Params.
 	Pairs []string
@@ -81,6 +86,9 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	params, err := o.params(job)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if len(params) > MaxParams {
+		return "", errorf(ErrInvalid, "submit job %s: the parameters have %d bytes as JSON: want at most %d", job.Name(), len(params), MaxParams)
 	}
 	s, err := c.open(ctx)
 	if err != nil {

@@ -45,6 +45,11 @@ type StoredSpec struct {
 // MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
 const MaxPriority = 1000
 
+// MaxParams is the largest size in bytes of a job's parameters in the stored form. A spec
+// with such parameters fits into one message of JetStream, and a leader keeps the
+// parameters of all active jobs in memory.
+const MaxParams = 384 << 10
+
 // MaxSkipped bounds the skipped partitions of a job, because the job's manifest lists
 // each skipped partition.
 const MaxSkipped = 1_000_000

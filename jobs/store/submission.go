@@ -74,6 +74,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("MaxAttempts %d: want at least 1", s.MaxAttempts)
 	case s.MaxSkipped > MaxSkipped:
 		return fmt.Errorf("MaxSkipped %d: want at most %d", s.MaxSkipped, MaxSkipped)
+	case len(s.Params) > MaxParams:
+		return fmt.Errorf("Params of %d bytes: want at most %d", len(s.Params), MaxParams)
 	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):
 		return fmt.Errorf("Params %.50q: want a JSON object", s.Params)
 	}

@@ -54,7 +54,7 @@ var (
 		Epoch: 7, Sequence: 3, Refused: "why",
 		Opens: []Opening{{
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
-			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true,
+			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2},
 		}},
 		Assigned: []Assignment{{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}}},
 		Cuts:     []Cut{{ID: SpanID{7, 1}, Hi: 8}},

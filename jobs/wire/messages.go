@@ -102,6 +102,10 @@ type Receipt struct {
 	Storage  string        `cbor:"9,keyasint,omitempty"`
 }
 
+// ParamsInStore stands for parameters that are in storage. It is not a JSON object, so a
+// worker of an earlier version does not open the job.
+var ParamsInStore = jobs.Params("null")
+
 // Opening has what a worker needs to open a job.
 type Opening struct {
 	Job        string      `cbor:"1,keyasint"` // the job's ID
@@ -111,6 +115,10 @@ type Opening struct {
 	Partitions uint64      `cbor:"5,keyasint"`
 	Data       []byte      `cbor:"6,keyasint,omitempty"` // data of the job's plan
 	InStore    bool        `cbor:"7,keyasint,omitempty"` // the plan's data is too large for a message, so the worker reads it from storage
+
+	// ParamsSHA256 is set if the parameters are too large for a message. Params is then
+	// [ParamsInStore], and the worker reads the parameters from storage.
+	ParamsSHA256 []byte `cbor:"8,keyasint,omitempty"`
 }
 
 // Assignment gives a worker a span to run.

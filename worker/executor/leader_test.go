@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -376,6 +377,11 @@ func (m mapper) Close() error {
 
 // noStore is the store of tests that must not use it.
 type noStore struct{ t testing.TB }
+
+func (s noStore) Spec(context.Context, string) (store.StoredSpec, error) {
+	s.t.Error("the spec was read")
+	return store.StoredSpec{}, nil
+}
 
 func (s noStore) Plan(context.Context, string) (jobs.Plan, error) {
 	s.t.Error("the plan was read")

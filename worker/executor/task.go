@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,7 +96,27 @@ func (t *task) open() (*jobs.Task, error) {
 			return nil, err
 		}
 	}
-	return job.Open(t.ctx, o.Params, plan)
+	params := o.Params
+	if len(o.ParamsSHA256) > 0 {
+		var err error
+		if params, err = t.readParams(); err != nil {
+			return nil, err
+		}
+	}
+	return job.Open(t.ctx, params, plan)
+}
+
+// readParams reads the job's parameters. readParams retries while storage is unavailable.
+func (t *task) readParams() (jobs.Params, error) {
+	var spec store.StoredSpec
+	err := t.retry("read parameters", func() (err error) {
+		spec, err = t.w.store.Spec(t.ctx, t.opening.Job)
+		return err
+	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], t.opening.ParamsSHA256) {
+		err = errors.New("read parameters: the stored parameters are not those that the leader read")
+	}
+	return spec.Params, err
 }
 
 // readPlan reads the job's plan. readPlan retries while storage is unavailable.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -18,6 +19,8 @@ import (
 // Store has the methods of the cluster's storage that a worker needs. The methods of a
 // Store are called from several goroutines.
 type Store interface {
+	// Spec reads the spec of a job.
+	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
 	// PutPartial stores a partial that is too large for a message. The blob's name is

@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -366,6 +367,7 @@ type slowStore struct {
 
 	mu      sync.Mutex
 	away    int // calls that fail before it is available
+	params  jobs.Params
 	plan    jobs.Plan
 	blobs   [][]byte
 	dropped []string
@@ -376,6 +378,12 @@ func (s *slowStore) here() error {
 		return fmt.Errorf("away: %w", store.ErrUnavailable)
 	}
 	return nil
+}
+
+func (s *slowStore) Spec(_ context.Context, id string) (store.StoredSpec, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return store.StoredSpec{Spec: store.Spec{ID: id, Params: s.params}}, s.here()
 }
 
 func (s *slowStore) Plan(context.Context, string) (jobs.Plan, error) {
@@ -446,6 +454,52 @@ func TestLargePlansAndPartialsGoThroughTheStore(t *testing.T) {
 	}
 	if len(st.blobs) == 0 || len(st.blobs[0]) < len(data) {
 		t.Errorf("stored %d partials", len(st.blobs))
+	}
+}
+
+// TestLargeParametersAreReadFromTheStore opens a job whose parameters are not in the
+// message, and a job whose stored parameters are not those of the leader.
+func TestLargeParametersAreReadFromTheStore(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	type params struct {
+		Note string `json:"note"`
+	}
+	opened := make(chan string, 2)
+	job := jobs.MustNew(jobs.Definition[params, uint64, uint64]{
+		Name: "noted", Version: "1",
+		Plan: func(context.Context, params) (jobs.Plan, error) { return jobs.Plan{Partitions: 1}, nil },
+		Open: func(_ context.Context, p params, _ jobs.Plan) (jobs.Mapper[uint64], error) {
+			opened <- p.Note
+			return mapper{}, nil
+		},
+		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ params, root uint64) (uint64, error) { return root, nil },
+	})
+	note := strings.Repeat("<", 300_000)
+	stored, err := job.Params(nil, "note="+note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &slowStore{away: 1, params: stored}
+	startWorker(t, nc, st, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	sum := sha256.Sum256(st.params)
+	l.order(func(r *wire.Receipt) {
+		r.Opens = []wire.Opening{
+			{Job: "j", Kind: wire.JobKind{Name: "noted", Version: "1"}, Params: wire.ParamsInStore, Partitions: 1, ParamsSHA256: sum[:]},
+			{Job: "forged", Kind: wire.JobKind{Name: "noted", Version: "1"}, Params: wire.ParamsInStore, Partitions: 1, ParamsSHA256: []byte("another")},
+		}
+		r.Assigned = []wire.Assignment{
+			{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(1)},
+			{ID: wire.SpanID{Epoch: 1, Number: 2}, Job: "forged", Span: all(1)},
+		}
+	})
+	l.wait("the failure", func() bool { return len(l.failures) == 1 && l.has("j", 1, all(1)) })
+	if f := l.failures[0]; !f.Open || !strings.Contains(f.Error, "not those that the leader read") {
+		t.Errorf("got %+v", f)
+	}
+	if got := <-opened; got != note || len(opened) > 0 {
+		t.Errorf("opened with %d bytes, and %d more times", len(got), len(opened))
 	}
 }
 
