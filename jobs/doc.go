@@ -66,11 +66,13 @@
 //     one name, or omitempty on a float, which turns -0 into 0. It is the author's duty that
 //     a codec of the definition loses nothing, that times are UTC, and that no value is
 //     reached by two pointers, because each becomes a separate value.
-//   - If the processors of the fleet are of different architectures, Map, Merge and
+//   - If the programs of the fleet are compiled for different architectures, for different
+//     levels of one, such as GOAMD64=v1 and v3, or by different versions of Go, Map, Merge and
 //     Finish round each product before it is added, as in float64(x*y) + z, because Go's
-//     compiler fuses multiplication and addition on some architectures. Map, Merge and
-//     Finish also avoid functions of package math that are written in assembly for some
-//     architectures, such as math.Exp and math.Log. math.Sqrt is exact everywhere.
+//     compiler fuses multiplication and addition on some of them. Map, Merge and Finish also
+//     avoid functions of package math that are written in assembly for some architectures,
+//     such as math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and
+//     outcome name the builds that computed it.
 //
 // [Check], or "run --check" on the command line, tests a job for the conditions that one
 // process can show.

@@ -22,6 +22,7 @@ type outcome struct {
 	Partitions uint64          `json:"partitions"`
 	Result     json.RawMessage `json:"result"`   // null unless completed
 	SHA256     string          `json:"sha256"`   // SHA-256 of the result, as printed
+	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
 	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
 	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
 	Repeated   uint64          `json:"repeated"` // executions beyond the first of each partition
@@ -36,7 +37,7 @@ func newOutcome(o client.Outcome) outcome {
 	return outcome{
 		ID: o.ID, Job: o.Job, Version: o.Version,
 		State: o.State, Partitions: o.Partitions, Result: o.Result, SHA256: o.SHA256, Epochs: listed(o.Epochs),
-		Executed: o.Executed, Repeated: o.Repeated, Skipped: listed(o.Skipped), Error: o.Error,
+		Executed: o.Executed, Repeated: o.Repeated, Skipped: listed(o.Skipped), Builds: append([]string{}, o.Builds...), Error: o.Error,
 		Submitted: timestamp(o.Submitted), Started: timestamp(o.Started), Finished: timestamp(o.Finished),
 	}
 }
@@ -65,6 +66,9 @@ func (o outcome) table(w io.Writer) {
 	}
 	if len(o.Epochs) > 0 {
 		row(w, "epochs", numbers(o.Epochs))
+	}
+	if len(o.Builds) > 1 {
+		row(w, "builds", mixed(o.Builds))
 	}
 	if o.Started != nil && o.Finished != nil {
 		row(w, "took", duration(o.Finished.Sub(*o.Started)))
@@ -106,6 +110,11 @@ func fields(result json.RawMessage) []field {
 		list = append(list, field{fmt.Sprint(name), strings.Trim(string(value), `"`)})
 	}
 	return list
+}
+
+// mixed describes the builds of the workers of a job.
+func mixed(builds []string) string {
+	return strings.Join(builds, "; ") + ": floats may differ in their last bits from those of another run"
 }
 
 // numbers formats a list of numbers. A long list is cut to its first numbers.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -72,7 +73,7 @@ func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, lo
 	}
 	started := time.Now()
 	o := outcome{
-		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: listed(nil), Skipped: listed(nil),
+		ID: localID, Job: job.Name(), Version: job.Version(), Epochs: listed(nil), Skipped: listed(nil), Builds: []string{wire.ThisBuild()},
 		Submitted: timestamp(started), Started: timestamp(started),
 	}
 

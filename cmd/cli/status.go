@@ -31,6 +31,7 @@ type jobStatus struct {
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
 	Epochs      []uint64        `json:"epochs"`
+	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
 	Live        bool            `json:"live"`         // the status is from the leader, not from the last checkpoint
 	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: no leader answered
 	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
@@ -60,7 +61,7 @@ func newJobStatus(s client.Status) jobStatus {
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Stage: s.Stage(), MergesLeft: s.MergesLeft,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
-		Errors: []errorText{}, OtherErrors: s.OtherErrors,
+		Errors: []errorText{}, OtherErrors: s.OtherErrors, Builds: append([]string{}, s.Builds...),
 		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
 	}
 	for _, e := range s.Errors {
@@ -135,6 +136,9 @@ func statusTable(w io.Writer, s client.Status) {
 	}
 	if len(s.Epochs) > 0 {
 		row(w, "epochs", numbers(s.Epochs))
+	}
+	if s.MixedBuilds() {
+		row(w, "builds", mixed(s.Builds))
 	}
 	if len(s.Skipped) > 0 {
 		row(w, "skipped", numbers(s.Skipped))

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,14 +25,15 @@ func (a *app) workersCommand() *cobra.Command {
 				return err
 			}
 			workers := append([]client.Worker{}, answer.Workers...) // [] in JSON, not null
+			a.warnOfBuilds(workers)
 			return a.show(workers, func(w io.Writer) {
-				row(w, "ID", "HOST", "PID", "SLOTS", "LEADER", "STATE", "UP")
+				row(w, "ID", "HOST", "PID", "SLOTS", "LEADER", "STATE", "UP", "BUILD")
 				for _, k := range workers {
 					leads := ""
 					if k.Leader {
 						leads = "leads"
 					}
-					row(w, k.ID, k.Host, k.PID, k.Slots, leads, k.State, duration(time.Since(k.Since).Round(time.Second)))
+					row(w, k.ID, k.Host, k.PID, k.Slots, leads, k.State, duration(time.Since(k.Since).Round(time.Second)), k.Build)
 				}
 				if answer.More > 0 {
 					row(w, fmt.Sprintf("and %d more", answer.More))
@@ -38,4 +42,20 @@ func (a *app) workersCommand() *cobra.Command {
 		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+}
+
+// warnOfBuilds says how many workers have which build if there are several builds.
+func (a *app) warnOfBuilds(workers []client.Worker) {
+	count := map[string]int{}
+	for _, k := range workers {
+		count[k.Build]++
+	}
+	if len(count) < 2 {
+		return
+	}
+	var parts []string
+	for _, b := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d of %s", count[b], b))
+	}
+	a.note("warning: workers of different builds may round floats differently: %s", strings.Join(parts, ", "))
 }

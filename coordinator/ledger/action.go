@@ -67,6 +67,7 @@ type Snapshot struct {
 	Nodes         []FinishedNode // in the order of their partitions
 	Workers       []store.Contributor
 	Executed      uint64
+	Builds        []string
 	Skipped       []uint64
 	Attempts      []store.Attempt
 	CrashSuspects []store.CrashSuspect

@@ -32,6 +32,7 @@ type JobAdded struct {
 	Nodes         []FinishedNode
 	Workers       []store.Contributor
 	Executed      uint64
+	Builds        []string
 	Skipped       []uint64
 	Attempts      []store.Attempt
 	CrashSuspects []store.CrashSuspect

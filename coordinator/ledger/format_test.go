@@ -81,6 +81,9 @@ func formatSnapshot(s Snapshot) string {
 	if s.Executed > 0 {
 		text += fmt.Sprintf(" executed=%d", s.Executed)
 	}
+	if !slices.Equal(s.Builds, []string{wire.UnknownBuild}) { // of scripts that are not about builds
+		list("builds", len(s.Builds), func(i int) string { return s.Builds[i] })
+	}
 	list("skipped", len(s.Skipped), func(i int) string { return fmt.Sprint(s.Skipped[i]) })
 	list("attempts", len(s.Attempts), func(i int) string { return fmt.Sprintf("%d:%d", s.Attempts[i].Partition, s.Attempts[i].Failed) })
 	list("suspects", len(s.CrashSuspects), func(i int) string {

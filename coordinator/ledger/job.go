@@ -25,6 +25,7 @@ type job struct {
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
+	builds       []string                // builds of the workers that computed partials, sorted, at most maxBuilds
 	lastError    string
 	errors       errorTexts
 
@@ -72,6 +73,17 @@ func (j *job) contributor(worker string) *contributor {
 	return c
 }
 
+// maxBuilds bounds the builds that a job's manifest lists.
+const maxBuilds = 16
+
+// addBuild records the build of a worker that computed a partial. Results of different
+// builds may differ in the last bits of floats.
+func (j *job) addBuild(w *worker) {
+	if i, found := slices.BinarySearch(j.builds, w.build()); !found && len(j.builds) < maxBuilds {
+		j.builds = slices.Insert(j.builds, i, w.build())
+	}
+}
+
 // addJob adds a job that is new, or resumes it from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
 	tree, err := jobs.NewTree(e.Partitions)
@@ -86,7 +98,7 @@ func (l *Ledger) addJob(e JobAdded) {
 			Priority: e.Spec.Priority, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
-		executed:     e.Executed, skipped: slices.Clone(e.Skipped),
+		executed:     e.Executed, skipped: slices.Clone(e.Skipped), builds: slices.Clone(e.Builds),
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, func(s store.CrashSuspect) bool { return s.Deaths > 0 }),
 	}

@@ -73,6 +73,9 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 		if j := l.jobsByID[e.Job]; j == nil || j.ending() {
 			l.dropPartials(e.Ref)
 		} else {
+			if w := l.worker(l.cfg.Self); w != nil {
+				j.addBuild(w) // the leader is the same program
+			}
 			l.finish(j, e.Node, e.Ref, false)
 		}
 	case MergeFailed:

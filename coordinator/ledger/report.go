@@ -108,6 +108,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 			continue
 		}
 		s.openFailures = 0
+		j.addBuild(w)
 		j.executed += j.tree.Span(item.Partial.Node).Len()
 		l.finish(j, item.Partial.Node, ref, true)
 	}

@@ -84,6 +84,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			r.Sequence = 1
 			r.Hello = &wire.Hello{Slots: int(slots), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
 			d.MaybeScanArgs(t, "storage", &r.Hello.Storage)
+			d.MaybeScanArgs(t, "build", &r.Hello.Build)
 		}
 		r.Sequence = arg("seq", r.Sequence)
 		r.Conversation = arg("conversation", s.conversations[subject])
@@ -196,6 +197,8 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			e.CrashSuspects = append(e.CrashSuspects, store.CrashSuspect{Span: s.span(f[1]), Deaths: int(s.number(deaths)), Led: int(s.number(led))})
 		case "attempt":
 			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.number(f[1]), Failed: int(s.number(f[2]))})
+		case "build":
+			e.Builds = append(e.Builds, f[1])
 		case "executed":
 			e.Executed = s.number(f[1])
 		case "skipped":

@@ -27,7 +27,7 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 		}
 		list = append(list, wire.WorkerInfo{
 			ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
-			Leader: w.id == l.cfg.Self, State: state,
+			Leader: w.id == l.cfg.Self, State: state, Build: w.build(),
 		})
 	}
 	return list

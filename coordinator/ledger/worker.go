@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,6 +51,9 @@ type departure struct {
 }
 
 func (w *worker) idleSlots() int { return w.slots - len(w.assignments) }
+
+// build returns how the worker's program was compiled.
+func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild) }
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 

@@ -73,7 +73,7 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 
 func addSnapshot(m *store.Manifest, s ledger.Snapshot) {
 	m.Workers, m.Executed, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.CrashSuspects
-	m.Errors, m.OtherErrors = s.Errors, s.OtherErrors
+	m.Errors, m.OtherErrors, m.Builds = s.Errors, s.OtherErrors, s.Builds
 }
 
 // writeManifest replaces the job's manifest by the next manifest, which change makes from

@@ -353,7 +353,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: plan.Partitions, Data: plan.Data,
 		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
-		Errors: m.Errors, OtherErrors: m.OtherErrors,
+		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds,
 		LeaderDied: t.leadership.Cause.Crashed() && resumed,
 	}
 	if len(e.Data) > maxPlanData {

@@ -43,6 +43,7 @@ type Status struct {
 	Repeated   uint64   // number of executions beyond the first of each partition
 	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
+	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
 	Error      string   // why the job failed; a panic's stack follows the first line
 	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
@@ -90,6 +91,11 @@ func (s Status) Stage() Stage {
 	}
 	return Finishing
 }
+
+// MixedBuilds reports whether workers of different builds computed the job: programs
+// compiled for other architectures, other levels of one, such as GOAMD64, or by other
+// versions of Go. Then the last bits of floats may differ from those of another run.
+func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
 // DoneKnown reports whether Done is known. It is false for a job that failed or was
 // cancelled, because its checkpoint does not say which partitions were done.
@@ -139,7 +145,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	m := r.manifest
 	s := Status{
 		Spec: r.spec, State: m.State, Partitions: m.Partitions, Done: r.done(), Executed: m.Executed, Repeated: r.repeated(),
-		Skipped: m.Skipped, Epochs: m.Epochs, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
+		Skipped: m.Skipped, Epochs: m.Epochs, Builds: m.Builds, Error: m.Error, SHA256: m.SHA256, Started: m.Started, Finished: m.Finished,
 		Errors: m.Errors, OtherErrors: m.OtherErrors,
 	}
 	if s.State == Running && s.Done == s.Partitions {

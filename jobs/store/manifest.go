@@ -76,6 +76,7 @@ type Manifest struct {
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
 	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
+	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted
 
 	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }

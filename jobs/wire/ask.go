@@ -22,6 +22,8 @@ type WorkerInfo struct {
 	Leader bool      `cbor:"5,keyasint" json:"leader"`
 	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
+
+	Build string `cbor:"8,keyasint,omitempty" json:"build"` // how its program was compiled, such as "amd64/v1 go1.26.0"
 }
 
 // Workers is the answer to AskWorkers.

@@ -34,6 +34,7 @@ type Hello struct {
 	Knows []JobKind `cbor:"5,keyasint"` // the definitions that the worker has
 
 	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
+	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's definitions were compiled: see [ThisBuild]; empty in older programs
 }
 
 // JobKind is a definition's name and version.

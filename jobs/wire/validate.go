@@ -93,6 +93,8 @@ func (h Hello) validate() error {
 		return malformed("hello from a host whose name has %d bytes, want at most %d", len(h.Host), MaxHost)
 	case len(h.Storage) > MaxName:
 		return malformed("hello of a worker whose storage's identity has %d bytes, want at most %d", len(h.Storage), MaxName)
+	case len(h.Build) > MaxBuild:
+		return malformed("hello of a worker whose build has %d bytes, want at most %d", len(h.Build), MaxBuild)
 	case len(h.Knows) > MaxKinds:
 		return malformed("hello of a worker that knows %d definitions, want at most %d", len(h.Knows), MaxKinds)
 	}

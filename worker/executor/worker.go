@@ -98,7 +98,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		ping:  make(chan struct{}),
 	}
 	w.work = sync.NewCond(&w.mu)
-	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage}
+	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild()}
 	for _, job := range cfg.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
 		w.known[kind] = job

@@ -46,7 +46,7 @@ func TestRunsWhatItIsAssigned(t *testing.T) {
 	l.mu.Lock()
 	hello := l.reports[0].Hello
 	l.mu.Unlock()
-	if hello == nil || hello.Host != "here" || hello.Slots != 2 || len(hello.Knows) != 1 || hello.Knows[0].Name != "sum" {
+	if hello == nil || hello.Host != "here" || hello.Slots != 2 || len(hello.Knows) != 1 || hello.Knows[0].Name != "sum" || hello.Build != wire.ThisBuild() {
 		t.Errorf("hello: got %+v", hello)
 	}
 	if err := w.leave(); err != nil {

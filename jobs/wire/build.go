@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// UnknownBuild stands for the build of a program that does not say how it was built.
+const UnknownBuild = "unknown"
+
+// MaxBuild is the largest number of bytes in the text of a build.
+const MaxBuild = 60
+
+// ThisBuild describes how this program was compiled, as far as it decides how floats are
+// rounded: the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0".
+// From level v3 on, for example, Go's compiler fuses multiplication and addition on amd64.
+// So two builds may compute different bytes from one source. The level is the setting
+// GOAMD64, GOARM64 and so on. If the program does not contain its settings, because its
+// build system leaves them out, the level is "unknown".
+func ThisBuild() string {
+	info, _ := debug.ReadBuildInfo()
+	return describeBuild(runtime.GOARCH, runtime.Version(), info)
+}
+
+func describeBuild(arch, version string, info *debug.BuildInfo) string {
+	settings := map[string]string{}
+	if info != nil {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+	}
+	level := settings["GO"+strings.ToUpper(strings.TrimSuffix(arch, "le"))] // GOMIPS and GOPPC64 have no little-endian names
+	switch {
+	case settings["GOARCH"] == "":
+		arch += "/unknown"
+	case level != "":
+		arch += "/" + level
+	}
+	build := arch + " " + version
+	return build[:min(len(build), MaxBuild)]
+}
+
+// KnownBuild reports whether a build says all that decides how floats are rounded.
+func KnownBuild(build string) bool { return build != "" && !strings.Contains(build, UnknownBuild) }
