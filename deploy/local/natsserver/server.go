@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,10 @@ type Config struct {
 	// Port is the TCP port on 127.0.0.1. 0 or -1 is any free port.
 	Port int
 
+	// MaxStore is the limit in bytes of what the server stores. 0 is three quarters of the
+	// space that is free or used by the server when it starts. Clients can read the limit.
+	MaxStore int64
+
 	// Logger receives the server's log, with the server's notices at the debug level. Nil
 	// discards the log.
 	Logger *slog.Logger
@@ -39,8 +44,13 @@ const (
 
 // Server is a running NATS server.
 type Server struct {
-	nats *server.Server
+	cfg  Config // Port is the port that the server listens on
+	url  string
 	lock *os.File
+	stop chan struct{}
+	done chan struct{} // closed when watch has returned
+
+	nats *server.Server // used by watch until done is closed
 }
 
 // Start starts a server and returns once clients can connect and use JetStream.
@@ -62,6 +72,9 @@ func start(cfg Config) (*Server, error) {
 	if cfg.Port == 0 {
 		cfg.Port = server.RANDOM_PORT
 	}
+	if cfg.MaxStore < 0 {
+		return nil, fmt.Errorf("MaxStore %d: want at least 0", cfg.MaxStore)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -72,49 +85,83 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
 	}
-	s := &Server{lock: lock}
-	if err := s.run(cfg); err != nil {
-		s.Shutdown()
+	s := &Server{cfg: cfg, lock: lock, stop: make(chan struct{}), done: make(chan struct{})}
+	if s.nats, err = run(cfg); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	s.url = s.nats.ClientURL()
+	s.cfg.Port = s.nats.Addr().(*net.TCPAddr).Port
+	go s.watch()
+	return s, nil
+}
+
+func run(cfg Config) (*server.Server, error) {
+	s, err := server.NewServer(&server.Options{
+		Host:              "127.0.0.1",
+		Port:              cfg.Port,
+		JetStream:         true,
+		JetStreamMaxStore: cfg.MaxStore,
+		StoreDir:          cfg.Dir,
+		SyncAlways:        true,
+		PingInterval:      pingInterval,
+		MaxPingsOut:       maxPings,
+		NoSigs:            true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log := &logger{log: cfg.Logger}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	if err = log.fatal(); err == nil && !s.ReadyForConnections(startTimeout) {
+		err = errors.Join(fmt.Errorf("not ready within %v", startTimeout), log.fatal())
+	}
+	if err == nil {
+		err = publishLimit(s)
+	}
+	if err != nil {
+		stop(s)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) run(cfg Config) (err error) {
-	s.nats, err = server.NewServer(&server.Options{
-		Host:         "127.0.0.1",
-		Port:         cfg.Port,
-		JetStream:    true,
-		StoreDir:     cfg.Dir,
-		SyncAlways:   true,
-		PingInterval: pingInterval,
-		MaxPingsOut:  maxPings,
-		NoSigs:       true,
-	})
+// publishLimit makes the server's limit the limit of its only account, because clients can
+// read the limits of their account only.
+func publishLimit(s *server.Server) error {
+	const unlimited = -1
+	err := s.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
+		MaxStore:  s.JetStreamConfig().MaxStore - 1, // the server counts the change from -1, which is unlimited
+		MaxMemory: unlimited, MaxStreams: unlimited, MaxConsumers: unlimited,
+		MaxAckPending: unlimited, MemoryMaxStreamBytes: unlimited, StoreMaxStreamBytes: unlimited,
+	}})
 	if err != nil {
-		return err
-	}
-	log := &logger{log: cfg.Logger}
-	s.nats.SetLoggerV2(log, false, false, false)
-	s.nats.Start()
-	if err := log.fatal(); err != nil {
-		return err
-	}
-	if !s.nats.ReadyForConnections(startTimeout) {
-		return errors.Join(fmt.Errorf("not ready within %v", startTimeout), log.fatal())
+		return fmt.Errorf("limit JetStream: %w", err)
 	}
 	return nil
 }
 
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
 // URL returns the URL that clients connect to.
-func (s *Server) URL() string { return s.nats.ClientURL() }
+func (s *Server) URL() string { return s.url }
 
 // Shutdown stops the server and releases its data directory before it returns. It may be
-// called more than once.
+// called more than once, but not from several goroutines.
 func (s *Server) Shutdown() {
+	select {
+	case <-s.done:
+		return
+	default:
+	}
+	close(s.stop)
+	<-s.done
 	if s.nats != nil {
-		s.nats.Shutdown()
-		s.nats.WaitForShutdown()
+		stop(s.nats)
 	}
 	_ = s.lock.Close() // an error does not matter: the file has no data
 }

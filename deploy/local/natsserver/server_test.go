@@ -84,6 +84,7 @@ func TestBadConfig(t *testing.T) {
 		{Dir: file},
 		{Dir: t.TempDir(), Port: -2},
 		{Dir: t.TempDir(), Port: 65536},
+		{Dir: t.TempDir(), MaxStore: -1},
 	} {
 		if server, err := natsserver.Start(cfg); err == nil {
 			server.Shutdown()

@@ -1,0 +1,65 @@
+package natsserver_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
+)
+
+// TestFullDisk fills the disk until writes fail, and makes room again.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	switch err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=32m"); {
+	case errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES):
+		t.Skipf("mount a small disk: %v", err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	var log logtest.Log
+	server := natstest.Start(t, natsserver.Config{Dir: filepath.Join(disk, "nats"), Logger: log.Logger()})
+	js, err := jetstream.New(natstest.Connect(t, server.URL(), nats.ErrorHandler(nil)), jetstream.WithDefaultTimeout(500*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := bucket.PutString(t.Context(), "before", "kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(disk, "filler")
+	if err := os.WriteFile(filler, make([]byte, 64<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	if _, err := bucket.Put(t.Context(), "during", make([]byte, 64<<10)); err == nil {
+		t.Fatal("a write to a full disk succeeded")
+	}
+	log.Await(t, 1, "cannot write, waiting for room")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	log.Await(t, 1, "started again")
+	if got, err := bucket.Get(t.Context(), "before"); err != nil || got.Revision() != before || string(got.Value()) != "kept" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := bucket.Put(t.Context(), "after", make([]byte, 64<<10)); err != nil {
+		t.Errorf("Put: %v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package natsserver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	watchEvery = time.Second
+	// enoughRoom is the free space in bytes after which the server is started again.
+	enoughRoom = 4 << 20
+)
+
+// watch restarts the server after a failed write, once there is room on the disk. A stream
+// whose write has failed refuses all writes until the server is restarted. Clients
+// reconnect, because the server keeps its port.
+func (s *Server) watch() {
+	defer close(s.done)
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	log := s.cfg.Logger
+	for broken := false; ; {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+		}
+		if !broken {
+			problem := s.problem()
+			if problem == "" {
+				continue
+			}
+			broken = true
+			log.Error("NATS: cannot write, waiting for room on the disk", "directory", s.cfg.Dir, "error", problem)
+		}
+		if !s.hasRoom() {
+			continue
+		}
+		if s.nats != nil {
+			stop(s.nats)
+		}
+		var err error
+		if s.nats, err = run(s.cfg); err != nil {
+			log.Error("NATS: cannot start again, retrying", "error", err)
+			continue
+		}
+		broken = false
+		log.Info("NATS: started again after a failed write")
+	}
+}
+
+// problem returns the error of a write that failed since the server was started, or an
+// empty string.
+func (s *Server) problem() string {
+	if health := s.nats.Healthz(nil); strings.Contains(health.Error, "write error") {
+		return health.Error
+	}
+	return ""
+}
+
+// hasRoom reports whether the disk has enough room for the server to write again.
+func (s *Server) hasRoom() bool {
+	name := filepath.Join(s.cfg.Dir, "room")
+	f, err := os.Create(name)
+	if err != nil {
+		return false
+	}
+	_, err = f.Write(make([]byte, enoughRoom))
+	if err == nil {
+		err = f.Sync()
+	}
+	_ = f.Close()
+	_ = os.Remove(name)
+	return err == nil
+}
