@@ -51,6 +51,7 @@ func (a *app) showLeader(leader client.Leader) error {
 		row(w, "worker", leader.Worker)
 		row(w, "host", leader.Host)
 		row(w, "pid", leader.PID)
+		row(w, "storage", leader.Storage)
 		row(w, "since", fmt.Sprintf("%s (%s)", clock(leader.Since), duration(time.Since(leader.Since).Round(time.Second))))
 	})
 }

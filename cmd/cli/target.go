@@ -120,6 +120,8 @@ func (a *app) explain(err error) error {
 		return err
 	case is(cluster.ErrConfig), is(client.ErrInvalid), is(client.ErrAmbiguous):
 		return usage(err)
+	case is(client.ErrOtherStorage):
+		return usagef("%w; see --storage, --azure-url, --azure-connection-file and --cluster", err)
 	case is(client.ErrNotFound):
 		return usagef("%w: '%s list' shows the jobs", err, a.name)
 	case is(cluster.ErrNoServer):

@@ -59,6 +59,8 @@ type Client struct {
 	mu      sync.Mutex
 	storage *cluster.Storage // nil until a method needs storage
 	store   *store.Store
+
+	own ownStorage
 }
 
 // Connect connects to the cluster's NATS server. The caller must close the client.
@@ -136,7 +138,8 @@ const (
 	askInterval = 100 * time.Millisecond // between two questions while there is no leader
 )
 
-// ask sends a question to the leader once. It fails with [ErrNoLeader] if no leader answers.
+// ask sends a question to the leader once. It fails with [ErrNoLeader] if no leader answers,
+// and with [ErrOtherStorage] if only leaders on another storage than the client's answer.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -154,6 +157,9 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	if err != nil {
 		return none, fmt.Errorf("read the leader's answer: %w", err)
 	}
+	if err := c.checkStorage(ctx, storageOf(answer)); err != nil {
+		return askOthers[A](bounded, c, what, question, err)
+	}
 	return answer, nil
 }
 
@@ -164,10 +170,13 @@ func askUntil[A wire.Message](ctx context.Context, c *Client, what string, quest
 	defer cancel()
 	for {
 		answer, err := ask[A](bounded, c, what, question, askTimeout)
-		if err == nil || ctx.Err() != nil || bounded.Err() == nil && !errors.Is(err, ErrNoLeader) {
+		if err == nil || ctx.Err() != nil || bounded.Err() == nil && !errors.Is(err, ErrNoLeader) && !errors.Is(err, ErrOtherStorage) {
 			return answer, err
 		}
 		if sleep(bounded, askInterval) != nil && ctx.Err() == nil {
+			if errors.Is(err, ErrOtherStorage) {
+				return answer, err
+			}
 			return answer, errorf(ErrNoLeader, "no leader of cluster %s answered in %v", c.cfg.Cluster.Name, c.cfg.Timeout)
 		}
 	}

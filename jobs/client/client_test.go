@@ -87,7 +87,7 @@ func startWorkers(t *testing.T, where cluster.Config, n int) {
 	for i := range n {
 		working.Go(func() {
 			err := worker.Run(ctx, worker.Config{
-				Cluster: where, ID: fmt.Sprint("w", i), Jobs: []jobs.Job{jobs.MustNew(sum)}, Slots: 2,
+				Cluster: where, ID: fmt.Sprint("w", i, where.Storage), Jobs: []jobs.Job{jobs.MustNew(sum)}, Slots: 2,
 				DrainTimeout: time.Second, Logger: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {

@@ -28,6 +28,8 @@
 // ErrUnauthorized, ErrTLS, ErrPayload. The other methods fail with
 //
 //	ErrNoLeader     no leader answered within Config.Timeout
+//	ErrOtherStorage the leader uses another storage than the client, so it would never see
+//	                the client's jobs: one of them is misconfigured
 //	ErrUnavailable  storage does not answer
 //	ErrDenied       storage refuses access
 //	ErrNotFound     the cluster has no such job, or no such poisoned submission

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Errors of the client. The package documentation explains each error.
@@ -18,6 +19,8 @@ var (
 	ErrEnded     = errors.New("job has ended")
 	ErrFailed    = errors.New("job failed")
 	ErrCancelled = errors.New("job cancelled")
+
+	ErrOtherStorage = wire.ErrOtherStorage
 
 	ErrNotFound    = store.ErrNotFound
 	ErrUnavailable = cluster.ErrUnavailable

@@ -205,18 +205,22 @@ func (r record) repeated() uint64 {
 	return m.Executed - min(m.Executed, once)
 }
 
-// Status returns the state of a job. It needs no leader.
+// Status returns the state of a job. It needs no leader. If the job has not ended and the
+// leader uses another storage, which does not have the job, it fails with [ErrOtherStorage].
 func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return Status{}, err
 	}
 	live, err := c.live(ctx, id) // ask before reading storage: a job that ends in between must not be reported as running
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrOtherStorage) {
 		return Status{}, err
 	}
-	r, err := c.record(ctx, s, id)
-	if err != nil {
+	r, readErr := c.record(ctx, s, id)
+	switch {
+	case readErr != nil:
+		return Status{}, readErr
+	case err != nil && !r.manifest.State.Final():
 		return Status{}, err
 	}
 	return newStatus(r, live), nil
@@ -276,7 +280,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 		return nil, err
 	}
 	live, err := c.live(ctx, "")
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrOtherStorage) { // another storage's leader knows none of the jobs
 		return nil, err
 	}
 	ids, err := c.ids(ctx, s)

@@ -77,7 +77,7 @@ func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 
 // Submit submits a job and returns its ID. When Submit returns, the job is durable and
 // runs as soon as there are workers with its definition. If Submit fails, the job may
-// still have been submitted, unless the error is [ErrInvalid].
+// still have been submitted, unless the error is [ErrInvalid] or [ErrOtherStorage].
 func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id string, err error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -93,6 +93,9 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	s, err := c.open(ctx)
 	if err != nil {
 		return "", err
+	}
+	if err := c.checkLeader(ctx); err != nil {
+		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

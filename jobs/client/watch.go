@@ -14,8 +14,8 @@ import (
 // job has ended; its last status is final. The intervals between statuses grow with the
 // duration of the watch, so the end of a short job is noticed at once and a long job
 // costs little. If there is no leader, the status has Epoch 0, without an error. The
-// sequence ends with an error if ctx is done or if storage does not answer for longer
-// than Config.Timeout.
+// sequence ends with an error if ctx is done, or if for longer than Config.Timeout storage
+// does not answer or only leaders on another storage answer.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -55,7 +55,7 @@ func pause(began time.Time, least time.Duration) time.Duration {
 
 // isPassing reports whether an error is temporary, so that a retry may succeed.
 func (c *Client) isPassing(err error) bool {
-	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || !c.nc.IsConnected()
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, ErrOtherStorage) || errors.Is(err, context.DeadlineExceeded) || !c.nc.IsConnected()
 }
 
 // Wait waits until a job has ended and returns the job's final status. It costs less
@@ -69,12 +69,17 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	}
 	began := time.Now()
 	answered := began
+	matched := began                             // when other leaders than those on another storage, or none, last answered
 	looked := began.Add(firstLook - maxInterval) // when storage was last read
 	for listed := false; ; {
 		if err := sleep(ctx, pause(began, waitInterval)); err != nil {
 			return Status{}, err
 		}
-		if c.active.has(ctx, c, id) {
+		active, other := c.active.has(ctx, c, id)
+		if other == nil {
+			matched = time.Now()
+		}
+		if active {
 			listed = true
 			continue
 		}
@@ -89,6 +94,8 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 		switch {
 		case err == nil && r.manifest.State.Final():
 			return newStatus(r, nil), nil
+		case err == nil && time.Since(matched) > c.cfg.Timeout:
+			return Status{}, other
 		case err == nil:
 			answered = time.Now()
 		case ctx.Err() != nil, !c.isPassing(err) || time.Since(answered) > c.cfg.Timeout:
@@ -106,16 +113,18 @@ type activeJobs struct {
 	turn chan struct{} // holds a token while a goroutine uses the fields below
 	at   time.Time     // time of the latest answer
 	list *wire.Jobs    // nil if no leader answered
+	err  error         // an ErrOtherStorage of the latest question, or nil
 }
 
 func newActiveJobs() activeJobs { return activeJobs{turn: make(chan struct{}, 1)} }
 
-// has reports whether the leader lists the job. The list is at most waitInterval old.
-func (a *activeJobs) has(ctx context.Context, c *Client, id string) bool {
+// has reports whether the leader lists the job. The list is at most waitInterval old. If
+// only leaders on another storage answer, has returns an error that is [ErrOtherStorage].
+func (a *activeJobs) has(ctx context.Context, c *Client, id string) (bool, error) {
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
-		return false
+		return false, nil
 	}
 	defer func() { <-a.turn }()
 	if time.Since(a.at) >= waitInterval {
@@ -123,7 +132,11 @@ func (a *activeJobs) has(ctx context.Context, c *Client, id string) bool {
 		if a.list, err = c.live(ctx, ""); err != nil {
 			a.list = nil
 		}
+		a.err = nil
+		if errors.Is(err, ErrOtherStorage) {
+			a.err = err
+		}
 		a.at = time.Now()
 	}
-	return a.list != nil && slices.ContainsFunc(a.list.Jobs, func(p Progress) bool { return p.Job == id })
+	return a.list != nil && slices.ContainsFunc(a.list.Jobs, func(p Progress) bool { return p.Job == id }), a.err
 }

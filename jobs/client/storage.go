@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// ownStorage is what the client knows about the storage that it uses.
+type ownStorage struct {
+	mu         sync.Mutex
+	identity   string    // empty if it is not known
+	unreadable bool      // the identity could not be read, so leaders are not checked
+	matched    time.Time // when a leader on the same storage last answered
+}
+
+const (
+	identityTimeout = 2 * time.Second  // of the read of the storage's identity
+	matchLasts      = 10 * time.Second // for how long Submit relies on the last answer of a leader
+	electionTakes   = 2 * time.Second  // usually less; meanwhile a stray leader may be the only one that answers
+)
+
+// neverUsed stands for the identity of a storage that has none.
+const neverUsed = "that no worker has ever used"
+
+// checkStorage returns an error that is [ErrOtherStorage] if the leader that answered uses
+// another storage than the client. It returns nil if the client has not opened its storage, if
+// the leader does not say which storage it uses, or if the client may not read the identity.
+func (c *Client) checkStorage(ctx context.Context, leaders string) error {
+	c.mu.Lock()
+	s := c.store
+	c.mu.Unlock()
+	if s == nil || leaders == "" {
+		return nil
+	}
+	own := &c.own
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	identity := own.identity
+	if identity == "" && !own.unreadable {
+		// A leader's storage has an identity before the leader leads. So if the client's
+		// storage has none after the leader has answered, it is another one.
+		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
+		defer cancel()
+		var err error
+		identity, err = s.KnownIdentity(ctx)
+		switch {
+		case err == nil:
+			own.identity = identity
+		case errors.Is(err, store.ErrNotFound):
+			identity = neverUsed
+		default:
+			own.unreadable = ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded)
+		}
+	}
+	err := wire.CheckStorage("the leader of cluster "+c.cfg.Cluster.Name, leaders, "this program", identity)
+	if err == nil {
+		own.matched = time.Now()
+	}
+	return err
+}
+
+// checkLeader returns an error that is [ErrOtherStorage] if the cluster's leader uses another
+// storage than the client. It returns nil if no leader answers.
+func (c *Client) checkLeader(ctx context.Context) error {
+	c.own.mu.Lock()
+	matched := c.own.matched
+	c.own.mu.Unlock()
+	if time.Since(matched) < matchLasts {
+		return nil
+	}
+	for began := time.Now(); ; {
+		_, err := ask[wire.LeaderInfo](ctx, c, wire.AskLeader, nil, liveTimeout)
+		switch {
+		case !errors.Is(err, ErrOtherStorage):
+			return nil
+		case time.Since(began) > min(electionTakes, c.cfg.Timeout), sleep(ctx, askInterval) != nil:
+			return err
+		}
+	}
+}
+
+// askOthers repeats a question that a leader on another storage has answered, and returns the
+// first answer of a leader on the client's storage. If there is none until ctx is done,
+// askOthers returns the mismatch.
+func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
+	var none A
+	inbox := c.nc.NewRespInbox()
+	answers, err := c.nc.SubscribeSync(inbox)
+	if err != nil {
+		return none, mismatch
+	}
+	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed
+	if err := c.nc.PublishMsg(&nats.Msg{Subject: c.subjects.Ask(what), Reply: inbox, Data: question}); err != nil {
+		return none, mismatch
+	}
+	for {
+		msg, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return none, mismatch
+		}
+		answer, err := wire.Decode[A](msg.Data)
+		if err == nil && c.checkStorage(ctx, storageOf(answer)) == nil {
+			return answer, nil
+		}
+	}
+}
+
+// storageOf returns the identity of the storage of the leader that gave an answer.
+func storageOf(answer any) string {
+	switch a := answer.(type) {
+	case wire.LeaderInfo:
+		return a.Storage
+	case wire.Workers:
+		return a.Storage
+	case wire.Jobs:
+		return a.Storage
+	case wire.Done:
+		return a.Storage
+	}
+	return ""
+}

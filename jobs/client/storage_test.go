@@ -1,0 +1,84 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// onAzure returns the same cluster with an Azurite as its storage.
+func onAzure(t *testing.T, where cluster.Config) cluster.Config {
+	where.Storage = cluster.Azure
+	where.Azure.Config = account.Config{ConnectionString: azuritetest.Server(t).ConnectionString()}
+	return where
+}
+
+// TestLeaderOnAnotherStorage has clients on a storage that is not the fleet's.
+func TestLeaderOnAnotherStorage(t *testing.T) {
+	fleet := onJetStream(t)
+	fleet.Name = "stray-" + store.NewID(time.Now()) // Azurite is shared
+	const timeout = 300 * time.Millisecond
+	c := connect(t, onAzure(t, fleet), timeout)
+	id := submit(t, c, client.SubmitOptions{}) // there is no leader yet
+	startWorkers(t, fleet, 1)
+	leader(t, connect(t, fleet, 30*time.Second))
+
+	_, err := c.Submit(t.Context(), jobs.MustNew(sum), client.SubmitOptions{})
+	want(t, "submit to a storage without an identity", err, client.ErrOtherStorage, "the leader of cluster "+fleet.Name+" uses storage ", "this program uses storage that no worker has ever used")
+	_, err = c.Wait(t.Context(), id)
+	want(t, "wait", err, client.ErrOtherStorage, "give all processes of a cluster the same storage")
+	for _, err = range c.Watch(t.Context(), id) {
+	}
+	want(t, "watch", err, client.ErrOtherStorage)
+	want(t, "cancel", c.Cancel(t.Context(), id), client.ErrOtherStorage)
+	if list, _, err := c.List(t.Context()); err != nil || len(list) != 1 || list[0].Epoch != 0 {
+		t.Errorf("list: %+v, %v, want one job, without an answer of the leader", list, err)
+	}
+	if ids, err := c.IDs(t.Context()); err != nil || len(ids) != 1 {
+		t.Errorf("storage has jobs %v, %v, want only the first", ids, err)
+	}
+}
+
+// TestTwoFleets has two fleets of one cluster name on one NATS: each client gets the answers
+// of its own leader.
+func TestTwoFleets(t *testing.T) {
+	here := onJetStream(t)
+	here.Name = "pair-" + store.NewID(time.Now()) // Azurite is shared
+	there := onAzure(t, here)
+	startWorkers(t, here, 1)
+	startWorkers(t, there, 1)
+	for name, where := range map[string]cluster.Config{"jetstream": here, "azure": there} {
+		c := connect(t, where, 30*time.Second)
+		id := submit(t, c, client.SubmitOptions{Params: sumParams{N: 20, Wait: time.Millisecond}})
+		if s, err := c.Wait(t.Context(), id); err != nil || s.State != client.Completed {
+			t.Errorf("%s: %+v, %v, want a completed job", name, s, err)
+		}
+		held := submit(t, c, client.SubmitOptions{Params: sumParams{N: 1, Hold: true}})
+		for {
+			s, err := c.Status(t.Context(), held)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if s.Live != nil && s.Live.Workers == 1 {
+				break
+			}
+		}
+		if err := c.Cancel(t.Context(), held); err != nil {
+			t.Errorf("%s: cancel: %v", name, err)
+		}
+	}
+}
+
+// leader waits until there is a leader.
+func leader(t *testing.T, c *client.Client) {
+	t.Helper()
+	if _, err := c.Leader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
