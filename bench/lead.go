@@ -15,6 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -128,10 +129,10 @@ type connections []*nats.Conn
 func connect(url, name string, n int) (connections, error) {
 	var all connections
 	for range n {
-		nc, err := nats.Connect(url, nats.Name(name))
+		nc, err := cluster.Config{NATS: cluster.NATS{URL: url}}.ConnectNATS(name)
 		if err != nil {
 			all.close()
-			return nil, fmt.Errorf("connect to %s: %w", url, err)
+			return nil, err
 		}
 		all = append(all, nc)
 	}
