@@ -3,12 +3,15 @@ package worker_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
@@ -43,5 +46,39 @@ func TestWorkerOnAnotherStorage(t *testing.T) {
 	}
 	if n := other.runs.Load(); n > 0 {
 		t.Errorf("the stray worker ran %d partitions of the fleet's job", n)
+	}
+}
+
+// TestBeaconOfAnEpochThatNoLeaderHas sends beacons of epochs that no leader has. An absurd
+// epoch is ignored. After another one the fleet elects a leader and the workers return to
+// it, so the job goes on.
+func TestBeaconOfAnEpochThatNoLeaderHas(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	c := newCluster(t)
+	fleet := []*testWorker{c.start(twoSlots), c.start(twoSlots)}
+	params := []string{"partitions=300", "sleep=2ms", "hold=true"}
+	id := c.submit(params...)
+	c.checkpoint(id, "the job runs", func(m store.Manifest) bool { return m.State == store.Running })
+
+	nc := natstest.Connect(t, c.server.URL())
+	subjects, err := c.cfg.Subjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, epoch := range []uint64{1<<64 - 1, 1 << 40} {
+		beacon := wire.Beacon{Epoch: epoch, Worker: "nobody", LeaseID: "none", Next: time.Second}
+		if err := nc.Publish(subjects.Beacon(), wire.Encode(beacon)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, w := range fleet {
+		w.logged(`msg="Message refused".* error="no epoch that a leader can have"`)
+		w.logged(`msg="No leader answers, following the epoch in the lease's record" .*was=1099511627776`)
+	}
+	if m := c.finish(id, params...); m.State != store.Completed {
+		t.Errorf("the job is %s: %s", m.State, m.Error)
 	}
 }
