@@ -75,6 +75,26 @@ func (l *loop) Post(call func()) {
 	}
 }
 
+// Guard calls code on a goroutine that is left behind if the code does not return.
+func (l *loop) Guard(limit time.Duration, code func()) (returned bool) {
+	done := make(chan bool, 1)
+	go func() {
+		returned := false
+		defer func() { done <- returned }() // also if the code calls runtime.Goexit
+		code()
+		returned = true
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case returned = <-done:
+		return returned
+	case <-timer.C:
+	case <-l.ctx.Done():
+	}
+	return false
+}
+
 func (l *loop) Pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

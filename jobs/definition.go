@@ -1,6 +1,10 @@
 package jobs
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"time"
+)
 
 // Plan says into how many partitions a computation is cut. The plan of a job is made
 // once and stored.
@@ -64,4 +68,33 @@ type Definition[P, T, R any] struct {
 	Finish func(ctx context.Context, p P, root T) (R, error)
 	// Codec encodes partials. Nil means CBOR in core deterministic encoding.
 	Codec Codec[T]
+
+	// Limits bound how long the functions may take.
+	Limits Limits
+}
+
+// Limits bound how long each call of a definition's functions may take. When a limit has
+// passed, the context of the call is done, and the call has failed. It is tried again up to
+// the job's number of attempts. Code that does not return then costs its worker a slot until
+// it does. A negative limit is none.
+type Limits struct {
+	Plan   time.Duration // 0 means 10 min
+	Open   time.Duration // 0 means 10 min
+	Map    time.Duration // of one partition, with the merges that follow from it; 0 means none
+	Merge  time.Duration // of a merge outside a span; 0 means 10 min
+	Finish time.Duration // 0 means 10 min
+}
+
+const defaultLimit = 10 * time.Minute
+
+// withDefaults returns l with 0 for each limit that is none.
+func (l Limits) withDefaults() Limits {
+	l.Plan = cmp.Or(l.Plan, defaultLimit)
+	l.Open = cmp.Or(l.Open, defaultLimit)
+	l.Merge = cmp.Or(l.Merge, defaultLimit)
+	l.Finish = cmp.Or(l.Finish, defaultLimit)
+	for _, d := range []*time.Duration{&l.Plan, &l.Open, &l.Map, &l.Merge, &l.Finish} {
+		*d = max(0, *d)
+	}
+	return l
 }

@@ -51,6 +51,10 @@ func recoverTo(err *error) {
 	}
 }
 
+// ErrGoexit is the error of a job's code that called [runtime.Goexit], which ends the
+// goroutine.
+var ErrGoexit = errors.New("the code called runtime.Goexit, which ends its goroutine; t.FailNow and t.Fatal of package testing call it")
+
 // PartitionError is an error of one partition.
 type PartitionError struct {
 	Partition uint64

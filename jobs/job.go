@@ -16,6 +16,7 @@ import (
 type Job struct {
 	name, version, summary string
 	parameters             []Parameter
+	limits                 Limits
 
 	normalize func(base []byte, pairs []string) (Params, error)
 	encode    func(params any) (Params, error)
@@ -51,6 +52,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 	return Job{
 		name: d.Name, version: d.Version, summary: d.Summary,
 		parameters: b.params.list,
+		limits:     d.Limits.withDefaults(),
 		normalize:  b.normalize,
 		encode:     b.encode,
 		plan:       b.plan,
@@ -78,6 +80,9 @@ func (j Job) Version() string { return j.version }
 
 // Summary returns the definition's summary, one line.
 func (j Job) Summary() string { return j.summary }
+
+// Limits returns how long the functions may take. A limit of 0 is none.
+func (j Job) Limits() Limits { return j.limits }
 
 // Parameters returns descriptions of the job's parameters, in the order of the fields of
 // the parameter struct.

@@ -46,6 +46,35 @@ type Stack interface {
 	// Drain removes the nodes whose partitions are all below hi from the stack and
 	// returns their encoded partials, in the order in which the nodes were run. An error is permanent.
 	Drain(hi uint64) ([]Partial, error)
+
+	// Interrupted returns the error of the last Run, as Run would have returned it, if the
+	// job's code ended the goroutine of that Run by calling [runtime.Goexit].
+	Interrupted() error
+
+	// Watch makes further Runs record what they are doing in p. This costs some nanoseconds
+	// for each partition.
+	Watch(p *Progress)
+}
+
+// Progress says what a [Stack] is doing. It may be read while the stack runs.
+type Progress struct{ at atomic.Uint64 }
+
+// At returns the partition that runs. Merging is true if the partition was mapped and its
+// value is being merged.
+func (p *Progress) At() (partition uint64, merging bool) {
+	at := p.at.Load()
+	return at >> 1, at&1 == 1
+}
+
+func (p *Progress) set(partition uint64, merging bool) {
+	if p == nil {
+		return
+	}
+	at := partition << 1 // no bit is lost: MaxPartitions is 2^62
+	if merging {
+		at |= 1
+	}
+	p.at.Store(at)
 }
 
 // Partial is the encoded result of one node. Data must not be changed.
@@ -64,19 +93,28 @@ type stack[T any] struct {
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []Node
 	values  []T
+
+	next        uint64 // the first partition that is not done
+	interrupted error
+	progress    *Progress // nil if nobody watches
 }
 
 func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error) {
-	next = span.Lo
+	s.next, s.interrupted = span.Lo, nil
 	if span.Hi > s.tree.Partitions() {
 		err := fmt.Errorf("run span %v: the job has %d partitions", span, s.tree.Partitions())
-		return next, &PartitionError{next, Permanent(err)}
+		return s.next, &PartitionError{s.next, Permanent(err)}
 	}
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			err = newPanicError(v)
 			s.mapOne = nil // the fork may be in an inconsistent state
+		} else if !returned {
+			err, s.mapOne = ErrGoexit, nil
+			defer func() { s.interrupted = err }() // the goroutine ends, so Run does not return
 		}
+		next = s.next
 		if err == nil {
 			return
 		}
@@ -87,20 +125,32 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 		}
 		err = &PartitionError{next, err}
 	}()
+	err = s.run(ctx, span.Hi, stop)
+	returned = true
+	return s.next, err
+}
+
+// run maps partitions from s.next on until hi, until stop is set or until one fails.
+func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
 	if s.mapOne == nil {
 		s.mapOne = mapFunc(s.mapper)
 	}
-	for ; next < span.Hi && !stop.Load(); next++ {
-		value, err := s.mapOne(ctx, next)
+	for ; s.next < hi && !stop.Load(); s.next++ {
+		s.progress.set(s.next, false)
+		value, err := s.mapOne(ctx, s.next)
 		if err != nil {
-			return next, err
+			return err
 		}
-		if err := s.push(Leaf(next), value); err != nil {
-			return next, err
+		if err := s.push(Leaf(s.next), value); err != nil {
+			return err
 		}
 	}
-	return next, nil
+	return nil
 }
+
+func (s *stack[T]) Interrupted() error { return s.interrupted }
+
+func (s *stack[T]) Watch(p *Progress) { s.progress = p }
 
 func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T, error) {
 	if f, ok := m.(Forker[T]); ok {
@@ -116,6 +166,7 @@ func (s *stack[T]) push(n Node, value T) error {
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
 		var err error
 		s.merging = true
+		s.progress.set(s.next, true)
 		if value, err = s.merge(s.values[top-1], value); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (c *checks) endedWell(j *job) {
 		c.sim.fail("job %s is cancelled, though nobody cancelled it", j.spec.ID)
 	case m.State != store.Cancelled && j.cancelled:
 		c.sim.fail("job %s is %s, though it was said to be cancelled", j.spec.ID, m.State)
-	case m.State == store.Failed && strings.HasPrefix(m.Error, "open: ") && j.openFailures >= j.spec.MaxAttempts:
+	case m.State == store.Failed && strings.HasPrefix(m.Error, "Open ") && j.openFailures >= j.spec.MaxAttempts:
 	case m.State == store.Failed && !c.mayFail(j):
 		c.sim.fail("job %s failed: %s", j.spec.ID, m.Error)
 	case m.State == store.Completed:

@@ -50,7 +50,7 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	k := c.keptBy(p, j.spec.ID)
 	for _, i := range items {
 		item := keptItem{at: c.sim.now}
-		if i.Partial != nil {
+		if i.Partial != nil && i.Partial.MergedFor == 0 {
 			item.span = j.tree.Span(i.Partial.Node)
 		}
 		k.items = append(k.items, item)

@@ -79,7 +79,7 @@ log: Partition # failed, attempt # of #
 log: Partition # is late on worker w# and runs here too
 log: Partition # runs alone
 log: Partition skipped
-log: Plan failed, retrying
+log: Plan failed, attempt # of #
 log: Another process holds the lease
 log: Stepped down
 log: Storage is available again

@@ -157,7 +157,7 @@ func (t *leadership) cancel(job string, answer func(error)) {
 	t.turn(func() { t.term.Cancel(job, answer) })
 }
 
-// Now, Go, Post and Pause implement [term.Env].
+// Now, Go, Post, Pause and Guard implement [term.Env].
 
 func (t *leadership) Now() time.Time { return t.process.wallClock() }
 
@@ -176,6 +176,11 @@ func (t *leadership) Post(in func()) {
 }
 
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
+
+func (t *leadership) Guard(_ time.Duration, code func()) (returned bool) {
+	code()
+	return true
+}
 
 // Beacon, Nudge and Probe implement [term.Transport].
 

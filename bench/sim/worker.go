@@ -17,6 +17,7 @@ type worker struct {
 	process *process
 	session *session.Session
 	slots   []*slot
+	calls   []*call
 	tasks   map[string]*task
 
 	report   wire.Report   // the last report sent
@@ -124,6 +125,12 @@ func (w *worker) perform(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.EndJob:
+		for _, c := range w.calls {
+			if c.job.spec.ID == a.Job {
+				c.ended = true
+				c.cancel()
+			}
+		}
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
 			t.cancel()
@@ -131,10 +138,14 @@ func (w *worker) perform(action session.Action) {
 		}
 	case session.WakeSlots:
 		w.fill()
+		w.beginCalls()
 	case session.CancelRunning:
 		s.cover("seen: draining took too long")
 		for _, slot := range w.slots {
 			slot.cancel()
+		}
+		for _, c := range w.calls {
+			c.cancel()
 		}
 	case session.Leave:
 		s.cover("leave: " + string(a.Reason))
@@ -281,7 +292,7 @@ func (w *worker) announce(t *task, id string, err error) {
 	s.cover("fault: job not opened")
 	t.job.openFailures++
 	delete(w.tasks, id)
-	failure := wire.Failure{Error: err.Error(), Open: true, Permanent: jobs.IsPermanent(err)}
+	failure := wire.Failure{Error: err.Error(), Function: wire.Open, Permanent: jobs.IsPermanent(err)}
 	w.session.OpenFailed(id, failure)
 	s.checks.delivered(w.process, t.job, []wire.Item{{Failure: &failure}})
 	w.called()

@@ -10,10 +10,14 @@ import (
 // this file.
 type Action interface{ action() }
 
-// Reply answers the report of the step's [Reported] event.
+// Reply answers the report of the step's [Reported] event. Operands has the refs of the
+// operands of the calls in the receipt, in order; the operands in the receipt are zero. The
+// caller puts the partials into the receipt. It leaves out a call whose operands it does not
+// have any more: the call is done.
 type Reply struct {
-	Worker  string
-	Receipt wire.Receipt
+	Worker   string
+	Receipt  wire.Receipt
+	Operands []Ref
 }
 
 // Nudge asks a worker to report now. A lost nudge only delays the report.
@@ -27,8 +31,16 @@ type Probe struct{ Worker string }
 // The answer is [JobAdded], [JobParked] or [JobEnded].
 type LookUpJob struct{ Job string }
 
+// StorePlan asks to make the plan durable that a worker has made. The answer is
+// [JobPlanned], with the plan that is in storage, or [PlanRefused].
+type StorePlan struct {
+	Job        string
+	Partitions uint64
+	Data       Ref
+}
+
 // Merge asks for the partial of a node, from the partials of its children. The answer is
-// [Merged] or [MergeFailed]. The caller may skip the merge once the job ends.
+// [Merged], [MergeSlow] or [MergeFailed]. The caller may skip the merge once the job ends.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
@@ -51,7 +63,7 @@ type EndJob struct {
 	Job      string
 	Outcome  store.State // Completed, Failed or Cancelled
 	Error    string      // why the job failed
-	Root     Ref         // the root's partial, if the job completed
+	Result   Ref         // the result, if the job completed
 	Snapshot Snapshot
 }
 
@@ -73,12 +85,14 @@ type Snapshot struct {
 	CrashSuspects []store.CrashSuspect
 	Errors        []store.ErrorText
 	OtherErrors   uint64
+	Calls         []store.CallRecord
 }
 
 func (Reply) action()       {}
 func (Nudge) action()       {}
 func (Probe) action()       {}
 func (LookUpJob) action()   {}
+func (StorePlan) action()   {}
 func (Merge) action()       {}
 func (DropPartial) action() {}
 func (Checkpoint) action()  {}

@@ -8,14 +8,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignment is a unit of work given to a worker: a span, or the rest of a span.
+// assignment is a unit of work given to a worker: a span, the rest of a span, or a call.
 type assignment struct {
 	id     wire.SpanID
 	worker *worker
 	job    *job
 	share  *jobShare // the worker's share of the job
 
-	span  jobs.Span // span.Lo is the first partition that is not reported
+	span  jobs.Span // span.Lo is the first partition that is not reported; empty for a call
+	call  *call     // nil for a span
 	state assignmentState
 
 	// For rates and stragglers.
@@ -24,7 +25,7 @@ type assignment struct {
 
 	// For crash suspects.
 	deaths      int    // workers that died while some of the partitions were assigned to them
-	quarantined bool   // the assignment is one partition that runs alone on a reserved worker
+	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
 	waitsFor    uint64 // the assignment is sent only after the checkpoint with this number is durable; 0 if it need not wait
 
 	// For the end of a job, where idle workers take over work.
@@ -75,6 +76,9 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	if j.writeAhead && w.id == l.cfg.Self {
 		a.waitsFor = j.checkpoint.request()
 	}
+	if a.call != nil {
+		a.call.assignment = &a
+	}
 	l.addAssignment(&a)
 	if a.duplicate != nil {
 		a.duplicate.duplicate = &a
@@ -83,6 +87,9 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 
 func (l *Ledger) addAssignment(a *assignment) {
 	a.worker.assignments = append(a.worker.assignments, a)
+	if a.call != nil {
+		a.worker.calls++
+	}
 	a.job.assignments.add(a)
 	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader awaits it
 	a.job.checkpoint.dirty = true
@@ -91,8 +98,15 @@ func (l *Ledger) addAssignment(a *assignment) {
 // release drops an assignment. The caller queues the assignment's partitions.
 func (l *Ledger) release(a *assignment) {
 	a.removeCut()
+	if a.quarantined && a.worker.id == l.cfg.Self {
+		a.job.checkpoint.request() // see settled
+	}
 	if a.duplicate != nil {
 		a.duplicate.duplicate, a.duplicate = nil, nil
+	}
+	if a.call != nil {
+		a.worker.calls--
+		a.call.assignment = nil
 	}
 	i := slices.Index(a.worker.assignments, a)
 	a.worker.assignments = slices.Delete(a.worker.assignments, i, i+1)
@@ -103,6 +117,10 @@ func (l *Ledger) release(a *assignment) {
 // reclaim releases an assignment of a worker that is gone. If died is true, the worker's
 // process died, and the assignment may be the cause.
 func (l *Ledger) reclaim(a *assignment, died bool) {
+	if a.call != nil {
+		l.reclaimCall(a, died)
+		return
+	}
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()

@@ -39,7 +39,7 @@ func newHostile(t *testing.T, cfg Config) *hostile {
 func (h *hostile) step(e Event) []Action { return h.Step(h.now, e) }
 
 func (h *hostile) addJob(id string, partitions uint64) {
-	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions})
+	h.step(JobAdded{Spec: store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 3}, Partitions: partitions, CanMerge: true})
 }
 
 // report steps a report with a hello. The report must be valid and fit a message.
@@ -56,7 +56,7 @@ func (h *hostile) report(r wire.Report) []Action {
 	var refs []Ref
 	for _, j := range r.Jobs {
 		for _, item := range j.Items {
-			if item.Partial != nil {
+			if item.Partial != nil || item.Output != nil {
 				h.lastRef++
 				refs = append(refs, h.lastRef)
 			}
@@ -244,7 +244,7 @@ func TestManyFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHostile(t, Config{MaxFailing: 100, MaxSkipped: 100})
 			spec.ID, spec.Job, spec.Version = "j", "k", "1"
-			h.step(JobAdded{Spec: spec, Partitions: 1 << 40})
+			h.step(JobAdded{Spec: spec, Partitions: 1 << 40, CanMerge: true})
 			r := wire.Report{Worker: "w", Jobs: []wire.JobReport{{Job: "j", First: 1}}}
 			for i := range uint64(1000) {
 				r.Jobs[0].Items = append(r.Jobs[0].Items, wire.Item{Failure: &wire.Failure{Partition: i << 20, Error: "bad"}})
@@ -302,7 +302,7 @@ func TestManyFailuresOfASkippingJob(t *testing.T) {
 		}
 		j.queue.failed.setQueued(f, false)
 	}
-	h.finish(j, j.tree.Root(), 1, true)
+	h.finish(j, FinishedNode{Node: j.tree.Root(), Ref: 1}, true)
 	if n := j.queue.failed.list.len + j.queue.failed.retries.len; n > 0 {
 		t.Errorf("%d entries of failed partitions are left", n)
 	}

@@ -60,7 +60,8 @@ func (l *Ledger) onCheckpointed(j *job) {
 		c.durable = max(c.durable, c.checkpointing)
 	}
 	if w := l.worker(l.cfg.Self); w != nil && !l.stopping {
-		if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.job == j && a.state == statePlanned && a.maySend() }) {
+		waited := func(a *assignment) bool { return a.job == j && a.state == statePlanned && a.maySend() }
+		if slices.ContainsFunc(w.assignments, waited) || w.reserved && w.holdsNothing() {
 			l.nudge(w)
 		}
 	}
@@ -79,7 +80,7 @@ func (l *Ledger) AllDurable() bool {
 func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{
 		Nodes: j.forest.finishedNodes(), Executed: j.executed, Builds: slices.Clone(j.builds), Skipped: slices.Clone(j.skipped),
-		Errors: j.errors.sorted(), OtherErrors: j.errors.others,
+		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {
 		s.Workers = append(s.Workers, store.Contributor{Worker: id, Through: j.contributors[id].received})
@@ -98,6 +99,9 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		addSuspect(x.span, x.deaths, 0)
 	}
 	for a := range j.assignments.all() {
+		if a.call != nil {
+			continue
+		}
 		// Other workers outlive the leader. An assignment of the leader's own worker may kill
 		// the leader. Then the next leader counts one more death for the assignment.
 		if a.worker.id == l.cfg.Self && !l.stopping {

@@ -35,7 +35,7 @@ func (l *Ledger) Demand(within time.Duration) int {
 		for _, w := range l.workers {
 			total += w.slots
 		}
-		slotsPerWorker = float64(total) / float64(len(l.workers))
+		slotsPerWorker = max(1, float64(total)) / float64(len(l.workers))
 	}
 	return max(1, int(min(math.Ceil(min(slots, unfinished)/slotsPerWorker), float64(l.cfg.MaxWorkers))))
 }

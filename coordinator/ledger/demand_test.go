@@ -26,7 +26,7 @@ func TestDemand(t *testing.T) {
 		spec := store.Spec{ID: id, Job: "kind", Version: "1", MaxAttempts: 1}
 		e := JobAdded{Spec: spec, Partitions: partitions}
 		for i, n := range nodes {
-			e.Nodes = append(e.Nodes, FinishedNode{n, Ref(i + 1)})
+			e.Nodes = append(e.Nodes, FinishedNode{Node: n, Ref: Ref(i + 1)})
 		}
 		l.Step(0, e)
 		return l.jobsByID[id]

@@ -44,9 +44,11 @@ func (l *Ledger) dispatch(w *worker) {
 	if w.reserved {
 		return
 	}
+	l.assignCalls(w)
 	for l.assignNext(w) {
 	}
 	l.steal(w)
+	l.stealCalls(w)
 }
 
 // assignNext gives a worker one more assignment, if the worker wants more work and a
@@ -58,7 +60,7 @@ func (l *Ledger) assignNext(w *worker) bool {
 	for _, j := range l.jobs {
 		worse := best != nil && (j.spec.Priority < best.spec.Priority || j.assignments.len() >= best.assignments.len())
 		hasEnough := refused != nil && j.spec.Priority == refused.spec.Priority
-		if worse || hasEnough || !l.hasWork(w, j) || len(w.assignments) >= w.slots && l.leavesToIdle(w, j) {
+		if worse || hasEnough || !l.hasWork(w, j) || w.idleSlots() <= 0 && l.leavesToIdle(w, j) {
 			continue
 		}
 		if best == nil && !l.wantsMore(w, j.spec.Priority) {
@@ -80,12 +82,12 @@ func (l *Ledger) assignNext(w *worker) bool {
 // With more than its fair share the worker would still be busy when other workers have
 // nothing left.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
-	if len(w.assignments) >= maxPerWorker {
+	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false
 	}
 	count, ahead := 0, time.Duration(0)
 	for _, a := range w.assignments {
-		if a.job.spec.Priority >= priority {
+		if a.call == nil && a.job.spec.Priority >= priority {
 			count++
 			_, d := l.remaining(a)
 			ahead = min(ahead+d, maxWork)
@@ -225,6 +227,7 @@ func (l *Ledger) nudgeIdle() {
 		return
 	}
 	for _, j := range l.jobs {
+		l.nudgeForCalls(j)
 		work := j.queue.size()
 		for _, w := range l.workers {
 			if work == 0 {

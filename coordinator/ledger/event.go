@@ -16,14 +16,15 @@ type Ref uint64
 // NoRef stands for the partial of a node whose partitions were all skipped.
 const NoRef Ref = 0
 
-// JobAdded says that a job is planned, or resumed from its manifest, so its partitions
-// may be assigned. A new leader adds all jobs that it resumes before the first report, so
-// that one recovery covers them all.
+// JobAdded says that a job has begun, or is resumed from its manifest, so its work may be
+// assigned. A new leader adds all jobs that it resumes before the first report, so that one
+// recovery covers them all.
 type JobAdded struct {
 	Spec       store.Spec
-	Partitions uint64
+	Partitions uint64 // 0 if the job is not planned
 	Data       []byte // the plan's data, or nil if it is too large for a message
 	InStore    bool   // the plan's data is too large for a message
+	CanMerge   bool   // the leader's program has the job's definition, so the leader can merge
 
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
@@ -38,6 +39,7 @@ type JobAdded struct {
 	CrashSuspects []store.CrashSuspect
 	Errors        []store.ErrorText
 	OtherErrors   uint64
+	Calls         []store.CallRecord
 	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
 }
 
@@ -45,6 +47,21 @@ type JobAdded struct {
 type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
+	Size int // bytes of the partial that go into a message with it; 0 if the partial is in a blob
+}
+
+// JobPlanned says that the plan of a job is durable. It answers [StorePlan].
+type JobPlanned struct {
+	Job        string
+	Partitions uint64
+	Data       []byte // as in [JobAdded]
+	InStore    bool
+}
+
+// PlanRefused says that storage will never take the plan of a job.
+type PlanRefused struct {
+	Job   string
+	Error string
 }
 
 // JobCancelled says that the user cancelled a job.
@@ -73,9 +90,14 @@ type WorkerDied struct{ Worker string }
 
 // Merged says that a [Merge] is done.
 type Merged struct {
+	Job string
+	FinishedNode
+}
+
+// MergeSlow says that the caller has given up a [Merge] because the job's code takes long.
+type MergeSlow struct {
 	Job  string
 	Node jobs.Node
-	Ref  Ref
 }
 
 // MergeFailed says that a [Merge] failed, and would fail again.
@@ -97,10 +119,13 @@ type Tick struct{}
 func (JobAdded) event()     {}
 func (JobCancelled) event() {}
 func (JobEnded) event()     {}
+func (JobPlanned) event()   {}
+func (PlanRefused) event()  {}
 func (JobParked) event()    {}
 func (Reported) event()     {}
 func (WorkerDied) event()   {}
 func (Merged) event()       {}
+func (MergeSlow) event()    {}
 func (MergeFailed) event()  {}
 func (Checkpointed) event() {}
 func (Stopping) event()     {}

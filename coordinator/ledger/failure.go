@@ -12,12 +12,14 @@ import (
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 	j.lastError = f.Error
-	if !f.Open {
+	if f.Function == wire.Map {
 		j.errors.add(f.Error, f.Partition, 1)
 	}
 	switch {
-	case f.Open:
+	case f.Function == wire.Open:
 		l.onOpenFailed(j, w, f)
+	case f.Function != wire.Map:
+		l.onCallFailed(j, w, f)
 	case f.Permanent:
 		l.fail(j, fmt.Sprintf("partition %d failed permanently on worker %s: %s", f.Partition, w.id, f.Error))
 	default:
@@ -46,7 +48,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 		failures += o.shares[i].openFailures
 	}
 	if f.Permanent || failures >= max(1, j.spec.MaxAttempts) {
-		l.fail(j, "open: "+f.Error)
+		l.fail(j, fmt.Sprintf("Open failed on worker %s: %s", w.id, f.Error))
 	}
 }
 
@@ -80,7 +82,7 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
 	i, _ := slices.BinarySearch(j.skipped, partition)
 	j.skipped = slices.Insert(j.skipped, i, partition)
-	l.finish(j, jobs.Leaf(partition), NoRef, false)
+	l.finish(j, FinishedNode{Node: jobs.Leaf(partition)}, false)
 }
 
 // mayBeSkipped returns how many partitions of a job may be skipped.

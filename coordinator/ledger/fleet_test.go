@@ -40,6 +40,7 @@ type fleetWorker struct {
 	spans      []wire.HeldSpan
 	begun      map[wire.SpanID]float64 // fraction of the next partition that is done
 	items      map[string]uint64       // number of the last item, by job
+	calls      []wire.Assignment       // that return with the next report
 }
 
 func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
@@ -65,7 +66,7 @@ func (f *fleet) addSpec(spec store.Spec, partitions uint64) {
 	}
 	f.trees[spec.ID] = tree
 	spec.Job, spec.Version, spec.MaxAttempts = cmp.Or(spec.Job, "k"), "1", 3
-	f.step(JobAdded{Spec: spec, Partitions: partitions})
+	f.step(JobAdded{Spec: spec, Partitions: partitions, CanMerge: true})
 }
 
 // ahead returns how much work each slot of a worker has.
@@ -90,6 +91,11 @@ func (f *fleet) step(e Event) {
 				}
 			}
 			for _, s := range a.Receipt.Assigned {
+				if s.Call != nil {
+					w.calls = append(w.calls, s)
+					continue
+				}
+				f.actions["assigned"]++
 				w.spans = append(w.spans, wire.HeldSpan{ID: s.ID, Job: s.Job, Span: s.Span})
 			}
 			for _, j := range a.Receipt.Jobs {
@@ -98,7 +104,6 @@ func (f *fleet) step(e Event) {
 				}
 			}
 			f.actions["reply"]++
-			f.actions["assigned"] += len(a.Receipt.Assigned)
 			f.actions["cut"] += len(a.Receipt.Cuts)
 		case Nudge:
 			f.actions["nudge"]++
@@ -106,7 +111,7 @@ func (f *fleet) step(e Event) {
 		case Merge:
 			f.actions["merge"]++
 			f.lastRef++
-			f.answers = append(f.answers, Merged{a.Job, a.Node, f.lastRef})
+			f.answers = append(f.answers, Merged{a.Job, FinishedNode{Node: a.Node, Ref: f.lastRef}})
 		case Checkpoint:
 			f.actions["checkpoint"]++
 			f.answers = append(f.answers, Checkpointed{a.Job})
@@ -169,6 +174,15 @@ func (f *fleet) report(w *fleetWorker) {
 		}
 	}
 	w.spans = slices.DeleteFunc(w.spans, func(s wire.HeldSpan) bool { return s.Span.Empty() })
+	for _, c := range w.calls { // the ledger merges, so these are calls of Finish
+		if done[c.Job] == nil {
+			order = append(order, c.Job)
+		}
+		output := wire.NewOutput(c.Call.Function, 0, nil)
+		output.Epoch = f.epoch
+		done[c.Job] = append(done[c.Job], wire.Item{Output: &output})
+	}
+	w.calls = nil
 	for _, id := range order {
 		r.Jobs = append(r.Jobs, wire.JobReport{Job: id, First: w.items[id] + 1, Items: done[id]})
 		w.items[id] += uint64(len(done[id]))
@@ -199,6 +213,9 @@ func (f *fleet) round() {
 // done, but not within 20 ms.
 func (f *fleet) next(w *fleetWorker) time.Duration {
 	at := f.ledger.worker(w.id).reportInterval
+	if len(w.calls) > 0 {
+		at = 0
+	}
 	for i, s := range w.spans[:min(w.slots, len(w.spans))] {
 		left := (float64(w.spans[i].Span.Len()) - w.begun[s.ID]) / f.rate
 		at = min(at, duration(left)+time.Microsecond)

@@ -22,6 +22,7 @@ type treeNode struct {
 	finished bool
 	merging  bool // the merge of the node's two children was requested
 	ref      Ref
+	size     int // FinishedNode.Size
 }
 
 func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
@@ -46,12 +47,12 @@ func (f *forest) path(n jobs.Node) []*treeNode {
 
 // insert adds a finished node and returns the refs to drop: the node's own ref if a
 // finished node already covers it, or the refs of the finished nodes that it covers.
-func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
-	n = f.tree.Lift(n)
+func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
+	n := f.tree.Lift(finished.Node)
 	path := f.path(n)
 	last := path[len(path)-1]
 	if last.finished {
-		return []Ref{ref}, false
+		return []Ref{finished.Ref}, false
 	}
 	rootLevel := int(f.tree.Root().Level)
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
@@ -63,7 +64,7 @@ func (f *forest) insert(n jobs.Node, ref Ref) (drop []Ref, added bool) {
 	at := path[len(path)-1]
 	gained := f.tree.Span(n).Len() - at.done
 	drop = f.clear(at, nil)
-	f.setFinished(at, ref)
+	f.setFinished(at, finished.Ref, finished.Size)
 	for _, p := range path {
 		p.done += gained
 	}
@@ -91,33 +92,51 @@ func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
 }
 
 // siblings returns the merge that a newly finished node makes possible: its parent, and
-// the refs of the parent's children. It returns each possible merge only once.
-func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right Ref, ok bool) {
+// the parent's children. It returns each possible merge only once.
+func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
-		return jobs.Node{}, 0, 0, false
+		return jobs.Node{}, nil, nil, false
 	}
 	path := f.path(n.Parent())
 	up := path[len(path)-1]
-	l, r := up.child[0], up.child[1]
-	if up.merging || l == nil || r == nil || !l.finished || !r.finished {
-		return jobs.Node{}, 0, 0, false
+	left, right, ok = up.finishedChildren()
+	if !ok || up.merging {
+		return jobs.Node{}, nil, nil, false
 	}
 	up.merging = true
-	return f.tree.Lift(n.Parent()), l.ref, r.ref, true
+	return f.tree.Lift(n.Parent()), left, right, true
 }
 
-// replace marks a node whose children are finished as finished, without a merge.
-func (f *forest) replace(n jobs.Node, ref Ref) {
+// finishedChildren returns the node's children if both are finished.
+func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
+	left, right = p.child[0], p.child[1]
+	return left, right, left != nil && right != nil && left.finished && right.finished
+}
+
+// operands returns the finished children of a node whose merge was requested. It returns
+// false if the node, or an ancestor of it, has been finished since.
+func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
+	path := f.path(n)
+	at := path[len(path)-1]
+	for at.child[0] != nil && at.child[1] == nil { // n's highest name, so only its descendants can lack a right child
+		at = at.child[0]
+	}
+	return at.finishedChildren()
+}
+
+// replace marks a node whose children are finished as finished, without a merge: the
+// finished node with the partial takes the place of both.
+func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	f.clear(at, nil)
-	f.setFinished(at, ref)
+	f.setFinished(at, with.ref, with.size)
 }
 
 // setFinished marks a node without children as finished.
-func (f *forest) setFinished(at *treeNode, ref Ref) {
-	*at = treeNode{finished: true, ref: ref, done: at.done}
+func (f *forest) setFinished(at *treeNode, ref Ref, size int) {
+	*at = treeNode{finished: true, ref: ref, size: size, done: at.done}
 	if ref != NoRef {
 		f.partials++
 	}
@@ -135,7 +154,7 @@ func (f *forest) finishedNodes() []FinishedNode {
 		switch {
 		case p == nil:
 		case p.finished:
-			list = append(list, FinishedNode{n, p.ref})
+			list = append(list, FinishedNode{n, p.ref, p.size})
 		case n.Level > 0:
 			walk(n.Left(), p.child[0])
 			walk(n.Right(), p.child[1])

@@ -110,7 +110,7 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 	requested := map[jobs.Node]bool{}
 	insert := func(node jobs.Node) {
 		ref++
-		drop, added := got.insert(node, ref)
+		drop, added := got.insert(FinishedNode{Node: node, Ref: ref})
 		slices.Sort(drop)
 		want, wantAdded := naive.insert(node, ref)
 		if added != wantAdded || !slices.Equal(drop, want) {
@@ -124,11 +124,11 @@ func checkForest(t rapid.TB, n uint64, spans []jobs.Span, mergeNow func() bool) 
 			return
 		}
 		l, r := tree.Children(parent)
-		if naive.nodes[l] != left || naive.nodes[r] != right || requested[parent] {
-			t.Fatalf("siblings of %v: %v of %d and %d, want %d and %d", node, parent, left, right, naive.nodes[l], naive.nodes[r])
+		if naive.nodes[l] != left.ref || naive.nodes[r] != right.ref || requested[parent] {
+			t.Fatalf("siblings of %v: %v of %d and %d, want %d and %d", node, parent, left.ref, right.ref, naive.nodes[l], naive.nodes[r])
 		}
 		requested[parent] = true
-		merges = append(merges, merge{parent, left, right})
+		merges = append(merges, merge{parent, left.ref, right.ref})
 	}
 	finishMerge := func() {
 		m := merges[0]
@@ -231,14 +231,14 @@ type merging struct {
 func (g *merging) insert(t *rapid.T, n jobs.Node, trace string) {
 	ref := Ref(len(g.partials))
 	g.partials = append(g.partials, trace)
-	if _, added := g.forest.insert(n, ref); !added {
+	if _, added := g.forest.insert(FinishedNode{Node: n, Ref: ref}); !added {
 		return
 	}
 	if parent, left, right, ok := g.forest.siblings(n); ok {
-		if l, r := g.tree.Children(parent); traceOf(g.tree, l) != g.partials[left] || traceOf(g.tree, r) != g.partials[right] {
-			t.Fatalf("node %v is to come from %s and %s", parent, g.partials[left], g.partials[right])
+		if l, r := g.tree.Children(parent); traceOf(g.tree, l) != g.partials[left.ref] || traceOf(g.tree, r) != g.partials[right.ref] {
+			t.Fatalf("node %v is to come from %s and %s", parent, g.partials[left.ref], g.partials[right.ref])
 		}
-		g.merges = append(g.merges, Merge{Node: parent, Left: left, Right: right})
+		g.merges = append(g.merges, Merge{Node: parent, Left: left.ref, Right: right.ref})
 	}
 }
 
@@ -273,7 +273,7 @@ func TestForestOfManyPartitions(t *testing.T) {
 	f := newForest(tree)
 	span := jobs.Span{Lo: 12345, Hi: jobs.MaxPartitions - 678}
 	for i, n := range tree.Cover(span) {
-		f.insert(n, Ref(i+1))
+		f.insert(FinishedNode{Node: n, Ref: Ref(i + 1)})
 	}
 	if f.done() != span.Len() || f.anyMissing(span) {
 		t.Errorf("%d partitions are finished, want %d", f.done(), span.Len())
@@ -288,17 +288,17 @@ func TestForestOfManyPartitions(t *testing.T) {
 func TestForestSkips(t *testing.T) {
 	tree, _ := jobs.NewTree(3)
 	f := newForest(tree)
-	f.insert(jobs.Leaf(0), NoRef)
-	f.insert(jobs.Leaf(1), 7)
+	f.insert(FinishedNode{Node: jobs.Leaf(0)})
+	f.insert(FinishedNode{Node: jobs.Leaf(1), Ref: 7, Size: 9})
 	parent, left, right, ok := f.siblings(jobs.Leaf(1))
-	if !ok || left != NoRef || right != 7 || parent != (jobs.Node{Level: 1}) {
-		t.Fatalf("siblings: %v of %d and %d, %v", parent, left, right, ok)
+	if !ok || left.ref != NoRef || right.ref != 7 || parent != (jobs.Node{Level: 1}) {
+		t.Fatalf("siblings: %v of %v and %v, %v", parent, left, right, ok)
 	}
-	f.replace(parent, 7)
+	f.replace(parent, right)
 	if _, _, _, again := f.siblings(jobs.Leaf(1)); again {
 		t.Error("a replaced node still has siblings to merge")
 	}
-	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7}}) {
+	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7, 9}}) {
 		t.Errorf("nodes are %v", got)
 	}
 	if n := countBelow(f.root); n != f.treeNodes || f.partials != 1 {

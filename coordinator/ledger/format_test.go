@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -22,6 +23,8 @@ func formatAction(a Action) string {
 		return "look up " + x.Job
 	case Merge:
 		return fmt.Sprintf("merge %s %v", x.Job, x.Node)
+	case StorePlan:
+		return fmt.Sprintf("store plan of %s: %d partitions", x.Job, x.Partitions)
 	case DropPartial:
 		return "drop partial"
 	case Checkpoint:
@@ -47,7 +50,11 @@ func formatReceipt(r wire.Receipt) string {
 		text += " open=" + o.Job
 	}
 	for _, a := range r.Assigned {
-		text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
+		if a.Call != nil {
+			text += fmt.Sprintf(" %v=%s:%s", a.ID, a.Job, formatCall(a.Call.Function, a.Call.Node))
+		} else {
+			text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
+		}
 	}
 	for _, c := range r.Cuts {
 		text += fmt.Sprintf(" cut:%v=%d", c.ID, c.Hi)
@@ -60,6 +67,13 @@ func formatReceipt(r wire.Receipt) string {
 		}
 	}
 	return text + fmt.Sprintf(" every=%v", r.Every)
+}
+
+func formatCall(function wire.Function, node jobs.Node) string {
+	if function == wire.Merge {
+		return fmt.Sprintf("Merge-%v", node)
+	}
+	return function.String()
 }
 
 func formatSnapshot(s Snapshot) string {
@@ -93,6 +107,10 @@ func formatSnapshot(s Snapshot) string {
 		}
 		return fmt.Sprintf("%v:%d", x.Span, x.Deaths)
 	})
+	list("calls", len(s.Calls), func(i int) string {
+		c := s.Calls[i]
+		return fmt.Sprintf("%s-%v:%d:%d/%d", c.Function, c.Node, c.Failed, c.Deaths, c.Led)
+	})
 	return text
 }
 
@@ -105,6 +123,16 @@ func formatState(l *Ledger) string {
 			b.WriteString(", ending")
 		}
 		b.WriteString("\n")
+		for _, c := range j.calls.list {
+			fmt.Fprintf(&b, "  call %s", formatCall(c.function, c.node))
+			if c.assignment == nil {
+				b.WriteString(" queued")
+			}
+			if c.failed+c.deaths > 0 {
+				fmt.Fprintf(&b, " failed=%d due %v deaths=%d", c.failed, c.due, c.deaths)
+			}
+			b.WriteString("\n")
+		}
 		for _, s := range j.queue.fresh.spans {
 			fmt.Fprintf(&b, "  fresh %v\n", s)
 		}
@@ -118,7 +146,11 @@ func formatState(l *Ledger) string {
 		slices.SortFunc(list, func(a, b *assignment) int { return cmp.Compare(a.span.Lo, b.span.Lo) })
 		for _, a := range list {
 			state := []string{statePlanned: "planned", stateSent: "sent", stateConfirmed: "confirmed", stateRunning: "running"}[a.state]
-			fmt.Fprintf(&b, "  assigned %v %v to %s %s", a.id, a.span, a.worker.id, state)
+			what := a.span.String()
+			if a.call != nil {
+				what = formatCall(a.call.function, a.call.node)
+			}
+			fmt.Fprintf(&b, "  assigned %v %s to %s %s", a.id, what, a.worker.id, state)
 			if a.quarantined {
 				b.WriteString(" quarantined")
 			}

@@ -79,10 +79,14 @@ func (s *liars) addJob(id string) {
 		s.Fatal(err)
 	}
 	s.trees[id] = tree
-	s.step(JobAdded{
+	e := JobAdded{
 		Spec:       store.Spec{ID: id, Job: "k", Version: "1", MaxAttempts: 2, MaxSkipped: 2},
-		Partitions: tree.Partitions(), LeaderDied: rapid.Bool().Draw(s.T, "leader died"),
-	})
+		LeaderDied: rapid.Bool().Draw(s.T, "leader died"), CanMerge: rapid.Bool().Draw(s.T, "can merge"),
+	}
+	if rapid.IntRange(0, 3).Draw(s.T, "planned") > 0 {
+		e.Partitions = tree.Partitions()
+	}
+	s.step(e)
 }
 
 // anything makes one thing happen. Rapid draws the first choices most often.
@@ -117,8 +121,12 @@ func (s *liars) answer(i int) {
 	e := s.answers[i]
 	s.answers = slices.Delete(s.answers, i, i+1)
 	if m, ok := e.(Merged); ok {
-		m.Ref = s.newRef()
-		e = m
+		if s.rarely("slow", 5) {
+			e = MergeSlow{m.Job, m.Node}
+		} else {
+			m.Ref = s.newRef()
+			e = m
+		}
 	}
 	s.step(e)
 }
@@ -135,6 +143,8 @@ func (s *liars) report(worker string) {
 	r := wire.Report{
 		Epoch: 3, Worker: worker, Sequence: sequence, Draining: s.rarely("draining", 9),
 		Conversation: rapid.SampledFrom([]uint64{1, 1, 1, 1, 0, 2}).Draw(s.T, "conversation"),
+		LostSlots:    rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(s.T, "lost slots"),
+		LostCalls:    rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(s.T, "lost calls"),
 	}
 	if sequence < 2 || s.rarely("hello", 9) {
 		r.Sequence = 1
@@ -161,7 +171,7 @@ func (s *liars) report(worker string) {
 	var refs []Ref
 	for _, j := range r.Jobs {
 		for _, item := range j.Items {
-			if item.Partial != nil {
+			if item.Partial != nil || item.Output != nil {
 				refs = append(refs, s.newRef())
 			}
 		}
@@ -172,25 +182,42 @@ func (s *liars) report(worker string) {
 func (s *liars) jobReport(id string, items []wire.Item) wire.JobReport {
 	r := wire.JobReport{Job: id, First: rapid.Uint64Range(1, 6).Draw(s.T, "first"), Items: items}
 	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4}).Draw(s.T, "false items") {
-		switch rapid.IntRange(0, 9).Draw(s.T, "item") {
-		case 0, 1, 2:
-			r.Items = append(r.Items, wire.Item{Failure: &wire.Failure{
+		tree, ok := s.trees[id]
+		if !ok {
+			tree = s.trees["j0"]
+		}
+		if j := s.ledger.jobsByID[id]; ok && j != nil && !j.planned() {
+			ok = false // the caller refuses the partials of a job that is not planned
+		}
+		switch item := rapid.IntRange(0, 9).Draw(s.T, "item"); {
+		case item < 3 || !ok && item > 3:
+			failure := &wire.Failure{
 				Partition: rapid.Uint64Range(0, 50).Draw(s.T, "partition"), Error: "bad",
-				Open:      s.rarely("open", 5),
+				Function:  rapid.SampledFrom([]wire.Function{wire.Map, wire.Map, wire.Open, wire.Plan, wire.Merge, wire.Finish}).Draw(s.T, "function"),
 				Permanent: s.rarely("permanent", 30),
-			}})
-		default:
-			tree, ok := s.trees[id]
-			if !ok {
-				tree = s.trees["j0"]
 			}
-			partition := rapid.Uint64Range(0, tree.Partitions()-1).Draw(s.T, "partition")
-			level := uint8(rapid.IntRange(0, int(tree.Root().Level)).Draw(s.T, "level"))
-			partial := wire.NewPartial(tree.Lift(jobs.Node{Level: level, Index: partition >> level}), nil)
+			if failure.Function == wire.Merge {
+				failure.Node = s.node(tree)
+			}
+			r.Items = append(r.Items, wire.Item{Failure: failure})
+		case item == 3:
+			function := rapid.SampledFrom([]wire.Function{wire.Plan, wire.Finish}).Draw(s.T, "function")
+			output := wire.NewOutput(function, tree.Partitions(), nil)
+			output.Epoch = rapid.Uint64Range(2, 3).Draw(s.T, "epoch")
+			r.Items = append(r.Items, wire.Item{Output: &output})
+		default:
+			partial := wire.NewPartial(s.node(tree), nil)
+			partial.MergedFor = rapid.SampledFrom([]uint64{0, 0, 0, 2}).Draw(s.T, "merged for")
 			r.Items = append(r.Items, wire.Item{Partial: &partial})
 		}
 	}
 	return r
+}
+
+func (s *liars) node(tree jobs.Tree) jobs.Node {
+	partition := rapid.Uint64Range(0, tree.Partitions()-1).Draw(s.T, "partition")
+	level := uint8(rapid.IntRange(0, int(tree.Root().Level)).Draw(s.T, "level"))
+	return tree.Lift(jobs.Node{Level: level, Index: partition >> level})
 }
 
 // truth returns what a worker might report if it told the truth: most of the spans that it
@@ -203,6 +230,14 @@ func (s *liars) truth(worker string) (items map[string][]wire.Item, spans []wire
 	}
 	items = map[string][]wire.Item{}
 	for _, a := range w.assignments {
+		if a.call != nil {
+			if rapid.Bool().Draw(s.T, "returns") {
+				items[a.job.spec.ID] = append(items[a.job.spec.ID], s.returned(a))
+			} else {
+				spans = append(spans, wire.HeldSpan{ID: a.id, Job: a.job.spec.ID, Function: a.call.function, Node: a.call.node, Running: !s.rarely("waits", 3)})
+			}
+			continue
+		}
 		span := a.span
 		switch rapid.SampledFrom([]string{"none", "some", "none", "lost"}).Draw(s.T, "progress") {
 		case "lost":
@@ -219,7 +254,27 @@ func (s *liars) truth(worker string) (items map[string][]wire.Item, spans []wire
 	return items, spans
 }
 
+// returned returns the item of a call that has returned.
+func (s *liars) returned(a *assignment) wire.Item {
+	if a.call.function == wire.Merge {
+		partial := wire.NewPartial(a.call.node, nil)
+		partial.MergedFor = 3
+		return wire.Item{Partial: &partial}
+	}
+	output := wire.NewOutput(a.call.function, s.trees[a.job.spec.ID].Partitions(), nil)
+	output.Epoch = 3
+	return wire.Item{Output: &output}
+}
+
 func (s *liars) falseSpan() wire.HeldSpan {
+	if s.rarely("false call", 4) {
+		return wire.HeldSpan{
+			ID:       wire.SpanID{Epoch: rapid.Uint64Range(1, 4).Draw(s.T, "epoch"), Number: rapid.Uint64Range(1, 12).Draw(s.T, "number")},
+			Job:      rapid.SampledFrom([]string{"j0", "j1", "jx"}).Draw(s.T, "job"),
+			Function: rapid.SampledFrom([]wire.Function{wire.Plan, wire.Merge, wire.Finish}).Draw(s.T, "function"),
+			Running:  rapid.Bool().Draw(s.T, "running"),
+		}
+	}
 	lo := rapid.Uint64Range(0, 45).Draw(s.T, "lo")
 	return wire.HeldSpan{
 		ID:      wire.SpanID{Epoch: rapid.Uint64Range(1, 4).Draw(s.T, "epoch"), Number: rapid.Uint64Range(1, 12).Draw(s.T, "number")},
@@ -244,14 +299,16 @@ func (s *liars) step(e Event) {
 			if !s.refs[a.Left] || !s.refs[a.Right] {
 				s.Fatalf("a merge needs %d and %d, and one of them was dropped", a.Left, a.Right)
 			}
-			s.answers = append(s.answers, Merged{Job: a.Job, Node: a.Node})
+			s.answers = append(s.answers, Merged{Job: a.Job, FinishedNode: FinishedNode{Node: a.Node}})
+		case StorePlan:
+			s.answers = append(s.answers, JobPlanned{Job: a.Job, Partitions: a.Partitions})
 		case Checkpoint:
 			s.checkSnapshot(a.Snapshot)
 			s.answers = append(s.answers, Checkpointed{a.Job})
 		case EndJob:
 			s.checkSnapshot(a.Snapshot)
-			if a.Outcome == store.Completed && !s.refs[a.Root] {
-				s.Fatalf("the root's partial %d was dropped", a.Root)
+			if a.Outcome == store.Completed && !s.refs[a.Result] {
+				s.Fatalf("the result %d was dropped", a.Result)
 			}
 			s.answers = append(s.answers, JobEnded{a.Job})
 		case LookUpJob:
@@ -301,17 +358,27 @@ func (s *liars) checkWorkers() {
 	slots, reserved := map[wire.JobKind]int{}, 0
 	for _, w := range s.ledger.workers {
 		for _, kind := range w.hello.Knows {
-			if !w.draining {
+			if !w.draining && w.slots > 0 {
 				slots[kind] += w.slots
 			}
 		}
 		if w.reserved {
 			reserved++
 		}
+		calls := 0
 		for _, a := range w.assignments {
+			if a.call != nil {
+				calls++
+			}
+			if a.call != nil && !a.call.done && a.call.assignment != a {
+				s.Fatalf("%v is assigned to %s, and the call does not have it so", a.call, w.id)
+			}
 			if a.job.assignments.find(a.id) != a || a.worker != w {
 				s.Fatalf("span %v is assigned to %s, and job %s does not have it so", a.id, w.id, a.job.spec.ID)
 			}
+		}
+		if calls != w.calls {
+			s.Fatalf("%s has %d calls, the ledger counts %d", w.id, calls, w.calls)
 		}
 		if w.pendingSteals < 0 {
 			s.Fatalf("%s has %d pending steals", w.id, w.pendingSteals)
@@ -328,6 +395,7 @@ func (s *liars) checkPartitions(j *job) {
 	if j.ending() {
 		return
 	}
+	s.checkCalls(j)
 	places := make([]int, j.tree.Partitions())
 	put := func(span jobs.Span) {
 		for p := span.Lo; p < span.Hi; p++ {
@@ -368,5 +436,17 @@ func (s *liars) checkPartitions(j *job) {
 		case !finished && places[p] != 1:
 			s.Fatalf("job %s: partition %d is in %d places", j.spec.ID, p, places[p])
 		}
+	}
+}
+
+// checkCalls checks that a job has exactly the calls that it waits for.
+func (s *liars) checkCalls(j *job) {
+	for _, c := range j.calls.list {
+		if _, wanted := j.operands(c); !wanted || c.function == wire.Plan && j.planned() {
+			s.Fatalf("job %s waits for %v, which is done", j.spec.ID, c)
+		}
+	}
+	if root := j.forest.root; root.finished && j.calls.find(wire.Finish, jobs.Node{}) == nil {
+		s.Fatalf("the root of job %s is finished, and no call of Finish is wanted", j.spec.ID)
 	}
 }

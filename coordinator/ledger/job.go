@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -11,17 +12,19 @@ import (
 )
 
 // job is the state of an active job. Each of its partitions is finished, assigned, or
-// queued in one of the queue's three parts.
+// queued in one of the queue's three parts. A job that is not planned has no partitions.
 type job struct {
 	spec    store.Spec
 	opening wire.Opening
-	tree    jobs.Tree
+	tree    jobs.Tree // zero until the job is planned
 	state   jobState
 
 	forest      *forest        // finished nodes
 	assignments assignmentList // spans that workers hold
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     []uint64       // skipped partitions, sorted
+	calls       callList       // calls of Plan, Merge and Finish that are not done
+	merges      mergePlace
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
@@ -38,11 +41,21 @@ type job struct {
 	writeAhead bool
 }
 
+// mergePlace says where the merges of a job run. The leader merges, unless a merge might
+// stop it.
+type mergePlace struct {
+	assigned bool          // workers merge, since the leader cannot, or a merge was slow or killed a process
+	until    time.Duration // workers merge until this time
+}
+
+// planned reports whether the job's plan is known.
+func (j *job) planned() bool { return j.tree.Partitions() > 0 }
+
 // jobState is the state of a job. A job moves only down this list.
 type jobState int
 
 const (
-	// jobActive is a job whose partitions are assigned to workers.
+	// jobActive is a job whose calls and partitions are assigned to workers.
 	jobActive jobState = iota
 	// jobEnding is a job whose end is being made durable. The ledger accepts no more items
 	// of the job and assigns none of its partitions. The workers do not know of the job's
@@ -86,11 +99,17 @@ func (j *job) addBuild(w *worker) {
 
 // addJob adds a job that is new, or resumes it from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
-	tree, err := jobs.NewTree(e.Partitions)
+	tree := jobs.Tree{}
+	var err error
+	if e.Partitions > 0 {
+		tree, err = jobs.NewTree(e.Partitions)
+	}
 	if err != nil || l.jobsByID[e.Spec.ID] != nil {
 		l.log(e.Spec.ID, "", "Job refused: it is already active, or its number of partitions is %d", e.Partitions)
 		return
 	}
+	died := func(s store.CrashSuspect) bool { return s.Deaths > 0 }
+	killed := func(c store.CallRecord) bool { return c.Deaths > 0 }
 	j := &job{
 		spec: e.Spec, tree: tree, state: jobActive, forest: newForest(tree),
 		opening: wire.Opening{
@@ -100,7 +119,11 @@ func (l *Ledger) addJob(e JobAdded) {
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, skipped: slices.Clone(e.Skipped), builds: slices.Clone(e.Builds),
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
-		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, func(s store.CrashSuspect) bool { return s.Deaths > 0 }),
+		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
+		merges:     mergePlace{assigned: !e.CanMerge},
+	}
+	if e.LeaderDied {
+		j.merges.until = l.now + mergeProbation
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
 	l.jobs = slices.Insert(l.jobs, i, j)
@@ -116,7 +139,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		}
 	}
 	for _, n := range e.Nodes {
-		drop, _ := j.forest.insert(n.Node, n.Ref)
+		drop, _ := j.forest.insert(n)
 		l.dropPartials(drop...)
 	}
 	l.queueGrew = true
@@ -133,7 +156,11 @@ func (l *Ledger) addJob(e JobAdded) {
 		}
 	}
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
+	l.resumeCalls(j, e.Calls, e.LeaderDied)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
+	if !j.planned() {
+		l.addCall(j, wire.Plan, jobs.Node{})
+	}
 	for _, n := range e.Nodes {
 		l.mergeUp(j, n.Node)
 	}
@@ -161,14 +188,16 @@ func (l *Ledger) removeJob(j *job) {
 }
 
 // finish records a finished node. A node that a worker executed contains all of its
-// partitions; a node that the leader merged lacks the skipped partitions.
-func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
-	drop, added := j.forest.insert(n, ref)
+// partitions; a node that was merged from finished nodes lacks the skipped partitions.
+func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
+	n := finished.Node
+	drop, added := j.forest.insert(finished)
 	l.dropPartials(drop...)
 	if !added {
 		return
 	}
 	span := j.tree.Span(n)
+	j.mergesDone(span)
 	j.checkpoint.dirty = true
 	j.queue.remove(span)
 	j.queue.failed.remove(span)
@@ -182,27 +211,37 @@ func (l *Ledger) finish(j *job, n jobs.Node, ref Ref, executed bool) {
 }
 
 // mergeUp requests the merge of a finished node with its sibling, if the sibling is
-// finished too. If one of the two was skipped, no merge is needed: the parent gets the
-// partial of the other node, and mergeUp continues with the parent.
+// finished too: from the caller, or from a worker. If one of the two was skipped, no merge
+// is needed: the parent gets the partial of the other node, and mergeUp continues with the
+// parent. Once the root is finished, mergeUp requests the call of Finish.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)
 		if !ok {
 			break
 		}
-		if left != NoRef && right != NoRef {
-			l.do(Merge{j.spec.ID, parent, left, right})
-			return
+		switch {
+		case left.ref == NoRef:
+			j.forest.replace(parent, right)
+			n = parent
+			continue
+		case right.ref == NoRef:
+			j.forest.replace(parent, left)
+			n = parent
+			continue
+		case j.merges.assigned || l.now < j.merges.until:
+			l.addCall(j, wire.Merge, parent)
+		default:
+			l.do(Merge{j.spec.ID, parent, left.ref, right.ref})
 		}
-		j.forest.replace(parent, max(left, right)) // the ref that is not NoRef, if any
-		n = parent
+		return
 	}
 	switch root := j.forest.root; {
 	case !root.finished:
 	case root.ref == NoRef:
 		l.fail(j, "every partition was skipped")
 	default:
-		l.end(j, store.Completed, "", root.ref)
+		l.addCall(j, wire.Finish, jobs.Node{})
 	}
 }
 
@@ -211,11 +250,14 @@ func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
 // end requests a job's end. The first outcome stands; later outcomes are ignored.
-func (l *Ledger) end(j *job, outcome store.State, reason string, root Ref) {
+func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 	if j.ending() {
 		return
 	}
 	j.state = jobEnding
-	l.do(EndJob{j.spec.ID, outcome, reason, root, l.snapshot(j)})
+	l.do(EndJob{j.spec.ID, outcome, reason, result, l.snapshot(j)})
 	j.queue = queue{}
+	for _, c := range slices.Clone(j.calls.list) {
+		j.callDone(c)
+	}
 }

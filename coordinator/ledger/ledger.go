@@ -61,6 +61,14 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 			l.removeJob(j)
 		}
 		l.unknownJobs.markEnded(e.Job)
+	case JobPlanned:
+		if j := l.jobsByID[e.Job]; j != nil {
+			l.onPlanned(j, e)
+		}
+	case PlanRefused:
+		if j := l.jobsByID[e.Job]; j != nil {
+			l.fail(j, e.Error)
+		}
 	case JobParked:
 		if l.jobsByID[e.Job] == nil {
 			l.unknownJobs.markParked(e.Job)
@@ -76,7 +84,11 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 			if w := l.worker(l.cfg.Self); w != nil {
 				j.addBuild(w) // the leader is the same program
 			}
-			l.finish(j, e.Node, e.Ref, false)
+			l.finish(j, e.FinishedNode, false)
+		}
+	case MergeSlow:
+		if j := l.jobsByID[e.Job]; j != nil {
+			l.onMergeSlow(j, e.Node)
 		}
 	case MergeFailed:
 		if j := l.jobsByID[e.Job]; j != nil {

@@ -47,9 +47,9 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 	}
 }
 
-// reserve reports whether a worker is reserved for quarantined partitions. It reserves
-// the worker if a quarantined partition is queued and mayReserve returns true. The
-// leader's own worker is reserved only if no other worker can run the partition.
+// reserve reports whether a worker is reserved for quarantined partitions and calls. It
+// reserves the worker if one of them is queued and mayReserve returns true. The leader's own
+// worker is reserved only if no other worker can run the partition or call.
 func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
@@ -82,9 +82,8 @@ func (l *Ledger) setReserved(w *worker, reserved bool) {
 	}
 }
 
-// assignQuarantined gives a reserved worker its next quarantined partition once the
-// worker has no assignment. If no quarantined partition is queued, the worker is no
-// longer reserved.
+// assignQuarantined gives a reserved worker its next quarantined call or partition once
+// the worker has no assignment. If none is queued, the worker is no longer reserved.
 func (l *Ledger) assignQuarantined(w *worker) {
 	if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.quarantined }) {
 		return
@@ -94,7 +93,12 @@ func (l *Ledger) assignQuarantined(w *worker) {
 		l.setReserved(w, false)
 		return
 	}
-	if !w.holdsNothing() {
+	if !w.holdsNothing() || w.id == l.cfg.Self && !l.settled() {
+		return
+	}
+	if c := j.quarantinedCall(l.now); c != nil {
+		l.log(j.spec.ID, w.id, "%v runs alone: %d workers died while it was assigned to them", c, c.deaths)
+		l.assign(w, j, assignment{call: c, quarantined: true})
 		return
 	}
 	suspects := &j.queue.suspects
@@ -105,10 +109,21 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
 }
 
-// quarantinedFor returns the first job with a quarantined partition for a worker, or nil.
+// settled reports whether every manifest says what this leader's worker still runs. If the
+// next quarantined partition kills this process, a manifest that still names an earlier one
+// would blame an innocent.
+func (l *Ledger) settled() bool {
+	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
+		c := &j.checkpoint
+		return j.ending() || c.inFlight() || c.durable < c.wanted
+	})
+}
+
+// quarantinedFor returns the first job with a quarantined partition or call for a worker,
+// or nil.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
-		return j.queue.suspects.quarantined > 0 && l.canRun(w, j) && !l.sparesLeader(w, j)
+		return (j.queue.suspects.quarantined > 0 || j.quarantinedCall(l.now) != nil) && l.canRun(w, j) && !l.sparesLeader(w, j)
 	})
 	if i < 0 {
 		return nil

@@ -21,6 +21,10 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		}
 		s, holds := reported[a.id]
 		delete(reported, a.id)
+		if a.call != nil {
+			l.reconcileCall(a, s, holds)
+			continue
+		}
 		if !holds {
 			s.Span = jobs.Span{Lo: a.span.Hi, Hi: a.span.Hi}
 		}
@@ -120,9 +124,13 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		return
 	}
 	share := w.share(j)
-	share.opened = true
+	share.opened = share.opened || s.Function != wire.Plan
 	if j.ending() {
 		return // the worker is told once the end is durable
+	}
+	if s.Function != wire.Map {
+		l.adoptCall(w, j, s)
+		return
 	}
 	claim := j.claimable(s.Span)
 	if j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {

@@ -39,7 +39,7 @@ func (l *Ledger) onReport(e Reported) {
 		return
 	case r.Sequence == w.sequence: // the receipt was lost
 		l.dropPartials(e.Refs...)
-		l.do(Reply{w.id, w.receipt})
+		l.do(Reply{w.id, w.receipt, w.operands})
 		return
 	case r.Sequence < w.sequence: // the worker has the receipt
 		l.dropPartials(e.Refs...)
@@ -47,8 +47,10 @@ func (l *Ledger) onReport(e Reported) {
 	}
 	w.sequence = r.Sequence
 	l.setDraining(w, r.Draining)
+	l.setSlots(w, w.hello.Slots-r.LostSlots)
+	w.callSlots = max(0, w.hello.Slots-r.LostCalls)
 	w.reportedAt, w.nudged = l.now, false
-	w.receipt = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage}
+	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage}, nil
 	refs := e.Refs
 	for _, jr := range r.Jobs {
 		refs = l.receiveItems(w, jr, refs)
@@ -62,13 +64,13 @@ func (l *Ledger) onReport(e Reported) {
 		l.dispatch(w)
 	}
 	l.completeReceipt(w)
-	l.do(Reply{w.id, w.receipt})
+	l.do(Reply{w.id, w.receipt, w.operands})
 }
 
 // refuse replies to a report that the ledger does not process, with the reason.
 func (l *Ledger) refuse(e Reported, reason string) {
 	l.dropPartials(e.Refs...)
-	l.do(Reply{e.Report.Worker, wire.Receipt{
+	l.do(Reply{Worker: e.Report.Worker, Receipt: wire.Receipt{
 		Epoch: l.cfg.Epoch, Sequence: e.Report.Sequence, Refused: reason, Storage: l.cfg.Storage,
 	}})
 }
@@ -83,7 +85,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		l.onUnknownJob(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
 	} else {
 		s = w.share(j)
-		s.opened, s.ackDue = true, true
+		s.opened = s.opened || slices.ContainsFunc(jr.Items, needsPlan)
+		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
 			// If numbers are missing, the worker dropped those items: an earlier leader told it
@@ -93,7 +96,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	}
 	for i, item := range jr.Items {
 		ref := NoRef
-		if item.Partial != nil {
+		if item.Partial != nil || item.Output != nil {
 			ref, refs = refs[0], refs[1:]
 		}
 		number := jr.First + uint64(i)
@@ -103,16 +106,39 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		}
 		c.received = number
 		j.checkpoint.dirty = true
-		if item.Failure != nil {
+		switch {
+		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
-			continue
+		case item.Output != nil:
+			l.onOutput(j, item.Output, ref)
+		default:
+			l.onPartial(j, w, item.Partial, ref)
 		}
-		s.openFailures = 0
-		j.addBuild(w)
-		j.executed += j.tree.Span(item.Partial.Node).Len()
-		l.finish(j, item.Partial.Node, ref, true)
 	}
 	return refs
+}
+
+// needsPlan reports whether a worker that reports an item has the plan of the item's job.
+func needsPlan(i wire.Item) bool {
+	return (i.Output == nil || i.Output.Function != wire.Plan) && (i.Failure == nil || i.Failure.Function != wire.Plan)
+}
+
+// onPartial handles a finished node. A merge for an earlier leader is dropped: that leader
+// may have skipped other partitions than this one.
+func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
+	node := FinishedNode{p.Node, ref, len(p.Data)}
+	switch p.MergedFor {
+	case 0:
+		w.share(j).openFailures = 0
+		j.addBuild(w)
+		j.executed += j.tree.Span(p.Node).Len()
+		l.finish(j, node, true)
+	case l.cfg.Epoch:
+		j.addBuild(w)
+		l.finish(j, node, false)
+	default:
+		l.dropPartials(ref)
+	}
 }
 
 // completeReceipt adds to a worker's receipt the report interval, cuts, assignments,
@@ -145,14 +171,30 @@ func (l *Ledger) completeReceipt(w *worker) {
 // sendAssignments adds a worker's new assignments to its receipt, and the openings of jobs
 // that the worker does not have.
 func (l *Ledger) sendAssignments(w *worker) {
-	room := maxOpeningBytes
+	room, operandRoom := maxOpeningBytes, maxOperandBytes
 	for _, a := range slices.Clone(w.assignments) {
 		if a.state != statePlanned || l.stopping || !a.maySend() {
 			continue
 		}
-		if a.waitsFor > 0 && !a.job.forest.anyMissing(a.span) {
+		if a.waitsFor > 0 && !a.wanted() {
 			l.release(a) // other workers finished the assignment while it waited for the checkpoint
 			continue
+		}
+		var operands []*treeNode
+		if a.call != nil {
+			var wanted bool
+			if operands, wanted = a.job.operands(a.call); !wanted {
+				l.release(a)
+				continue
+			}
+			size := 0
+			for _, o := range operands {
+				size += o.size
+			}
+			if size > operandRoom && operandRoom < maxOperandBytes {
+				continue
+			}
+			operandRoom -= size
 		}
 		if !a.share.opened {
 			opening := a.job.opening
@@ -165,8 +207,38 @@ func (l *Ledger) sendAssignments(w *worker) {
 			w.receipt.Opens = append(w.receipt.Opens, opening)
 		}
 		a.state = stateSent
-		w.receipt.Assigned = append(w.receipt.Assigned, wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span})
+		assigned := wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span}
+		if a.call != nil {
+			assigned.Call = &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
+			for _, o := range operands {
+				w.operands = append(w.operands, o.ref)
+			}
+		}
+		w.receipt.Assigned = append(w.receipt.Assigned, assigned)
 	}
+}
+
+// operands returns the nodes that a call takes. It returns false if the call is not wanted
+// any more.
+func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
+	switch {
+	case c.done:
+		return nil, false
+	case c.function == wire.Merge:
+		left, right, ok := j.forest.operands(c.node)
+		return []*treeNode{left, right}, ok
+	case c.function == wire.Finish:
+		return []*treeNode{j.forest.root}, j.forest.root.finished
+	}
+	return nil, true
+}
+
+// wanted reports whether an assignment has something that is not finished.
+func (a *assignment) wanted() bool {
+	if a.call != nil {
+		return !a.call.done
+	}
+	return a.job.forest.anyMissing(a.span)
 }
 
 // sendEnded adds to the receipt that a job has ended.

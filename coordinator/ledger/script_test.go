@@ -18,14 +18,20 @@ import (
 // their expected output. The commands are:
 //
 //	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
-//	add JOB partitions=N [priority=N] [attempts=N] [skip=N] [died]
+//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge]
+//	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
-//	report W [hello=SLOTS [storage=S]] [seq=N] [conversation=N] [draining] [more]
-//	    JOB FIRST: 2/0 !5 !!6 open! items: a node, a failure, a permanent failure, a failed open
+//	    call FUNCTION [NODE] FAILED DEATHS/LED
+//	report W [hello=SLOTS [storage=S]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
+//	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
+//	    JOB FIRST: 2/0@1 plan=N result Open! Plan!! Merge-2/0!
+//	                                items: a node merged for epoch 1, a plan, a result, failures of calls
 //	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
+//	    1.4 JOB Plan *              a call that the worker holds; Merge-2/0 for a merge
 //	tick D [times=N]                let D pass, then step a tick
-//	died W, merged JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
+//	planned JOB partitions=N, plan-refused JOB
+//	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
 //
 // The sequence of a report is one more than the worker's last, or 1 with a hello. Its
@@ -79,6 +85,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		r := wire.Report{
 			Epoch: s.ledger.cfg.Epoch, Worker: subject, Sequence: s.sequences[subject] + 1,
 			Draining: d.HasArg("draining"), More: d.HasArg("more"),
+			LostSlots: int(arg("lost", 0)), LostCalls: int(arg("lost-calls", 0)),
 		}
 		if slots := arg("hello", 0); slots > 0 {
 			r.Sequence = 1
@@ -110,9 +117,17 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			m := s.merges[subject][0]
 			s.merges[subject] = s.merges[subject][1:]
 			s.lastRef++
-			out += s.step(Merged{subject, m.Node, s.lastRef})
+			out += s.step(Merged{subject, FinishedNode{Node: m.Node, Ref: s.lastRef}})
 		}
 		return out
+	case "merge-slow":
+		m := s.merges[subject][0]
+		s.merges[subject] = s.merges[subject][1:]
+		return s.step(MergeSlow{subject, m.Node})
+	case "planned":
+		return s.step(JobPlanned{Job: subject, Partitions: arg("partitions", 0)})
+	case "plan-refused":
+		return s.step(PlanRefused{subject, "write plan: too large"})
 	case "merge-failed":
 		return s.step(MergeFailed{subject, "merge: bad operands"})
 	case "checkpointed":
@@ -176,7 +191,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			ID: job, Job: "k", Version: "1",
 			MaxAttempts: int(arg("attempts", 3)), MaxSkipped: arg("skip", 0),
 		},
-		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"),
+		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), CanMerge: !d.HasArg("cannot-merge"),
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
 	for line := range strings.Lines(d.Input) {
@@ -199,6 +214,13 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			e.Attempts = append(e.Attempts, store.Attempt{Partition: s.number(f[1]), Failed: int(s.number(f[2]))})
 		case "build":
 			e.Builds = append(e.Builds, f[1])
+		case "call":
+			function, node := s.call(f[1])
+			deaths, led, _ := strings.Cut(f[3], "/")
+			e.Calls = append(e.Calls, store.CallRecord{
+				Function: function.String(), Node: node,
+				Failed: int(s.number(f[2])), Deaths: int(s.number(deaths)), Led: int(s.number(led)),
+			})
 		case "executed":
 			e.Executed = s.number(f[1])
 		case "skipped":
@@ -215,24 +237,41 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		if epoch, number, ok := strings.Cut(f[0], "."); ok {
-			r.Spans = append(r.Spans, wire.HeldSpan{
-				ID:  wire.SpanID{Epoch: s.number(epoch), Number: s.number(number)},
-				Job: f[1], Span: s.span(f[2]), Running: len(f) > 3,
-			})
+			held := wire.HeldSpan{ID: wire.SpanID{Epoch: s.number(epoch), Number: s.number(number)}, Job: f[1], Running: len(f) > 3}
+			if '0' <= f[2][0] && f[2][0] <= '9' {
+				held.Span = s.span(f[2])
+			} else {
+				held.Function, held.Node = s.call(f[2])
+			}
+			r.Spans = append(r.Spans, held)
 			continue
 		}
 		jr := wire.JobReport{Job: f[0], First: s.number(strings.TrimSuffix(f[1], ":"))}
 		for _, text := range f[2:] {
 			var item wire.Item
-			switch {
-			case text == "open!":
-				item.Failure = &wire.Failure{Error: "no database", Open: true}
+			switch name, partitions, isPlan := strings.Cut(text, "="); {
+			case isPlan || name == "result":
+				output := wire.NewOutput(wire.Finish, 0, nil)
+				if isPlan {
+					output = wire.NewOutput(wire.Plan, s.number(partitions), nil)
+				}
+				output.Epoch = s.ledger.cfg.Epoch
+				item.Output = &output
+				s.lastRef++
+				e.Refs = append(e.Refs, s.lastRef)
+			case strings.HasSuffix(text, "!"):
+				function, node := s.call(strings.TrimRight(text, "!"))
+				item.Failure = &wire.Failure{Error: "no database", Function: function, Node: node, Permanent: strings.HasSuffix(text, "!!")}
 			case strings.HasPrefix(text, "!!"):
 				item.Failure = &wire.Failure{Partition: s.number(text[2:]), Error: "bad input", Permanent: true}
 			case strings.HasPrefix(text, "!"):
 				item.Failure = &wire.Failure{Partition: s.number(text[1:]), Error: "timeout"}
 			default:
-				item.Partial = &wire.Partial{Node: s.node(text)}
+				node, epoch, merged := strings.Cut(text, "@")
+				item.Partial = &wire.Partial{Node: s.node(node)}
+				if merged {
+					item.Partial.MergedFor = s.number(epoch)
+				}
 				s.lastRef++
 				e.Refs = append(e.Refs, s.lastRef)
 			}
@@ -253,6 +292,20 @@ func (s *script) number(text string) uint64 {
 		s.t.Fatal(err)
 	}
 	return n
+}
+
+// call reads the name of a function, and the node of a merge.
+func (s *script) call(text string) (wire.Function, jobs.Node) {
+	name, node, merge := strings.Cut(text, "-")
+	for f := wire.Map; f <= wire.Open; f++ {
+		if f.String() == name && merge {
+			return f, s.node(node)
+		} else if f.String() == name {
+			return f, jobs.Node{}
+		}
+	}
+	s.t.Fatalf("%q is no function", text)
+	return 0, jobs.Node{}
 }
 
 func (s *script) node(text string) jobs.Node {

@@ -33,9 +33,14 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 	return list
 }
 
-// Knows reports whether a worker is in the ledger and knows the definition of a kind of
-// job.
-func (l *Ledger) Knows(worker string, kind wire.JobKind) bool {
+// Knows reports whether a worker that does not drain knows the definition of a kind of job.
+func (l *Ledger) Knows(kind wire.JobKind) bool {
+	return slices.ContainsFunc(l.workers, func(w *worker) bool { return !w.draining && slices.Contains(w.hello.Knows, kind) })
+}
+
+// WorkerKnows reports whether a worker is in the ledger and knows the definition of a kind
+// of job.
+func (l *Ledger) WorkerKnows(worker string, kind wire.JobKind) bool {
 	w := l.worker(worker)
 	return w != nil && slices.Contains(w.hello.Knows, kind)
 }

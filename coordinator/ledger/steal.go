@@ -57,7 +57,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		}
 		for a := range j.assignments.backward() { // later assignments are probably not started
 			switch {
-			case a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
+			case a.call != nil || a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
 				continue
 			case a.state == stateRunning && a.span.Len() < 2:
 				continue

@@ -23,13 +23,17 @@ const (
 type worker struct {
 	id       string
 	hello    wire.Hello
-	slots    int
 	draining bool
-	reserved bool // reserved for quarantined partitions
+	reserved bool // reserved for quarantined partitions and calls
+
+	slots     int // slots that are not lost
+	callSlots int // how many calls the worker can run at a time
+	calls     int // calls among the assignments
 
 	conversation uint64       // number of the conversation, from the reports
 	sequence     uint64       // sequence number of the last report
 	receipt      wire.Receipt // receipt for the last report
+	operands     []Ref        // operands of the calls in the receipt
 
 	reportedAt      time.Duration // when the last report came
 	spansReportedAt time.Duration // when the last report with spans came
@@ -50,7 +54,8 @@ type departure struct {
 	conversation uint64 // 0 if the worker had none
 }
 
-func (w *worker) idleSlots() int { return w.slots - len(w.assignments) }
+// idleSlots returns the number of slots that have no span.
+func (w *worker) idleSlots() int { return w.slots - (len(w.assignments) - w.calls) }
 
 // build returns how the worker's program was compiled.
 func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild) }
@@ -67,7 +72,7 @@ func (l *Ledger) register(r wire.Report) *worker {
 		l.log("", r.Worker, "Worker joined")
 	}
 	delete(l.departed, r.Worker)
-	w := &worker{id: r.Worker, hello: *r.Hello, slots: max(1, r.Hello.Slots), conversation: r.Conversation, spansReportedAt: l.now}
+	w := &worker{id: r.Worker, hello: *r.Hello, slots: r.Hello.Slots, conversation: r.Conversation, spansReportedAt: l.now}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
 	l.countSlots(w, w.slots)
@@ -154,6 +159,15 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 	w.draining = draining
 }
 
+// setSlots says how many slots of a worker can run spans.
+func (l *Ledger) setSlots(w *worker, slots int) {
+	slots = max(0, slots)
+	if !w.draining {
+		l.countSlots(w, slots-w.slots)
+	}
+	w.slots = slots
+}
+
 // countSlots adds n slots for each kind of job that a worker knows.
 func (l *Ledger) countSlots(w *worker, n int) {
 	for _, kind := range w.hello.Knows {
@@ -167,7 +181,7 @@ func (w *worker) knows(j *job) bool { return slices.Contains(w.hello.Knows, j.op
 
 // canRun reports whether a worker can be given partitions of a job now.
 func (l *Ledger) canRun(w *worker, j *job) bool {
-	if w.draining || j.ending() || !w.knows(j) {
+	if w.draining || w.slots == 0 || j.ending() || !w.knows(j) {
 		return false
 	}
 	i, found := w.findShare(j.spec.ID)

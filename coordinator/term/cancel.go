@@ -39,28 +39,25 @@ func (t *Term) Cancel(job string, answer func(error)) {
 	case p == nil && t.jobs.withdrawing >= maxWithdrawing:
 		return
 	case p == nil:
-		t.withdraw(job, []func(error){answer})
+		t.withdraw(job, &pendingJob{cancels: []func(error){answer}})
 		return
 	case len(p.cancels) >= maxCancels:
 		return
 	}
 	p.cancels = append(p.cancels, answer)
-	if !p.withdrawing { // the job's code may take long to plan the job
-		p.cancel()
-		t.writeCancelled(job, false)
+	if p.waiting {
+		t.stopWaiting(job)
+		t.withdraw(job, p)
 	}
 }
 
 // withdraw cancels a job that is neither active nor being begun.
-func (t *Term) withdraw(id string, cancels []func(error)) {
+func (t *Term) withdraw(id string, p *pendingJob) {
 	t.jobs.withdrawing++
-	t.addPending(id, &pendingJob{withdrawing: true, cancels: cancels})
-	t.writeCancelled(id, true)
-}
-
-func (t *Term) writeCancelled(id string, evenRunning bool) {
+	p.withdrawing = true
+	t.addPending(id, p)
 	t.spawn(func() func() {
-		err := t.putCancelled(id, evenRunning)
+		err := t.putCancelled(id)
 		return func() { t.withdrawn(id, err) }
 	})
 }
@@ -73,40 +70,24 @@ func (t *Term) withdrawn(id string, err error) {
 		return
 	}
 	p := t.jobs.pending[id]
-	if p != nil && p.waiting { // so that the job is cleaned up, or ended if it has begun
-		t.stopWaiting(id)
-		t.admit(id, p)
-	}
-	if p == nil || errors.Is(err, errBegun) {
-		return // the job has begun in the meantime, and its end answers the requests
-	}
-	cancels := p.cancels
-	p.cancels = nil
-	if p.withdrawing {
-		t.jobs.withdrawing--
-		p.cancel()
-		delete(t.jobs.pending, id)
-		if p.submission != nil {
-			t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
-		}
+	t.jobs.withdrawing--
+	delete(t.jobs.pending, id)
+	if p.submission != nil { // so that the job is cleaned up
+		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 	}
 	if _, parked := t.jobs.parked[id]; err == nil && parked {
 		delete(t.jobs.parked, id)
 		t.step(ledger.JobEnded{Job: id})
 	}
-	for _, answer := range cancels {
+	for _, answer := range p.cancels {
 		answer(err)
 	}
 }
 
-// errBegun says that the job has its first manifest, so it may become active at any moment.
-var errBegun = errors.New("job is just being begun")
-
 // putCancelled writes into the job's manifest that it was cancelled. A leader that later
-// receives the job's submission reads this manifest. If evenRunning is true, a job that
-// has begun is cancelled too: no task of this leader may then work on the job. Tasks call
-// putCancelled.
-func (t *Term) putCancelled(id string, evenRunning bool) error {
+// receives the job's submission reads this manifest. No other task of this leader works on
+// the job. Tasks call putCancelled.
+func (t *Term) putCancelled(id string) error {
 	spec, err := t.readSpec(id)
 	if err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)
@@ -136,8 +117,6 @@ func (t *Term) putCancelled(id string, evenRunning bool) error {
 			return endedFirst(id, manifest.State)
 		case manifest.Epoch > t.leadership.Epoch:
 			return fmt.Errorf("cancel job %s: %w", id, &fencedError{manifest.Epoch})
-		case manifest.State == store.Running && !evenRunning:
-			return errBegun
 		}
 		next, cond = manifest, store.IfVersion(version)
 	}

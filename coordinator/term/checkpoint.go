@@ -36,7 +36,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 		case !j.ending.Load():
 			t.writeManifest(j, func(m *store.Manifest) {
 				m.Nodes = storedNodes(nodes, list)
-				addSnapshot(m, c.Snapshot)
+				addSnapshot(j, m, c.Snapshot)
 			}, func() {
 				t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
 				j.manifest.checkpointSince = time.Time{}
@@ -71,7 +71,8 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 	return stored
 }
 
-func addSnapshot(m *store.Manifest, s ledger.Snapshot) {
+func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
+	m.Partitions, m.Calls = j.tree.Partitions(), s.Calls
 	m.Workers, m.Executed, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.CrashSuspects
 	m.Errors, m.OtherErrors, m.Builds = s.Errors, s.OtherErrors, s.Builds
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -19,24 +18,28 @@ func (t *Term) end(e ledger.EndJob) {
 	j.ending.Store(true)
 	final := func(outcome store.State, reason, digest string) {
 		t.writeManifest(j, func(m *store.Manifest) {
-			addSnapshot(m, e.Snapshot)
+			addSnapshot(j, m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
-			m.Nodes, m.Attempts, m.CrashSuspects = nil, nil, nil
+			m.Nodes, m.Attempts, m.CrashSuspects, m.Calls = nil, nil, nil, nil
 		}, func() { t.ended(j) })
 	}
 	if e.Outcome != store.Completed {
 		final(e.Outcome, e.Error, "")
 		return
 	}
-	t.finish(j, t.partials.byRef[e.Root], func(digest string, err error) {
-		var fault *jobFault
-		switch {
-		case errors.As(err, &fault):
-			final(store.Failed, fault.Error(), "")
-		case err != nil:
-			t.fail(err)
-		default:
-			final(store.Completed, "", digest)
+	result := t.partials.byRef[e.Result]
+	t.spawn(func() func() {
+		digest, err := t.storeResult(j.spec.ID, result)
+		return func() {
+			var fault *jobFault
+			switch {
+			case errors.As(err, &fault):
+				final(store.Failed, fault.Error(), "")
+			case err != nil:
+				t.fail(err)
+			default:
+				final(store.Completed, "", digest)
+			}
 		}
 	})
 }
@@ -46,45 +49,18 @@ type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
 
-// finish computes the job's result from the root's partial, writes the result, and
-// passes the result's digest to the callback then.
-func (t *Term) finish(j *activeJob, root partial, then func(digest string, err error)) {
-	t.limits.userCode.acquire(func() {
-		t.spawn(func() func() {
-			result, err := t.result(j, root)
-			return func() {
-				t.limits.userCode.release()
-				if err != nil {
-					then("", err)
-					return
-				}
-				t.spawn(func() func() {
-					digest, err := t.putResult(j.spec.ID, result)
-					return func() { then(digest, err) }
-				})
-			}
-		})
-	})
-}
-
-// result calls the job's code to turn the root's partial into the result. Tasks call it.
-func (t *Term) result(j *activeJob, root partial) (json.RawMessage, error) {
-	data, err := t.read(j.spec.ID, root)
+// storeResult writes the result that a worker's call of Finish returned, and returns the
+// result's digest. Tasks call it.
+func (t *Term) storeResult(job string, result partial) (digest string, err error) {
+	data, err := t.read(job, result)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	result, err := j.job.Finish(t.ctx, j.spec.Params, data)
-	switch {
-	case t.ctx.Err() != nil: // the end of the context may be the reason for the error
-		return nil, context.Cause(t.ctx)
-	case err != nil:
-		return nil, &jobFault{err}
-	}
-	return result, nil
+	return t.putResult(job, data)
 }
 
 // putResult writes the result. Tasks call it.
-func (t *Term) putResult(job string, result json.RawMessage) (digest string, err error) {
+func (t *Term) putResult(job string, result []byte) (digest string, err error) {
 	err = t.retry("write result", func(ctx context.Context) error {
 		return t.cfg.Store.PutResult(ctx, job, result)
 	})

@@ -14,9 +14,13 @@ type Env interface {
 	Now() time.Time
 
 	// Go runs a task beside the loop. A task blocks only in calls of the store, of
-	// [Transport.Probe] and of Pause, and in the jobs' own code. It may start before
-	// Go returns.
+	// [Transport.Probe], of Pause and of Guard. It may start before Go returns.
 	Go(task func())
+
+	// Guard calls code of a job, and reports whether the code returned within the limit. If
+	// not, it may go on, beside everything else, and its effects must not be used. Tasks call
+	// Guard.
+	Guard(limit time.Duration, code func()) (returned bool)
 
 	// Post queues a call on the loop, unless the term is over. The call runs after the
 	// current call of the [Term] has returned, never inside it.

@@ -19,10 +19,10 @@ const goneAfter = time.Second
 // job, and the submission begins the job again.
 func (t *Term) confirmGone(id string, p *pendingJob) {
 	submission := p.submission
-	p = t.addPending(id, &pendingJob{submission: submission, cancels: p.cancels})
+	t.addPending(id, p)
 	t.spawn(func() func() {
 		t.env.Pause(t.ctx, goneAfter)
-		loaded, err := t.load(p.ctx, id, submission)
+		loaded, err := t.load(id, submission)
 		switch {
 		case err == nil && loaded.queued: // a delayed write has stored the spec of the removed job again
 			loaded = loadedJob{id: id, ended: true}

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,8 +29,8 @@ func newJobTable() jobTable {
 // activeJob is a job that this leader works on.
 type activeJob struct {
 	spec store.Spec
-	job  jobs.Job
-	tree jobs.Tree
+	job  jobs.Job  // zero if the leader's program does not have the definition
+	tree jobs.Tree // zero until the job is planned
 
 	submission *store.Submission // nil if this leader did not receive it
 	cancels    []func(error)     // answers to cancellations, sent at the job's end
@@ -66,17 +65,15 @@ type blobState struct {
 // mergeState has the merges of a job that the ledger requested and that are not done.
 type mergeState struct {
 	pairs []pair
-	tasks int // tasks that merge pairs, or wait for the user-code limiter
+	tasks int // tasks that merge pairs, or wait for the limiter of merges
 }
 
-func newActiveJob(spec store.Spec, job jobs.Job) *activeJob {
-	j := &activeJob{spec: spec, job: job}
+func (t *Term) newActiveJob(spec store.Spec) *activeJob {
+	j := &activeJob{spec: spec, job: t.kinds[kindOf(spec)]}
 	j.manifest.writes.limit = 1
 	j.blobs.deletes.limit = maxBlobDeletes
 	return j
 }
-
-func (j *activeJob) kind() wire.JobKind { return kindOf(j.spec) }
 
 func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Version: s.Version} }
 
@@ -85,8 +82,6 @@ func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Versio
 // So the task that writes a manifest knows the previous one, and a manifest with this
 // leader's epoch and the expected sequence number was written by this leader.
 type pendingJob struct {
-	ctx         context.Context // done once the job is cancelled: its plan need not be finished
-	cancel      context.CancelFunc
 	withdrawing bool              // the job is being withdrawn, not begun
 	waiting     bool              // the job waits for a place, and no task works on it
 	submission  *store.Submission // nil if this leader did not receive it
@@ -94,7 +89,6 @@ type pendingJob struct {
 }
 
 func (t *Term) addPending(id string, p *pendingJob) *pendingJob {
-	p.ctx, p.cancel = context.WithCancel(t.ctx)
 	t.jobs.pending[id] = p
 	return p
 }

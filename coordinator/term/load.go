@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
@@ -14,7 +15,7 @@ import (
 )
 
 // This file has the steps by which the leader takes up a submission, in order: receive,
-// received, schedule, admit, load, admitted, take.
+// received, schedule, admit, load, admitted, activate.
 
 // receive takes the next submission from the queue.
 func (t *Term) receive() {
@@ -44,10 +45,8 @@ func (t *Term) received(s *store.Submission) {
 		j.submission = s
 	case p != nil:
 		p.submission = s
-	case isParked && !parked.damaged():
-		// The submission will be delivered again, perhaps to a leader that knows the kind of the
-		// job.
-	default: // the job was damaged and may have been removed since, so it is loaded again
+	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind): // the submission will be delivered again
+	default: // if the job was damaged, it may have been removed since, so it is loaded again
 		t.schedule(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
 }
@@ -61,7 +60,7 @@ func (t *Term) admit(id string, p *pendingJob) {
 		if err != nil {
 			return func() { t.fail(err) }
 		}
-		loaded, err := t.load(p.ctx, id, submission)
+		loaded, err := t.load(id, submission)
 		if err != nil {
 			return func() { t.fail(err) }
 		}
@@ -74,7 +73,7 @@ func (t *Term) admit(id string, p *pendingJob) {
 type loadedJob struct {
 	id     string
 	active *activeJob // this leader has fenced the job and may work on it
-	plan   jobs.Plan  // of the active job
+	plan   jobs.Plan  // of the active job; zero if it is not planned
 	ended  bool       // the job has ended, or was removed
 	gone   bool       // the job is not in storage: see confirmGone
 	queued bool       // no leader has begun the job, and its submission has not been received
@@ -88,16 +87,14 @@ var (
 )
 
 // load takes over a job for this leader. It fences the job and resumes it from its
-// manifest, or plans the job if no leader has planned it. After the fence the writes of
-// earlier leaders fail. If ctx is done, the job is cancelled and is not planned.
-// Submission is nil if this leader has not received the submission. Tasks call load.
-func (t *Term) load(ctx context.Context, id string, submission *store.Submission) (loadedJob, error) {
+// manifest, or begins the job if no leader has begun it. After the fence the writes of
+// earlier leaders fail. Load runs none of the job's code. Submission is nil if this leader
+// has not received the submission. Tasks call load.
+func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) {
 	for {
-		loaded, err := t.loadOnce(ctx, id, submission)
+		loaded, err := t.loadOnce(id, submission)
 		switch {
 		case errors.Is(err, errChanged): // changed by another leader, or by this leader, whose reply was lost
-		case errors.Is(err, errCancelled):
-			ctx = t.ctx // the manifest says whether the cancellation succeeded
 		case errors.Is(err, errRemoved):
 			return loadedJob{id: id, gone: true}, t.retract(id)
 		case errors.Is(err, store.ErrCorrupt):
@@ -110,7 +107,7 @@ func (t *Term) load(ctx context.Context, id string, submission *store.Submission
 
 // loadOnce makes one attempt to load a job: it reads the job and writes the job's
 // manifest once.
-func (t *Term) loadOnce(ctx context.Context, id string, submission *store.Submission) (loadedJob, error) {
+func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, error) {
 	// The manifest is read first. A removal deletes the spec before the manifest, so if
 	// the manifest is missing because of a removal, the spec is missing too.
 	manifest, version, manifestErr := t.readManifest(id)
@@ -126,7 +123,7 @@ func (t *Term) loadOnce(ctx context.Context, id string, submission *store.Submis
 		t.log.Warn("Submission dropped: the job was removed, and a delayed write has stored the spec again", "job", id)
 		return loadedJob{id: id, ended: true}, nil
 	case errors.Is(manifestErr, store.ErrNotFound):
-		return t.begin(ctx, spec, store.Manifest{}, store.IfAbsent)
+		return t.begin(spec, store.Manifest{}, store.IfAbsent)
 	case manifestErr != nil:
 		return loadedJob{}, manifestErr
 	case manifest.State.Final():
@@ -134,13 +131,9 @@ func (t *Term) loadOnce(ctx context.Context, id string, submission *store.Submis
 	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:
 		return damagedJob(id, fmt.Errorf("%w: the spec has SHA-256 %s, and the job was begun with %s", store.ErrCorrupt, spec.SHA256, manifest.SpecSHA256)), nil
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
-		return t.begin(ctx, spec, manifest, store.IfVersion(version))
+		return t.begin(spec, manifest, store.IfVersion(version))
 	}
-	job, known := t.kinds[kindOf(spec.Spec)]
-	if !known {
-		return t.unknownKind(spec.Spec), nil
-	}
-	j := newActiveJob(spec.Spec, job)
+	j := t.newActiveJob(spec.Spec)
 	j.manifest.last, j.manifest.version = manifest, version
 	switch err := t.fence(j); {
 	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and the job has since been removed
@@ -153,56 +146,27 @@ func (t *Term) loadOnce(ctx context.Context, id string, submission *store.Submis
 	}
 	plan, err := t.readPlan(id)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound) && j.manifest.last.Partitions > 0:
 		return damagedJob(id, err), nil
-	case err != nil:
+	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return loadedJob{}, fmt.Errorf("resume job %s: %w", id, err)
 	}
-	return j.withPlan(plan)
+	return loadedJob{id: id, active: j, plan: plan}, nil
 }
 
-// begin plans a job that no leader has planned, and writes its first manifest if cond
-// holds. Previous is the manifest to be replaced, if cond expects a manifest.
-func (t *Term) begin(ctx context.Context, spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
-	job, known := t.kinds[kindOf(spec.Spec)]
-	if !known {
-		return t.leaveQueued(spec, cond)
+// begin writes the first manifest of a job if cond holds. The job is not planned yet.
+// Previous is the manifest to be replaced, if cond expects a manifest.
+func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
+	j := t.newActiveJob(spec.Spec)
+	j.manifest.last = store.Manifest{
+		Epoch: t.leadership.Epoch, Sequence: previous.Sequence + 1, State: store.Running,
+		Epochs: []uint64{t.leadership.Epoch}, Started: t.env.Now().UTC(), SpecSHA256: spec.SHA256,
 	}
-	j := newActiveJob(spec.Spec, job)
-	plan, err := t.plan(ctx, j)
-	var fault *jobFault
-	if err != nil && !errors.As(err, &fault) {
-		return loadedJob{}, err
-	}
-	now := t.env.Now().UTC()
-	first := store.Manifest{
-		Epoch: t.leadership.Epoch, Sequence: previous.Sequence + 1, State: store.Running, Partitions: plan.Partitions,
-		Epochs: []uint64{t.leadership.Epoch}, Started: now, SpecSHA256: spec.SHA256,
-	}
-	if fault != nil {
-		first.State, first.Error, first.Finished = store.Failed, fault.Error(), now
-	}
-	j.manifest.last = first
-	if j.manifest.version, err = t.putInactive(spec, first, cond); err != nil {
+	var err error
+	if j.manifest.version, err = t.putInactive(spec, j.manifest.last, cond); err != nil {
 		return loadedJob{}, fmt.Errorf("begin job: %w", err)
 	}
-	if fault != nil {
-		t.log.Info("Job ended", "job", spec.ID, "state", first.State, "error", first.Error)
-		return loadedJob{id: spec.ID, ended: true}, nil
-	}
-	return j.withPlan(plan)
-}
-
-// leaveQueued parks a job whose kind this leader does not know. If the job has no
-// manifest, leaveQueued writes one. The manifest shows that the job's submission did not
-// kill the leaders that received it.
-func (t *Term) leaveQueued(spec store.StoredSpec, cond store.Condition) (loadedJob, error) {
-	if cond.Absent() {
-		if err := t.putQueued(spec); err != nil {
-			return loadedJob{}, err
-		}
-	}
-	return t.unknownKind(spec.Spec), nil
+	return loadedJob{id: spec.ID, active: j}, nil
 }
 
 // putQueued writes the first manifest of a job that this leader does not begin now. Tasks
@@ -213,11 +177,6 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 		return fmt.Errorf("leave job queued: %w", err)
 	}
 	return nil
-}
-
-func (j *activeJob) withPlan(plan jobs.Plan) (loaded loadedJob, err error) {
-	j.tree, err = jobs.NewTree(plan.Partitions)
-	return loadedJob{id: j.spec.ID, active: j, plan: plan}, err
 }
 
 // putInactive writes the manifest of a job that is not active, if cond holds; otherwise
@@ -294,25 +253,24 @@ func (t *Term) readManifest(id string) (manifest store.Manifest, version store.V
 func (t *Term) admitted(loaded loadedJob) {
 	id := loaded.id
 	p := t.jobs.pending[id]
-	p.cancel()
 	delete(t.jobs.pending, id)
 	switch {
 	case loaded.gone:
 		t.confirmGone(id, p)
 		return
 	case loaded.queued && p.submission != nil: // received in the meantime
-		t.schedule(id, t.addPending(id, &pendingJob{submission: p.submission, cancels: p.cancels}))
+		t.schedule(id, t.addPending(id, p))
 		return
 	}
-	if j := loaded.active; j != nil {
+	if j := loaded.active; j != nil && t.mayActivate(j) {
 		j.submission, j.cancels = p.submission, p.cancels
-		t.take(loaded)
+		t.activate(j, loaded.plan)
 		if len(j.cancels) > 0 {
 			t.step(ledger.JobCancelled{Job: id})
 		}
 		return
 	}
-	t.take(loaded)
+	t.leave(loaded)
 	if loaded.ended && p.submission != nil {
 		t.spawn(func() func() {
 			t.cleanUp(id, p.submission, true)
@@ -320,44 +278,57 @@ func (t *Term) admitted(loaded loadedJob) {
 		})
 	}
 	if len(p.cancels) > 0 {
-		t.withdraw(id, p.cancels)
+		t.withdraw(id, &pendingJob{cancels: p.cancels})
 	}
 }
 
-// These are the maximum sizes in bytes of a plan's data and of parameters in a receipt.
-// Workers read larger ones from the store.
-const (
-	maxPlanData = 8 << 10
-	maxParams   = 64 << 10
-)
+// mayActivate reports whether a loaded job may become active. If no worker can plan a job,
+// the job does not take a place among the active jobs. If workers have partitions of the
+// job, they report them.
+func (t *Term) mayActivate(j *activeJob) bool {
+	return len(j.manifest.last.Workers) > 0 || t.ledger.Knows(kindOf(j.spec))
+}
 
-// take enters a loaded job in the job table and adds the job to the ledger.
-func (t *Term) take(loaded loadedJob) {
+// leave handles a loaded job that does not become active.
+func (t *Term) leave(loaded loadedJob) {
 	switch {
-	case loaded.active != nil:
-		t.activate(loaded.active, loaded.plan)
 	case loaded.queued: // the submission brings the job
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
 		t.step(ledger.JobEnded{Job: loaded.id})
+	case loaded.active != nil:
+		t.park(loaded.id, unknownKind(loaded.active.spec))
 	default:
 		t.park(loaded.id, loaded.parked)
 	}
 }
 
+// unpark admits parked jobs of the kinds that a worker knows, as far as there are places
+// for any job. The others are admitted once their submissions are delivered again.
+func (t *Term) unpark(known []wire.JobKind) {
+	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
+		if slices.Contains(known, t.jobs.parked[id].kind) && t.jobs.pending[id] == nil && t.mayBegin(-store.MaxPriority) {
+			t.admit(id, t.addPending(id, &pendingJob{}))
+		}
+	}
+}
+
+// maxParams is the maximum size in bytes of parameters in a receipt. Workers read larger
+// parameters from the store.
+const maxParams = 64 << 10
+
 func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	t.jobs.active[j.spec.ID] = j
+	delete(t.jobs.parked, j.spec.ID)
 	m := j.manifest.last
 	resumed := len(m.Epochs) > 1
 	j.blobs.exist = resumed // an earlier leader may have written blobs that no manifest names
+	partitions, data, inStore := j.setPlan(plan)
 	e := ledger.JobAdded{
-		Spec: j.spec, Partitions: plan.Partitions, Data: plan.Data,
+		Spec: j.spec, Partitions: partitions, Data: data, InStore: inStore, CanMerge: j.job.Name() != "",
 		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
 		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds,
-		LeaderDied: t.leadership.Cause.Crashed() && resumed,
-	}
-	if len(e.Data) > maxPlanData {
-		e.Data, e.InStore = nil, true
+		Calls: m.Calls, LeaderDied: t.leadership.Cause.Crashed() && resumed,
 	}
 	if len(e.Spec.Params) > maxParams {
 		sum := sha256.Sum256(e.Spec.Params)
@@ -371,7 +342,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 		if n.Blob != "" {
 			j.blobs.exist = true
 		}
-		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref})
+		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref, Size: len(n.Data)})
 	}
 	if resumed {
 		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))

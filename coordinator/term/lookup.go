@@ -21,7 +21,7 @@ func (t *Term) lookUp(id string) {
 		}
 		return // the pending job's task will tell the ledger
 	}
-	p := t.addPending(id, &pendingJob{})
+	t.addPending(id, &pendingJob{})
 	t.spawn(func() func() {
 		manifest, _, err := t.readManifest(id)
 		loaded := loadedJob{id: id, ended: true}
@@ -32,7 +32,7 @@ func (t *Term) lookUp(id string) {
 			}
 		case err == nil && manifest.State.Final():
 		default:
-			if loaded, err = t.load(p.ctx, id, nil); err != nil {
+			if loaded, err = t.load(id, nil); err != nil {
 				return func() { t.fail(err) }
 			}
 			if loaded.queued { // the manifest was there, so the job has since been removed

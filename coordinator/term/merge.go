@@ -1,6 +1,7 @@
 package term
 
 import (
+	"errors"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
@@ -20,6 +21,13 @@ const (
 	maxMergePairs = 256
 )
 
+// maxMergeCall is how long the leader waits for one merge. The code of a merge that takes
+// longer cannot be stopped; it goes on beside the leader.
+const maxMergeCall = time.Second
+
+// errSlow says that a merge took longer than maxMergeCall.
+var errSlow = errors.New("merge takes too long")
+
 // merge queues a merge that the ledger requested.
 func (t *Term) merge(m ledger.Merge) {
 	j := t.jobs.active[m.Job]
@@ -37,7 +45,7 @@ func (t *Term) startMerges(j *activeJob) {
 		return
 	}
 	j.merges.tasks++
-	t.limits.userCode.acquire(func() {
+	t.limits.merges.acquire(func() {
 		pairs := j.merges.take(t.cfg.MaxMerging)
 		if len(pairs) == 0 || j.ending.Load() {
 			t.mergesDone(j)
@@ -45,7 +53,13 @@ func (t *Term) startMerges(j *activeJob) {
 		}
 		t.spawn(func() func() {
 			merged, took, err := t.mergePairs(j, pairs)
-			return func() { t.merged(j, pairs, merged, took, err) }
+			return func() {
+				if errors.Is(err, errSlow) {
+					t.giveUpMerges(j, pairs[len(merged):])
+					pairs, err = pairs[:len(merged)], nil
+				}
+				t.merged(j, pairs, merged, took, err)
+			}
 		})
 	})
 }
@@ -61,7 +75,7 @@ func (m *mergeState) take(tasks int) []pair {
 
 func (t *Term) mergesDone(j *activeJob) {
 	j.merges.tasks--
-	t.limits.userCode.release()
+	t.limits.merges.release()
 }
 
 // mergePairs merges pairs in order: the first pair, and further pairs while they take
@@ -93,10 +107,36 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 		return nil, 0, err
 	}
 	began := t.env.Now()
-	if data, err = j.job.Merge(left, right); err != nil {
-		err = &jobFault{err}
+	type outcome struct {
+		data []byte
+		err  error
 	}
-	return data, t.since(began), err
+	out := make(chan outcome, 1) // not shared with code that was given up
+	returned := t.env.Guard(maxMergeCall, func() {
+		data, err := j.job.Merge(left, right)
+		out <- outcome{data, err}
+	})
+	if !returned {
+		return nil, 0, errSlow
+	}
+	o := <-out
+	if o.err != nil {
+		o.err = &jobFault{o.err}
+	}
+	return o.data, t.since(began), o.err
+}
+
+// giveUpMerges tells the ledger of pairs that the leader does not merge, because the job's
+// code takes too long: all that the job has queued.
+func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
+	t.log.Warn("A merge takes long, workers merge this job's partials from now on", "job", j.spec.ID, "limit", maxMergeCall)
+	pairs = append(pairs, j.merges.pairs...)
+	j.merges.pairs = nil
+	for _, p := range pairs {
+		j.blobs.gc.release(p.left.blob)
+		j.blobs.gc.release(p.right.blob)
+		t.step(ledger.MergeSlow{Job: j.spec.ID, Node: p.parent})
+	}
 }
 
 // merged handles the outcome of mergePairs: it tells the ledger of the pairs that were
@@ -113,7 +153,7 @@ func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []t
 			j.blobs.gc.release(pairs[i].left.blob)
 			j.blobs.gc.release(pairs[i].right.blob)
 			if failed == nil {
-				t.step(ledger.Merged{Job: j.spec.ID, Node: m.node, Ref: t.partials.add(m.partial)})
+				t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data)}})
 			}
 		}
 		if failed != nil {

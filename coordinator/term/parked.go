@@ -10,7 +10,7 @@ import (
 
 // parkedJob is a job that this leader cannot work on. The next leader tries again.
 type parkedJob struct {
-	kind   wire.JobKind // a kind that this leader does not know; zero if the job is damaged
+	kind   wire.JobKind // a kind that no worker knows; zero if the job is damaged
 	reason string
 }
 
@@ -20,10 +20,9 @@ func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
 // loaded again each time their submission is delivered.
 const maxParked = 10_000
 
-// unknownKind parks a job whose kind this leader does not know.
-func (t *Term) unknownKind(spec store.Spec) loadedJob {
-	reason := fmt.Sprintf("the leader %s does not know %s version %s: start workers of a program that does", t.cfg.Worker, spec.Job, spec.Version)
-	return loadedJob{id: spec.ID, parked: parkedJob{kindOf(spec), reason}}
+// unknownKind parks a job whose kind no worker knows.
+func unknownKind(spec store.Spec) parkedJob {
+	return parkedJob{kindOf(spec), fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", spec.Job, spec.Version)}
 }
 
 // damagedJob parks a job that cannot be read from storage, so that the leader can work

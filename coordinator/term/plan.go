@@ -3,41 +3,73 @@ package term
 import (
 	"context"
 	"errors"
-	"time"
 
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// errCancelled says that the job was cancelled while it was being planned.
-var errCancelled = errors.New("job was cancelled while it was being planned")
+// maxPlanData is the maximum size in bytes of a plan's data in a receipt. Workers read
+// larger data from the store.
+const maxPlanData = 8 << 10
 
-// plan returns the job's plan. It calls the job's code and stores the plan. If an earlier
-// leader stored a plan before it died, plan returns the stored plan. Tasks call it.
-func (t *Term) plan(ctx context.Context, j *activeJob) (plan jobs.Plan, err error) {
-	for attempt := 1; ; attempt++ {
-		plan, err = j.job.Plan(ctx, j.spec.Params)
-		switch {
-		case t.ctx.Err() != nil:
-			return plan, context.Cause(t.ctx)
-		case ctx.Err() != nil:
-			return plan, errCancelled
-		}
-		if err == nil {
-			break
-		}
-		if jobs.IsPermanent(err) || attempt >= j.spec.MaxAttempts {
-			return jobs.Plan{}, &jobFault{err}
-		}
-		t.log.Warn("Plan failed, retrying", "job", j.spec.ID, "attempt", attempt, "error", err)
-		t.env.Pause(ctx, time.Duration(attempt)*time.Second)
+// setPlan makes a job's plan known. It returns what the ledger gets of the plan.
+func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inStore bool) {
+	if tree, err := jobs.NewTree(plan.Partitions); err == nil {
+		j.tree = tree
 	}
-	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, j.spec.ID, plan) })
+	if len(plan.Data) > maxPlanData {
+		return plan.Partitions, nil, true
+	}
+	return plan.Partitions, plan.Data, false
+}
+
+// storePlan makes a plan durable that a worker has made. If a leader has stored a plan
+// before, storePlan uses that plan. The write takes its turn among the writes of the job's
+// manifest, so that no plan is written after a final manifest.
+func (t *Term) storePlan(a ledger.StorePlan) {
+	j := t.jobs.active[a.Job]
+	data := t.partials.byRef[a.Data]
+	j.manifest.writes.acquire(func() {
+		if j.ending.Load() {
+			j.manifest.writes.release()
+			return
+		}
+		t.spawn(func() func() {
+			plan, err := t.putPlan(j.spec.ID, a.Partitions, data)
+			return func() {
+				j.manifest.writes.release()
+				t.planStored(j, plan, err)
+			}
+		})
+	})
+}
+
+func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
+	var fault *jobFault
 	switch {
-	case errors.Is(err, store.ErrConflict):
-		return t.readPlan(j.spec.ID)
-	case errors.Is(err, store.ErrTooLarge):
-		return jobs.Plan{}, &jobFault{err}
+	case j.ended:
+	case errors.As(err, &fault) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrCorrupt):
+		t.step(ledger.PlanRefused{Job: j.spec.ID, Error: err.Error()})
+	case err != nil:
+		t.fail(err)
+	default:
+		e := ledger.JobPlanned{Job: j.spec.ID}
+		e.Partitions, e.Data, e.InStore = j.setPlan(plan)
+		t.log.Info("Job planned", "job", j.spec.ID, "partitions", e.Partitions)
+		t.step(e)
+	}
+}
+
+// putPlan writes a plan, or returns the plan that was written before. Tasks call it.
+func (t *Term) putPlan(job string, partitions uint64, data partial) (plan jobs.Plan, err error) {
+	plan.Partitions = partitions
+	if plan.Data, err = t.read(job, data); err != nil {
+		return plan, err
+	}
+	err = t.retry("write plan", func(ctx context.Context) error { return t.cfg.Store.PutPlan(ctx, job, plan) })
+	if errors.Is(err, store.ErrConflict) {
+		return t.readPlan(job)
 	}
 	return plan, err
 }

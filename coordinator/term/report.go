@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -27,6 +28,9 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	for i := range report.Jobs {
 		refs = t.storePartials(&report.Jobs[i], report.Worker, refs)
 	}
+	if report.Hello != nil {
+		defer t.unpark(report.Hello.Knows)
+	}
 	t.reply = reply
 	t.step(ledger.Reported{Report: report, Refs: refs})
 	if len(refs) > 0 && report.Hello == nil && t.ledger.Recovered() {
@@ -41,34 +45,54 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 	for i := range report.Items {
 		item := &report.Items[i]
 		if item.Failure != nil {
-			item.Partial = nil
 			continue
 		}
 		if j == nil {
-			if item.Partial != nil {
-				refs = append(refs, t.partials.add(partial{}))
-			}
+			refs = append(refs, t.partials.add(partial{}))
 			continue
 		}
-		if failure := check(item.Partial, j.tree); failure != nil {
-			t.log.Warn("Partial refused", "job", report.Job, "worker", worker, "error", failure.Error)
+		stored := partial{job: report.Job}
+		var failure *wire.Failure
+		if o := item.Output; o != nil {
+			stored.data, stored.blob = o.Data, o.Blob
+			failure = checkOutput(o)
+		} else {
+			stored.data, stored.blob = item.Partial.Data, item.Partial.Blob
+			failure = checkPartial(item.Partial, j.tree)
+		}
+		if failure != nil {
+			t.log.Warn("Item refused", "job", report.Job, "worker", worker, "error", failure.Error)
 			*item = wire.Item{Failure: failure}
 			continue
 		}
-		if item.Partial.Blob != "" {
+		if stored.blob != "" {
 			j.blobs.exist = true
 		}
-		refs = append(refs, t.partials.add(partial{data: item.Partial.Data, blob: item.Partial.Blob, job: report.Job}))
+		refs = append(refs, t.partials.add(stored))
 	}
 	return refs
 }
 
-// check returns a failure if a partial is damaged or does not belong to the job's tree.
-func check(p *wire.Partial, tree jobs.Tree) *wire.Failure {
+// checkOutput returns a failure if what a call returned is damaged, or is not a plan
+// although the call was one of Plan.
+func checkOutput(o *wire.Output) *wire.Failure {
+	err := o.Check()
+	if err == nil && o.Function == wire.Plan {
+		_, err = jobs.NewTree(o.Partitions)
+	}
+	if err != nil {
+		return &wire.Failure{Function: o.Function, Error: err.Error()}
+	}
+	return nil
+}
+
+// checkPartial returns a failure if a partial is damaged or does not belong to the job's
+// tree.
+func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 	noPartition := tree.Partitions() // an index that no partition of the job has
 	switch {
-	case p == nil:
-		return &wire.Failure{Partition: noPartition, Error: "an item that is neither partial nor failure"}
+	case tree.Partitions() == 0:
+		return &wire.Failure{Error: fmt.Sprintf("node %v of a job that is not planned", p.Node)}
 	case !tree.Contains(p.Node):
 		return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", p.Node, tree.Partitions())}
 	}
@@ -76,4 +100,36 @@ func check(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 		return &wire.Failure{Partition: tree.Span(p.Node).Lo, Error: fmt.Sprintf("node %v: %v", p.Node, err)}
 	}
 	return nil
+}
+
+// withOperands returns a receipt whose calls have their operands. A call whose operands are
+// gone is left out: its node, or the job, is finished.
+func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
+	receipt, refs := r.Receipt, r.Operands
+	receipt.Assigned = slices.Clone(receipt.Assigned)
+	for i := range receipt.Assigned {
+		a := &receipt.Assigned[i]
+		if a.Call == nil {
+			continue
+		}
+		call := *a.Call
+		call.Operands = make([]wire.Partial, len(a.Call.Operands))
+		for k := range call.Operands {
+			if _, known := t.partials.byRef[refs[k]]; !known {
+				call.Function = wire.Map // marks the call as left out
+				break
+			}
+			p := t.partials.use(refs[k])
+			call.Operands[k] = wire.Partial{Node: call.Node, Blob: p.blob}
+			if p.data != nil || p.blob == "" {
+				call.Operands[k] = wire.NewPartial(call.Node, p.data)
+			}
+		}
+		refs = refs[len(call.Operands):]
+		a.Call = &call
+	}
+	receipt.Assigned = slices.DeleteFunc(receipt.Assigned, func(a wire.Assignment) bool {
+		return a.Call != nil && a.Call.Function == wire.Map
+	})
+	return receipt
 }

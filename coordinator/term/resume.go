@@ -37,7 +37,7 @@ func (t *Term) loadAll(ids []string) {
 	for i, id := range ids {
 		loads.acquire(func() {
 			t.spawn(func() func() {
-				loaded, err := t.load(t.ctx, id, nil)
+				loaded, err := t.load(id, nil)
 				if err != nil {
 					return func() { t.fail(err) }
 				}
@@ -69,11 +69,14 @@ func (t *Term) beginDispatch(all []loadedJob) {
 	t.ledger = l
 	t.mark(&t.timeline.fenced)
 	for _, loaded := range all {
-		if loaded.gone {
+		switch {
+		case loaded.gone:
 			t.confirmGone(loaded.id, &pendingJob{})
-			continue
+		case loaded.active != nil && t.mayActivate(loaded.active):
+			t.activate(loaded.active, loaded.plan)
+		default:
+			t.leave(loaded)
 		}
-		t.take(loaded)
 	}
 	t.processBacklog()
 	t.times.extensions = t.env.Now()

@@ -36,7 +36,7 @@ type Term struct {
 
 // limits bound the operations that run beside the loop.
 type limits struct {
-	userCode   limiter // merges and finishes of the jobs' own code
+	merges     limiter // tasks that merge
 	extensions limiter // of submissions
 }
 
@@ -62,7 +62,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 		jobs:     newJobTable(),
 		partials: partialTable{byRef: map[ledger.Ref]partial{}},
 		limits: limits{
-			userCode:   limiter{limit: cfg.MaxMerging},
+			merges:     limiter{limit: cfg.MaxMerging},
 			extensions: limiter{limit: maxParallel},
 		},
 		times: times{begun: env.Now()},
@@ -100,7 +100,6 @@ func (t *Term) Tick() {
 	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
 		t.sendBeacon()
 		t.observeFigures()
-		t.yield()
 	}
 	t.step(ledger.Tick{})
 	t.extendSubmissions()
@@ -145,13 +144,15 @@ func (t *Term) perform(a ledger.Action) {
 	switch a := a.(type) {
 	case ledger.Reply:
 		t.markFirstAssignment(a.Receipt)
-		t.reply(a.Receipt)
+		t.reply(t.withOperands(a))
 	case ledger.Nudge:
 		t.transport.Nudge(a.Worker)
 	case ledger.Probe:
 		t.probe(a.Worker)
 	case ledger.LookUpJob:
 		t.lookUp(a.Job)
+	case ledger.StorePlan:
+		t.storePlan(a)
 	case ledger.Merge:
 		t.merge(a)
 	case ledger.DropPartial:
@@ -166,8 +167,8 @@ func (t *Term) perform(a ledger.Action) {
 }
 
 // spawn runs a task beside the loop. If the task returns a function, the loop then calls
-// it, and begins the waiting jobs for which the call has made places. A task uses its arguments and immutable values; all other state belongs to the
-// loop.
+// it, and begins the waiting jobs for which the call has made places. A task uses its
+// arguments and immutable values; all other state belongs to the loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {
 		if then := task(); then != nil {

@@ -82,7 +82,7 @@ func (t *Term) schedule(id string, p *pendingJob) {
 		return func() {
 			t.jobs.assessed--
 			switch {
-			case errors.Is(err, errNoWait) || p.ctx.Err() != nil:
+			case errors.Is(err, errNoWait) || len(p.cancels) > 0:
 				t.admit(id, p)
 			case err != nil:
 				t.fail(err)

@@ -77,6 +77,7 @@ type Manifest struct {
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
 	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted
+	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // calls that failed or whose workers died, and that are not done
 
 	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }
@@ -120,4 +121,14 @@ type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
 	Led    int       `cbor:"3,keyasint,omitempty"` // replaces Deaths if the leader that wrote the manifest died
+}
+
+// CallRecord counts the failures of a call of Plan, Merge or Finish that is not done, and the
+// workers that died while the call was assigned to them.
+type CallRecord struct {
+	Function string    `cbor:"1,keyasint"`           // Plan, Merge or Finish
+	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge
+	Failed   int       `cbor:"3,keyasint,omitempty"` // attempts that failed
+	Deaths   int       `cbor:"4,keyasint,omitempty"`
+	Led      int       `cbor:"5,keyasint,omitempty"` // replaces Deaths if the leader that wrote the manifest died
 }

@@ -19,10 +19,25 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
+// NewOutput returns what a call of Plan or Finish returned, with its checksum. Partitions
+// is 0 for Finish.
+func NewOutput(function Function, partitions uint64, data []byte) Output {
+	return Output{Function: function, Partitions: partitions, Data: data, Sum: Checksum(data)}
+}
+
 // Check returns an error if Sum is not the checksum of Data.
 func (p Partial) Check() error {
-	if sum := Checksum(p.Data); sum != p.Sum {
-		return fmt.Errorf("%w: partial of node %v has checksum %08x, its data %08x", ErrMalformed, p.Node, p.Sum, sum)
+	return check(p.Data, p.Sum, "partial of node "+p.Node.String())
+}
+
+// Check returns an error if Sum is not the checksum of Data.
+func (o Output) Check() error {
+	return check(o.Data, o.Sum, "output of "+o.Function.String())
+}
+
+func check(data []byte, want uint32, what string) error {
+	if sum := Checksum(data); sum != want {
+		return fmt.Errorf("%w: %s has checksum %08x, its data %08x", ErrMalformed, what, want, sum)
 	}
 	return nil
 }

@@ -43,11 +43,17 @@ var (
 	fullReport = Report{
 		Epoch: 7, Worker: "w-1", Sequence: 1, Draining: true,
 		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s"},
-		Spans: []HeldSpan{{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true}},
+		Spans: []HeldSpan{
+			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true},
+			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
+		},
+		LostSlots: 1, LostCalls: 2,
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Partial: &Partial{Node: jobs.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
-			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Open: true}},
+			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open}},
+			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}}},
+			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 		}}},
 	}
 	fullReceipt = Receipt{
@@ -56,11 +62,14 @@ var (
 			Job: "j", Kind: JobKind{"primes", "1"}, Params: jobs.Params(`{"limit":9}`),
 			Priority: -2, Partitions: 100, Data: []byte{1}, InStore: true, ParamsSHA256: []byte{2},
 		}},
-		Assigned: []Assignment{{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}}},
-		Cuts:     []Cut{{ID: SpanID{7, 1}, Hi: 8}},
-		Jobs:     []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true}},
-		Every:    time.Second,
-		Storage:  "s",
+		Assigned: []Assignment{
+			{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}},
+			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1}, Operands: []Partial{NewPartial(jobs.Leaf(0), []byte("l")), NewPartial(jobs.Leaf(1), nil)}}},
+		},
+		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
+		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true}},
+		Every:   time.Second,
+		Storage: "s",
 	}
 
 	kinds = []kind{

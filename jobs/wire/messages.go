@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -15,7 +16,7 @@ type Report struct {
 	Worker   string      `cbor:"2,keyasint"`
 	Sequence uint64      `cbor:"3,keyasint"`           // number of the report, from 1 in each conversation
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
-	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker wants no more spans and leaves when it holds none
+	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker wants no more work and leaves when it holds none
 	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
 	More     bool        `cbor:"8,keyasint,omitempty"` // the next report has more items; this one has no Spans
@@ -23,6 +24,12 @@ type Report struct {
 	// Conversation identifies the conversation that began with the worker's last Hello. Each
 	// process uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
+
+	// LostSlots and LostCalls are the numbers of slots and of calls that are occupied by code
+	// of which the report names no span and no call: the job has ended, or the code did not
+	// return within its limit.
+	LostSlots int `cbor:"10,keyasint,omitempty"`
+	LostCalls int `cbor:"11,keyasint,omitempty"`
 }
 
 // Hello introduces a worker to a leader.
@@ -49,12 +56,15 @@ type SpanID struct {
 	Number uint64 `cbor:"2,keyasint"`
 }
 
-// HeldSpan is the part of an assigned span that the worker has not reported.
+// HeldSpan is the part of an assigned span that the worker has not reported, or a call
+// that the worker has not reported.
 type HeldSpan struct {
-	ID      SpanID    `cbor:"1,keyasint"`
-	Job     string    `cbor:"2,keyasint"`
-	Span    jobs.Span `cbor:"3,keyasint"`           // Lo is the next partition to report
-	Running bool      `cbor:"4,keyasint,omitempty"` // a slot has begun the span
+	ID       SpanID    `cbor:"1,keyasint"`
+	Job      string    `cbor:"2,keyasint"`
+	Span     jobs.Span `cbor:"3,keyasint"`           // Lo is the next partition to report; empty for a call
+	Running  bool      `cbor:"4,keyasint,omitempty"` // a slot has begun the span, or the call has begun
+	Function Function  `cbor:"5,keyasint,omitempty"` // of a call
+	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // of a merge
 }
 
 // JobReport has items First, First+1, … of one job. A worker numbers its items of a job
@@ -65,28 +75,80 @@ type JobReport struct {
 	Items []Item `cbor:"3,keyasint,omitempty"`
 }
 
-// Item is either a finished node or a failure. The worker keeps each item until the item
-// is durable.
+// Item is a finished node, a failure, or what a call of Plan or Finish returned. The
+// worker keeps each item until the item is durable.
 type Item struct {
 	Partial *Partial `cbor:"1,keyasint,omitempty"`
 	Failure *Failure `cbor:"2,keyasint,omitempty"`
+	Output  *Output  `cbor:"3,keyasint,omitempty"`
+}
+
+// Function names a function of a job's definition. Failures name any function; calls are
+// assigned of Plan, Merge and Finish alone.
+type Function uint8
+
+// The functions of a definition. The zero Function is Map.
+const (
+	Map Function = iota
+	Plan
+	Merge
+	Finish
+	Open
+)
+
+// String returns the name of the function's field in [jobs.Definition].
+func (f Function) String() string {
+	if int(f) < len(functionNames) {
+		return functionNames[f]
+	}
+	return fmt.Sprintf("function %d", uint8(f))
+}
+
+// operands returns how many operands a call of the function takes.
+func (f Function) operands() int {
+	switch f {
+	case Merge:
+		return 2
+	case Finish:
+		return 1
+	}
+	return 0
+}
+
+var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
+
+// Output is what a call of Plan or Finish returned: the plan, or the result. If the data
+// is too large for a message, Blob is the name of the blob that contains the data. Epoch is
+// that of the leader that chose the operands.
+type Output struct {
+	Function   Function `cbor:"1,keyasint"`
+	Partitions uint64   `cbor:"2,keyasint,omitempty"` // of the plan
+	Data       []byte   `cbor:"3,keyasint,omitempty"` // the plan's data, or the result
+	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
+	Blob       string   `cbor:"5,keyasint,omitempty"` // SHA-256 in hexadecimal
+	Epoch      uint64   `cbor:"6,keyasint"`
 }
 
 // Partial is a finished node with its encoded value. If the value is too large for a
-// message, Blob is the name of the blob that contains the value.
+// message, Blob is the name of the blob that contains the value. MergedFor is 0 if the
+// worker computed the node from its partitions. Otherwise a call of Merge returned the
+// value, and MergedFor is the epoch of the leader that chose the operands.
 type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`
 	Sum  uint32    `cbor:"3,keyasint"`           // CRC-32C of Data
 	Blob string    `cbor:"4,keyasint,omitempty"` // SHA-256 in hexadecimal
+
+	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 }
 
-// Failure is one failed attempt to run a partition or to open the job.
+// Failure is one failed attempt to run a partition, to open the job or to make a call.
 type Failure struct {
-	Partition uint64 `cbor:"1,keyasint"`
-	Error     string `cbor:"2,keyasint"`
-	Permanent bool   `cbor:"3,keyasint,omitempty"` // a retry cannot succeed
-	Open      bool   `cbor:"4,keyasint,omitempty"` // the job could not be opened: no partition was tried
+	Partition uint64    `cbor:"1,keyasint"` // of Map
+	Error     string    `cbor:"2,keyasint"`
+	Permanent bool      `cbor:"3,keyasint,omitempty"` // a retry cannot succeed
+	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map includes merges within a span
+	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // of Merge
 }
 
 // Receipt is the answer to a report. A repeated report gets the same receipt, so that
@@ -113,7 +175,7 @@ type Opening struct {
 	Kind       JobKind     `cbor:"2,keyasint"`
 	Params     jobs.Params `cbor:"3,keyasint"`
 	Priority   int         `cbor:"4,keyasint"`
-	Partitions uint64      `cbor:"5,keyasint"`
+	Partitions uint64      `cbor:"5,keyasint"`           // 0 while the job is not planned
 	Data       []byte      `cbor:"6,keyasint,omitempty"` // data of the job's plan
 	InStore    bool        `cbor:"7,keyasint,omitempty"` // the plan's data is too large for a message, so the worker reads it from storage
 
@@ -122,16 +184,25 @@ type Opening struct {
 	ParamsSHA256 []byte `cbor:"8,keyasint,omitempty"`
 }
 
-// Assignment gives a worker a span to run.
+// Assignment gives a worker a span to run, or a call to make.
 type Assignment struct {
 	ID   SpanID    `cbor:"1,keyasint"`
 	Job  string    `cbor:"2,keyasint"`
-	Span jobs.Span `cbor:"3,keyasint"`
+	Span jobs.Span `cbor:"3,keyasint"` // empty for a call
+	Call *Call     `cbor:"4,keyasint,omitempty"`
+}
+
+// Call is one call of a job's Plan, Merge or Finish.
+type Call struct {
+	Function Function  `cbor:"1,keyasint"`
+	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge: the node whose partial is wanted
+	Operands []Partial `cbor:"3,keyasint,omitempty"` // of Merge: the node's children; of Finish: the root
 }
 
 // Cut shortens a span that the worker holds. The span then ends at Hi, or at the first
 // partition that has not begun, whichever is later. The worker's next report says where
-// the span ends. A Hi of 0 removes all partitions that have not begun.
+// the span ends. A Hi of 0 removes all partitions that have not begun. A cut of a call
+// takes the call back if the call has not begun.
 type Cut struct {
 	ID SpanID `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`

@@ -40,6 +40,8 @@ func (r Report) Validate() error {
 		return malformed("report %d: the first report alone has a hello", r.Sequence)
 	case r.More && len(r.Spans) > 0:
 		return malformed("report %d names spans before all items", r.Sequence)
+	case r.LostSlots < 0 || r.LostSlots > MaxSlots || r.LostCalls < 0 || r.LostCalls > MaxSlots:
+		return malformed("report of %d lost slots and %d lost calls, want 0 to %d", r.LostSlots, r.LostCalls, MaxSlots)
 	case len(r.Spans) > MaxSpans:
 		return malformed("report of %d spans, want at most %d", len(r.Spans), MaxSpans)
 	case len(r.Jobs) > MaxJobs:
@@ -52,7 +54,7 @@ func (r Report) Validate() error {
 	}
 	held := make(map[SpanID]bool, len(r.Spans))
 	for _, s := range r.Spans {
-		if err := validateSpan(s.ID, s.Job, s.Span); err != nil {
+		if err := validateAssigned(s.ID, s.Job, s.Span, s.Function); err != nil {
 			return err
 		}
 		if held[s.ID] {
@@ -120,12 +122,24 @@ func (r Receipt) Validate() error {
 		if err := validateJobID(o.Job); err != nil {
 			return err
 		}
+		if o.Partitions == 0 {
+			continue // the job is not planned
+		}
 		if _, err := jobs.NewTree(o.Partitions); err != nil {
 			return malformed("job %s: %w", o.Job, err)
 		}
 	}
 	for _, a := range r.Assigned {
-		if err := validateSpan(a.ID, a.Job, a.Span); err != nil {
+		if a.Call != nil && len(a.Call.Operands) != a.Call.Function.operands() {
+			return malformed("call %v of job %s has %d operands", a.ID, a.Job, len(a.Call.Operands))
+		}
+		function := Map
+		if a.Call != nil {
+			if function = a.Call.Function; function == Map {
+				return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got Map", a.ID, a.Job)
+			}
+		}
+		if err := validateAssigned(a.ID, a.Job, a.Span, function); err != nil {
 			return err
 		}
 	}
@@ -144,14 +158,19 @@ func validateJobID(id string) error {
 	return nil
 }
 
-func validateSpan(id SpanID, job string, span jobs.Span) error {
+// validateAssigned checks an assignment: a span, or a call if function is not Map.
+func validateAssigned(id SpanID, job string, span jobs.Span, function Function) error {
 	if err := validateJobID(job); err != nil {
 		return err
 	}
-	if id.Epoch == 0 || id.Number == 0 {
+	switch {
+	case id.Epoch == 0 || id.Number == 0:
 		return malformed("span %v of job %s has no ID", span, job)
-	}
-	if span.Empty() || span.Hi > jobs.MaxPartitions {
+	case function > Finish:
+		return malformed("call %v of job %s: want a call of Plan, Merge or Finish, got %v", id, job, function)
+	case function != Map && span != jobs.Span{}:
+		return malformed("call %v of job %s has partitions %v", id, job, span)
+	case function == Map && (span.Empty() || span.Hi > jobs.MaxPartitions):
 		return malformed("span %v of job %s holds no partitions", span, job)
 	}
 	return nil
@@ -159,21 +178,56 @@ func validateSpan(id SpanID, job string, span jobs.Span) error {
 
 func (i Item) validate() error {
 	switch {
-	case (i.Partial == nil) == (i.Failure == nil):
-		return malformed("want either a partial or a failure")
-	case i.Failure != nil && len(i.Failure.Error) > MaxErrorText:
-		return malformed("failure with a text of %d bytes, want at most %d", len(i.Failure.Error), MaxErrorText)
-	case i.Failure != nil:
-		return nil
-	case i.Partial.Node.Level > maxLevel || i.Partial.Node.Index > (jobs.MaxPartitions-1)>>i.Partial.Node.Level:
-		return malformed("node %v is outside every tree", i.Partial.Node)
-	case i.Partial.Blob == "":
-		return nil
-	case len(i.Partial.Data) > 0:
-		return malformed("node %v has both data and a blob", i.Partial.Node)
+	case i.Partial != nil && i.Failure == nil && i.Output == nil:
+		return i.Partial.validate()
+	case i.Failure != nil && i.Partial == nil && i.Output == nil:
+		return i.Failure.validate()
+	case i.Output != nil && i.Partial == nil && i.Failure == nil:
+		return i.Output.validate()
 	}
-	if sum, err := hex.DecodeString(i.Partial.Blob); err != nil || len(sum) != 32 {
-		return malformed("node %v: blob name %.100q: want a SHA-256 in hexadecimal", i.Partial.Node, i.Partial.Blob)
+	return malformed("want one of a partial, a failure and an output")
+}
+
+func (p Partial) validate() error {
+	if p.Node.Level > maxLevel || p.Node.Index > (jobs.MaxPartitions-1)>>p.Node.Level {
+		return malformed("node %v is outside every tree", p.Node)
+	}
+	if err := validateBlob(p.Data, p.Blob); err != nil {
+		return fmt.Errorf("node %v: %w", p.Node, err)
+	}
+	return nil
+}
+
+func (f Failure) validate() error {
+	switch {
+	case len(f.Error) > MaxErrorText:
+		return malformed("failure with a text of %d bytes, want at most %d", len(f.Error), MaxErrorText)
+	case f.Function > Open:
+		return malformed("failure of %v", f.Function)
+	}
+	return nil
+}
+
+func (o Output) validate() error {
+	if o.Function != Plan && o.Function != Finish {
+		return malformed("output of %v: want one of Plan or Finish", o.Function)
+	}
+	if err := validateBlob(o.Data, o.Blob); err != nil {
+		return fmt.Errorf("output of %v: %w", o.Function, err)
+	}
+	return nil
+}
+
+// validateBlob checks data that is either in the message or in a blob.
+func validateBlob(data []byte, blob string) error {
+	switch {
+	case blob == "":
+		return nil
+	case len(data) > 0:
+		return malformed("has both data and a blob")
+	}
+	if sum, err := hex.DecodeString(blob); err != nil || len(sum) != 32 {
+		return malformed("blob name %.100q: want a SHA-256 in hexadecimal", blob)
 	}
 	return nil
 }

@@ -124,11 +124,14 @@ func TestReceiptValidateRefuses(t *testing.T) {
 		"no sequence":           func(r *Receipt) { r.Sequence = 0 },
 		"negative interval":     func(r *Receipt) { r.Every = -1 },
 		"opening without a job": func(r *Receipt) { r.Opens = []Opening{{Partitions: 1}} },
-		"no partitions":         func(r *Receipt) { r.Opens = []Opening{{Job: "j"}} },
 		"too many partitions":   func(r *Receipt) { r.Opens = []Opening{{Job: "j", Partitions: 1<<62 + 1}} },
 		"assigned nothing":      func(r *Receipt) { r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j"}} },
 		"assigned without ID":   func(r *Receipt) { r.Assigned = []Assignment{{Job: "j", Span: jobs.Span{Hi: 1}}} },
-		"receipt of no job":     func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
+		"call of Map":           func(r *Receipt) { r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Call: &Call{}}} },
+		"call with partitions": func(r *Receipt) {
+			r.Assigned = []Assignment{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1}, Call: &Call{Function: Plan}}}
+		},
+		"receipt of no job": func(r *Receipt) { r.Jobs = []JobReceipt{{}} },
 	} {
 		r := fullReceipt
 		spoil(&r)

@@ -13,7 +13,7 @@ import (
 func failure(partition uint64, err error) wire.Failure {
 	var at *jobs.PartitionError
 	if errors.As(err, &at) {
-		err = at.Err // the failure has the partition in its own field
+		partition, err = at.Partition, at.Err // the failure has the partition in its own field
 	}
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }

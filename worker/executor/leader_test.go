@@ -393,6 +393,11 @@ func (s noStore) PutPartial(context.Context, string, jobs.Node, []byte) (string,
 	return "", nil
 }
 
+func (s noStore) Partial(context.Context, string, string) ([]byte, error) {
+	s.t.Error("a partial was read")
+	return nil, nil
+}
+
 func (s noStore) DropPartial(context.Context, string, string) error {
 	s.t.Error("a partial was removed")
 	return nil

@@ -80,7 +80,7 @@ func (l *link) close() {
 func (l *link) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	stop := ctx.Done()
+	stop, unfit := ctx.Done(), (<-chan struct{})(l.w.unfit)
 	var in session.Input = session.Tick{}
 	restored := false // the connection was restored, perhaps before its loss was noticed
 	for {
@@ -101,6 +101,10 @@ func (l *link) loop(ctx context.Context) error {
 		case <-stop:
 			stop = nil
 			in = session.Drain{}
+		case <-unfit:
+			unfit = nil
+			in = session.Drain{}
+			l.w.cfg.Logger.Error("No slot is usable, since code of jobs does not return: leaving, so that a new process can take over")
 		case m := <-l.msgs:
 			in = l.hear(m)
 		case r := <-l.records:

@@ -2,9 +2,13 @@ package executor
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -70,7 +74,6 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	if t.stacks[s.number] == nil {
 		t.stacks[s.number] = t.opened.NewStack()
 	}
-	stack := t.stacks[s.number]
 	w := s.w
 	began := time.Now()
 	now := began
@@ -86,7 +89,9 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		}
 		before := now
 		var err error
-		next, err = stack.Run(t.ctx, claim, &s.stop)
+		if next, err = s.runClaim(span, t, claim); errors.Is(err, errLost) {
+			return
+		}
 		now = time.Now()
 		want = nextClaim(want, now.Sub(before), w.timing.claim)
 		clean = false
@@ -108,6 +113,68 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	if !clean {
 		s.deliver(span, t, done{hi: next, next: next})
 	}
+}
+
+// errLost says that the code of a slot did not return in time. By now it has returned. The
+// session has given up the span, and the merge stack is not used again.
+var errLost = errors.New("code was given up")
+
+// runClaim runs the partitions of a claim. It returns the first partition that is not done.
+func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next uint64, err error) {
+	stack := t.stacks[s.number]
+	g := guard{w: s.w, limit: t.limits.Map}
+	var progress jobs.Progress
+	if g.limit > 0 {
+		stack.Watch(&progress)
+		partition, merging := claim.Lo, false
+		g.late = func() bool {
+			p, m := progress.At()
+			same := p == partition && m == merging
+			partition, merging = p, m
+			return same
+		}
+	}
+	failed, gone := g.run(t.ctx, func(ctx context.Context) (err error) {
+		next, err = stack.Run(ctx, claim, &s.stop)
+		return err
+	})
+	if failed == jobs.ErrGoexit {
+		failed = cmp.Or(stack.Interrupted(), failed)
+	}
+	var limit *limitError
+	if errors.As(failed, &limit) {
+		limit.what = "Map"
+		if _, merging := progress.At(); merging {
+			limit.what = "Merge"
+		}
+	}
+	if gone != nil {
+		partition, _ := progress.At()
+		s.lose(span, t, failure(partition, failed), gone)
+		return 0, errLost
+	}
+	var at *jobs.PartitionError
+	if errors.As(failed, &at) {
+		next = at.Partition
+	}
+	return next, failed
+}
+
+// lose gives up a span whose code does not return, and waits until it does.
+func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
+	w := s.w
+	w.mu.Lock()
+	w.session.Lose(span, f)
+	w.checkUsable()
+	w.wakeLink()
+	w.mu.Unlock()
+	if t.ctx.Err() == nil {
+		w.cfg.Logger.Error("A job's code does not return, its slot is lost until it does", "job", t.opening.Job, "partition", f.Partition, "error", f.Error)
+	} else {
+		w.cfg.Logger.Error("The code of a job that has ended does not return, its slot is lost until it does", "job", t.opening.Job)
+	}
+	<-gone
+	t.stacks[s.number] = nil
 }
 
 // nextClaim returns how many partitions to claim so that they take about target, if each
@@ -132,8 +199,11 @@ type done struct {
 // deliver hands over the finished partitions before d.hi, and then d.err as the failure of
 // partition d.next. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
-	items, err := s.items(t, d.hi)
+	items, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
+	if errors.Is(err, errLost) {
+		return false
+	}
 	if t.ctx.Err() != nil {
 		// The job has ended, or the worker stops, so an error is not a failure of the
 		// partition.
@@ -171,13 +241,21 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 // items removes the results of the partitions before hi from the merge stack and returns
 // them as items. After an error, items returns only some of the items, and the stack is not
 // used again. items waits for storage if a partial is too large for a report.
-func (s *slot) items(t *task, hi uint64) (list []wire.Item, err error) {
+func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, err error) {
 	defer func() {
 		if err != nil {
 			t.stacks[s.number] = nil
 		}
 	}()
-	partials, err := t.stacks[s.number].Drain(hi)
+	var partials []jobs.Partial
+	err, gone := guard{w: s.w, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
+		partials, err = t.stacks[s.number].Drain(hi)
+		return err
+	})
+	if gone != nil {
+		s.lose(span, t, failure(hi, fmt.Errorf("encode partials: %w", err)), gone)
+		return nil, errLost
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,12 @@
 package executor
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -20,6 +17,8 @@ import (
 type task struct {
 	w       *Worker
 	opening wire.Opening
+	limits  jobs.Limits
+	storage jobStorage
 	ctx     context.Context // done when the job has ended, or the worker stops
 	cancel  context.CancelFunc
 	users   sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
@@ -31,8 +30,9 @@ type task struct {
 
 // open opens a job in a goroutine. The caller must hold w.mu.
 func (w *Worker) open(o wire.Opening) {
-	t := &task{w: w, opening: o}
+	t := &task{w: w, opening: o, limits: w.known[o.Kind].Limits()}
 	t.ctx, t.cancel = context.WithCancel(w.life)
+	t.storage = jobStorage{w, o.Job, t.ctx}
 	w.tasks[o.Job] = t
 	w.goroutines.Go(t.run)
 }
@@ -51,11 +51,17 @@ func (t *task) run() {
 		t.cancel() // the job ended while run opened it
 	}
 	<-t.ctx.Done()
-	t.users.Wait()
 	for _, blob := range t.orphans {
-		t.dropPartial(blob)
+		t.storage.dropPartial(blob)
 	}
-	if err := opened.Close(); err != nil {
+	t.users.Wait()
+	t.close(opened)
+}
+
+// close closes the job.
+func (t *task) close(opened *jobs.Task) {
+	err, _ := guard{w: t.w}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
+	if err != nil {
 		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
 }
@@ -72,7 +78,7 @@ func (t *task) announce(opened *jobs.Task, err error) bool {
 	if err != nil {
 		delete(w.tasks, id)
 		f := failure(0, err)
-		f.Open = true
+		f.Function = wire.Open
 		w.session.OpenFailed(id, f)
 		w.wakeLink()
 		return false
@@ -96,33 +102,30 @@ func (t *task) open() (*jobs.Task, error) {
 			return nil, err
 		}
 	}
-	params := o.Params
-	if len(o.ParamsSHA256) > 0 {
-		var err error
-		if params, err = t.readParams(); err != nil {
-			return nil, err
-		}
+	params, err := t.storage.params(o)
+	if err != nil {
+		return nil, err
 	}
-	return job.Open(t.ctx, params, plan)
-}
-
-// readParams reads the job's parameters. readParams retries while storage is unavailable.
-func (t *task) readParams() (jobs.Params, error) {
-	var spec store.StoredSpec
-	err := t.retry("read parameters", func() (err error) {
-		spec, err = t.w.store.Spec(t.ctx, t.opening.Job)
+	var opened *jobs.Task
+	err, gone := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
+		opened, err = job.Open(ctx, params, plan)
 		return err
-	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
-	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], t.opening.ParamsSHA256) {
-		err = errors.New("read parameters: the stored parameters are not those that the leader read")
+	})
+	if gone != nil {
+		t.w.goroutines.Go(func() {
+			if <-gone; opened != nil {
+				t.close(opened)
+			}
+		})
+		return nil, err
 	}
-	return spec.Params, err
+	return opened, err
 }
 
 // readPlan reads the job's plan. readPlan retries while storage is unavailable.
 func (t *task) readPlan() (jobs.Plan, error) {
 	var plan jobs.Plan
-	err := t.retry("read plan", func() (err error) {
+	err := t.storage.retry("read plan", func() (err error) {
 		plan, err = t.w.store.Plan(t.ctx, t.opening.Job)
 		return err
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
@@ -132,18 +135,12 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to storage. writePartial retries until the task's context
-// is done. A partial that is too large for storage is a permanent error of the job.
+// writePartial writes a partial to storage. If the job has ended, it removes what it may
+// have written.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
-	err = t.retry("write partial", func() (err error) {
-		blob, err = t.w.store.PutPartial(t.ctx, t.opening.Job, p.Node, p.Data)
-		return err
-	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) })
-	if errors.Is(err, store.ErrTooLarge) {
-		return "", jobs.Permanent(err)
-	}
+	blob, err = t.storage.writePartial(p.Node, p.Data)
 	if err != nil && blob != "" && t.ended() {
-		t.dropPartial(blob)
+		t.storage.dropPartial(blob)
 	}
 	return blob, err
 }
@@ -160,44 +157,7 @@ func (t *task) ended() bool {
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {
-			t.dropPartial(i.Partial.Blob)
-		}
-	}
-}
-
-// dropPartial removes a partial of an ended job that may have been written after the
-// leader removed the job's other partials.
-func (t *task) dropPartial(blob string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), dropTimeout)
-	defer cancel()
-	if err := t.w.store.DropPartial(ctx, t.opening.Job, blob); err != nil {
-		t.w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", t.opening.Job, "blob", blob, "error", err)
-	}
-}
-
-const (
-	dropTimeout     = 5 * time.Second // bounds a call that removes a partial
-	minStoreBackoff = 50 * time.Millisecond
-	maxStoreBackoff = 5 * time.Second
-)
-
-// retry repeats a call to storage until the call succeeds, the call fails with an error
-// that is not retryable, or the task's context is done.
-func (t *task) retry(doing string, call func() error, retryable func(error) bool) error {
-	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
-		err := call()
-		if err == nil {
-			return nil
-		}
-		if t.ctx.Err() != nil || !retryable(err) {
-			return fmt.Errorf("%s: %w", doing, err)
-		}
-		t.w.cfg.Logger.Warn("Storage call failed, trying again", "job", t.opening.Job, "operation", doing, "pause", wait, "error", err)
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-t.ctx.Done():
-			timer.Stop()
+			t.storage.dropPartial(i.Partial.Blob)
 		}
 	}
 }

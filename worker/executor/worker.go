@@ -27,6 +27,8 @@ type Store interface {
 	// derived from the blob's content. The name is returned together with an error too,
 	// because a write that failed may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
+	// Partial reads a partial.
+	Partial(ctx context.Context, job, blob string) ([]byte, error)
 	// DropPartial removes a partial. DropPartial is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
@@ -49,15 +51,17 @@ type Worker struct {
 	kill       context.CancelFunc
 	goroutines sync.WaitGroup // slots and tasks
 
-	wake chan struct{} // buffer of one; a value asks the link to step the session
-	ping chan struct{} // no buffer; Turns sends on it to wait for the link's next turn
+	wake  chan struct{} // buffer of one; a value asks the link to step the session
+	ping  chan struct{} // no buffer; Turns sends on it to wait for the link's next turn
+	unfit chan struct{} // closed once no slot, or no call, is usable
 
 	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
 	work    *sync.Cond // signalled when there may be a span to take, or quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID
+	calls   map[*session.HeldCall]*call
 	slots   []*slot
-	quit    bool // slots must return
+	quit    bool // slots must return, and no call begins
 }
 
 // timing has the worker's durations, except those of the conversation with the leader.
@@ -94,6 +98,8 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		cfg: cfg, nc: nc, store: store, timing: timing, started: time.Now(),
 		known: make(map[wire.JobKind]jobs.Job),
 		tasks: make(map[string]*task),
+		calls: make(map[*session.HeldCall]*call),
+		unfit: make(chan struct{}),
 		wake:  make(chan struct{}, 1),
 		ping:  make(chan struct{}),
 	}
@@ -171,6 +177,12 @@ func (w *Worker) direct(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.EndJob:
+		for _, c := range w.calls {
+			if c.opening.Job == a.Job {
+				c.ended = true
+				c.cancel()
+			}
+		}
 		if t := w.tasks[a.Job]; t != nil {
 			delete(w.tasks, a.Job)
 			t.orphans = a.Blobs
@@ -179,6 +191,21 @@ func (w *Worker) direct(action session.Action) {
 		}
 	case session.WakeSlots:
 		w.work.Broadcast()
+		w.beginCalls()
+	}
+}
+
+// checkUsable makes the worker drain once it has no usable slot, or can make no call: a
+// new process can use them all. The caller must hold w.mu.
+func (w *Worker) checkUsable() {
+	slots, calls := w.session.Usable()
+	if slots > 0 && calls > 0 {
+		return
+	}
+	select {
+	case <-w.unfit:
+	default:
+		close(w.unfit)
 	}
 }
 
@@ -223,8 +250,9 @@ func (w *Worker) Status() Status {
 	defer w.mu.Unlock()
 	s := w.session
 	items, bytes := s.Kept()
+	usable, _ := s.Usable()
 	return Status{
 		ID: w.cfg.ID, Connected: connected, Epoch: s.Epoch(), Answered: s.Answered() && connected, Draining: s.Draining(),
-		Slots: w.cfg.Slots, Busy: s.Busy(), Queued: s.Queued(), Items: items, Bytes: bytes,
+		Slots: w.cfg.Slots, Usable: usable, Busy: s.Busy(), Queued: s.Queued(), Items: items, Bytes: bytes,
 	}
 }

@@ -52,7 +52,7 @@ func TestRunsWhatItIsAssigned(t *testing.T) {
 	if err := w.leave(); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	want := Status{ID: "w", Connected: true, Epoch: 3, Answered: true, Draining: true, Slots: 2}
+	want := Status{ID: "w", Connected: true, Epoch: 3, Answered: true, Draining: true, Slots: 2, Usable: 2}
 	if got := w.Status(); got != want {
 		t.Errorf("status: got %+v, want %+v", got, want)
 	}
@@ -278,7 +278,7 @@ func TestFailureToOpenIsReportedOncePerAttempt(t *testing.T) {
 	l := startLeader(t, nc, 1)
 	l.assign("j", job, 0, 100, jobs.Span{Lo: 0, Hi: 50}, jobs.Span{Lo: 50, Hi: 100})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 && len(l.last().Spans) == 0 })
-	if f := l.failures[0]; !f.Open || !f.Permanent || !strings.Contains(f.Error, "no licence") {
+	if f := l.failures[0]; f.Function != wire.Open || !f.Permanent || !strings.Contains(f.Error, "no licence") {
 		t.Errorf("got %+v", f)
 	}
 	l.assign("j", job, 0, 100, all(100))
@@ -287,7 +287,7 @@ func TestFailureToOpenIsReportedOncePerAttempt(t *testing.T) {
 	other := jobs.MustNew(definition("other", nil, nil))
 	l.assign("k", other, 0, 100, all(100))
 	l.wait("the second failure", func() bool { return len(l.failures) == 2 })
-	if f := l.failures[1]; !f.Open || f.Permanent || !strings.Contains(f.Error, "other version 1 is not known to this worker, which knows sum version 1") {
+	if f := l.failures[1]; f.Function != wire.Open || f.Permanent || !strings.Contains(f.Error, "other version 1 is not known to this worker, which knows sum version 1") {
 		t.Errorf("got %+v", f)
 	}
 	if got := attempts.Load(); got != 2 {
@@ -409,6 +409,10 @@ func (s *slowStore) PutPartial(_ context.Context, _ string, _ jobs.Node, data []
 	return name, nil
 }
 
+func (s *slowStore) Partial(context.Context, string, string) ([]byte, error) {
+	return nil, store.ErrNotFound
+}
+
 func (s *slowStore) DropPartial(_ context.Context, _, blob string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -495,7 +499,7 @@ func TestLargeParametersAreReadFromTheStore(t *testing.T) {
 		}
 	})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 && l.has("j", 1, all(1)) })
-	if f := l.failures[0]; !f.Open || !strings.Contains(f.Error, "not those that the leader read") {
+	if f := l.failures[0]; f.Function != wire.Open || !strings.Contains(f.Error, "not those that the leader read") {
 		t.Errorf("got %+v", f)
 	}
 	if got := <-opened; got != note || len(opened) > 0 {
@@ -586,7 +590,7 @@ func TestStoredPlanWithOtherPartitionsIsRefused(t *testing.T) {
 		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: 1}, Job: "j", Span: all(4)}}
 	})
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
-	if f := l.failures[0]; !f.Open || !strings.Contains(f.Error, "5 partitions, the leader says 4") {
+	if f := l.failures[0]; f.Function != wire.Open || !strings.Contains(f.Error, "5 partitions, the leader says 4") {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -50,14 +50,14 @@ type EndJob struct {
 type WakeSlots struct{}
 
 // CancelRunning cancels everything that runs: draining has taken too long.
-type CancelRunning struct{ Running int } // number of slots that run a span
+type CancelRunning struct{ Running int } // number of slots and calls that run
 
 // Leave ends the session: the worker has drained, or draining has taken too long. Leave is
 // the last action.
 type Leave struct {
 	Reason  LeaveReason
 	Items   int // number of kept items not known to be durable; other workers compute them again
-	Running int // number of slots that still run a span
+	Running int // number of slots and calls that still run
 }
 
 // LeaveReason says why a worker leaves the cluster.

@@ -2,8 +2,9 @@ package session
 
 import "time"
 
-// drain is the state of the worker's orderly end. Queued spans are given back at once, and
-// running spans at their next partition. Items are kept until they are durable.
+// drain is the state of the worker's orderly end. Queued spans and calls are given back at
+// once, and running spans at their next partition. Running calls end. Items are kept until
+// they are durable.
 type drain struct {
 	begun     bool
 	cancelled bool          // draining took too long, and running spans were cancelled
@@ -35,8 +36,9 @@ func (s *Session) beginDrain() {
 	s.schedule.urgent, s.schedule.wanted = true, true
 	for _, j := range s.work.jobs {
 		s.dropQueued(j)
+		s.dropQueuedCalls(j)
 	}
-	s.do(DrainBegun{s.work.busy})
+	s.do(DrainBegun{s.running()})
 	s.collect()
 }
 
@@ -56,9 +58,9 @@ func (s *Session) leave() bool {
 	case !s.drain.cancelled:
 		s.drain.cancelled = true
 		s.schedule.wanted = true
-		s.do(CancelRunning{s.work.busy})
+		s.do(CancelRunning{s.running()})
 	}
-	if s.now < s.drain.leaveAt && (s.work.busy > 0 || !nobody) {
+	if s.now < s.drain.leaveAt && (s.running() > 0 || !nobody) {
 		return false
 	}
 	return s.leaveFor(TimedOut)
@@ -67,6 +69,11 @@ func (s *Session) leave() bool {
 func (s *Session) leaveFor(reason LeaveReason) bool {
 	items, _ := s.Kept()
 	s.drain.left = true
-	s.do(Leave{Reason: reason, Items: items, Running: s.work.busy})
+	s.do(Leave{Reason: reason, Items: items, Running: s.running()})
 	return true
+}
+
+// running returns how many slots and calls run code that may still return.
+func (s *Session) running() int {
+	return s.work.busy - s.work.lostSlots + s.work.calling - s.work.lostCalls
 }

@@ -199,7 +199,7 @@ func (w *world) answer() {
 	for _, o := range orders.open {
 		if rapid.IntRange(0, 9).Draw(w.T, "opens") == 0 {
 			j := w.job(o.Job)
-			f := wire.Failure{Open: true, Error: "cannot open"}
+			f := wire.Failure{Function: wire.Open, Error: "cannot open"}
 			w.session.OpenFailed(o.Job, f)
 			j.log = append(j.log, logged{item: w.session.lastItem(o.Job)})
 		} else {

@@ -76,27 +76,38 @@ func (s *Session) endJob(id string) {
 	for _, h := range j.running {
 		h.dropped = true
 	}
-	s.work.held -= len(j.running)
+	for _, h := range j.calls {
+		h.dropped = true
+	}
+	s.work.held -= len(j.running) + len(j.calls)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
 	s.schedule.urgent = true // slots are free for other spans
 }
 
-// addJob records a job that an assignment may need.
+// addJob records a job that an assignment may need. A job that was not planned when it was
+// recorded is recorded again once it is planned.
 func (s *Session) addJob(o wire.Opening) {
+	tree := jobs.Tree{}
+	if o.Partitions > 0 {
+		var err error
+		if tree, err = jobs.NewTree(o.Partitions); err != nil {
+			return // Validate has rejected the receipt
+		}
+	}
 	j, at := s.find(o.Job)
-	if j != nil {
+	switch {
+	case j != nil && j.tree.Partitions() == 0:
+		j.opening, j.tree = o, tree
+		return
+	case j != nil:
 		j.opening.Priority = o.Priority
 		return
-	}
-	tree, err := jobs.NewTree(o.Partitions)
-	if err != nil {
-		return // Validate has rejected the receipt
 	}
 	last := s.work.ended[o.Job]
 	s.work.jobs = slices.Insert(s.work.jobs, at, &job{id: o.Job, opening: o, tree: tree, durable: last, received: last})
 }
 
-// cut shortens a span.
+// cut shortens a span, or drops a call that has not begun.
 func (s *Session) cut(c wire.Cut) {
 	s.schedule.urgent = true // the leader waits to hear where the span ends now
 	for _, j := range s.work.jobs {
@@ -110,11 +121,17 @@ func (s *Session) cut(c wire.Cut) {
 			}
 			return
 		}
+		for _, h := range j.calls {
+			if h.id == c.ID && !h.running {
+				s.dropCall(h)
+				return
+			}
+		}
 	}
 }
 
-// assign adds a span to the held spans. If the span's job is not open, assign asks the
-// caller to open the job.
+// assign adds a span to the held spans, or a call to the held calls. If the job of a span
+// is not open, assign asks the caller to open the job.
 func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {
@@ -122,7 +139,7 @@ func (s *Session) assign(a wire.Assignment) error {
 		return nil // the leader learns from the next report that the span is not held
 	case j == nil:
 		return fmt.Errorf("assigned span %v of job %s, which was not introduced", a.ID, a.Job)
-	case a.Span.Hi > j.tree.Partitions():
+	case a.Call == nil && a.Span.Hi > j.tree.Partitions():
 		return fmt.Errorf("assigned span %v of job %s: %v is outside its %d partitions", a.ID, a.Job, a.Span, j.tree.Partitions())
 	case j.knows(a.ID):
 		return fmt.Errorf("assigned span %v of job %s, which is held already", a.ID, a.Job)
@@ -132,6 +149,10 @@ func (s *Session) assign(a wire.Assignment) error {
 	}
 	s.work.assigned++
 	s.work.held++
+	if a.Call != nil {
+		j.calls = append(j.calls, &HeldCall{id: a.ID, job: j, call: *a.Call, arrival: s.work.assigned})
+		return nil
+	}
 	j.queued = append(j.queued, &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned})
 	if j.state == closed {
 		j.state = opening

@@ -11,7 +11,7 @@ import (
 // Bounds that together keep a report within [wire.MaxMessage]. A span takes at most 130
 // bytes.
 const (
-	// MaxHeld is how many spans a worker holds at most.
+	// MaxHeld is how many spans and calls a worker holds at most.
 	MaxHeld = 2048
 
 	// MaxInline is how many bytes of a partial may go into a report. A larger partial goes
@@ -38,6 +38,7 @@ func (s *Session) nextReport() wire.Report {
 	if !r.More {
 		r.Spans = s.heldSpans()
 	}
+	r.LostSlots, r.LostCalls = s.occupied()
 	c.moreFollows = r.More
 	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans) == 0
 	return r
@@ -72,8 +73,23 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
+// occupied returns how many slots and how many calls run code for a span or a call that is
+// not held any more.
+func (s *Session) occupied() (slots, calls int) {
+	slots, calls = s.work.busy, s.work.calling
+	for _, j := range s.work.jobs {
+		slots -= len(j.running)
+		for _, h := range j.calls {
+			if h.running {
+				calls--
+			}
+		}
+	}
+	return slots, calls
+}
+
 // heldSpans lists the held spans: first the running ones, in order of arrival, then the
-// queued ones, in about the order in which the queued spans will run.
+// queued ones, in about the order in which the queued spans will run. The held calls follow.
 func (s *Session) heldSpans() []wire.HeldSpan {
 	var running, queued []*HeldSpan
 	for _, j := range s.work.jobs {
@@ -87,6 +103,11 @@ func (s *Session) heldSpans() []wire.HeldSpan {
 	spans := make([]wire.HeldSpan, 0, s.work.held)
 	for i, h := range slices.Concat(running, queued) {
 		spans = append(spans, wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running)})
+	}
+	for _, j := range s.work.jobs {
+		for _, h := range j.calls {
+			spans = append(spans, wire.HeldSpan{ID: h.id, Job: j.id, Function: h.call.Function, Node: h.call.Node, Running: h.running})
+		}
 	}
 	return spans
 }

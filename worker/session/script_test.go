@@ -156,7 +156,7 @@ func (s *script) call() {
 		s.session.Opened(s.word(0))
 		return
 	case "open-failed":
-		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Open: true})
+		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
 		return
 	}
 	name := s.text("slot", "1")

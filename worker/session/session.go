@@ -10,7 +10,8 @@ import (
 // goroutine or I/O. The caller passes inputs to [Session.Step] and performs the actions
 // that Step returns. Slots call [Session.Take], [Session.Claim], [Session.HandOver],
 // [Session.Deliver], [Session.Abandon] and [Session.Release] directly; tasks that open jobs
-// call [Session.Opened] and [Session.OpenFailed]. Methods must not be called concurrently,
+// call [Session.Opened] and [Session.OpenFailed]; calls of Plan, Merge and Finish begin with
+// [Session.TakeCall] and end with [Session.Return]. Methods must not be called concurrently,
 // so callers guard the session with a lock. The same calls give the same actions and
 // reports.
 type Session struct {
@@ -169,10 +170,17 @@ func (s *Session) Kept() (items, bytes int) {
 // partition until an item is durable.
 func (s *Session) Full() bool { return s.work.keptBytes >= s.cfg.MaxKept }
 
-// Empty reports whether no span is held, no slot is busy and no item is kept.
+// Empty reports whether no span and no call is held, no slot and no call runs code that may
+// still return, and no item is kept.
 func (s *Session) Empty() bool {
 	items, _ := s.Kept()
-	return s.work.held == 0 && s.work.busy == 0 && items == 0
+	return s.work.held == 0 && s.running() == 0 && items == 0
+}
+
+// Usable returns how many slots can run spans, and how many calls can run at a time: the
+// others run code that does not return.
+func (s *Session) Usable() (slots, calls int) {
+	return s.cfg.Hello.Slots - s.work.lostSlots, s.cfg.Hello.Slots - s.work.lostCalls
 }
 
 // leader is what the worker knows about the leader that it follows.

@@ -20,6 +20,7 @@ type HeldSpan struct {
 	arrival uint64 // grows with each span assigned
 	dropped bool   // no longer held; deliveries for the span are ignored
 	yields  bool   // its slot was told to release it for another span
+	lost    bool   // its slot runs code that does not return
 	asked   bool   // its slot was asked to hand over results
 }
 
@@ -171,11 +172,30 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 // each span, it would report all the time.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
+// Lose records that the code of a span's slot does not return, although it was cancelled.
+// Until the slot releases the span after all, the worker has one slot fewer. The span is no
+// longer held. If its job has not ended, f is reported as the failure of the partition that
+// the slot runs, and the other partitions that were not delivered are given back.
+func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
+	if h.lost {
+		return
+	}
+	h.lost = true
+	s.work.lostSlots++
+	s.Abandon(h, f)
+	s.hurry()
+}
+
 // Release gives back a span and its slot. Partitions of the span that are not
 // delivered are queued again, or dropped if the worker drains.
 func (s *Session) Release(h *HeldSpan) {
 	s.handedOver(h)
 	s.work.busy--
+	if h.lost {
+		h.lost = false
+		s.work.lostSlots--
+		s.hurry()
+	}
 	if h.yields {
 		h.yields = false
 		s.work.yielding--
@@ -196,15 +216,14 @@ func (s *Session) Release(h *HeldSpan) {
 	j.queued = insertByArrival(j.queued, h)
 }
 
-// Abandon drops the undelivered partitions of a span after a failure that retrying cannot
-// fix. The failure is reported for the first of these partitions. The slot must still
-// release the span.
+// Abandon drops the undelivered partitions of a span after the failure of one of them. The
+// slot must still release the span.
 func (s *Session) Abandon(h *HeldSpan, f wire.Failure) {
 	s.handedOver(h)
 	if h.dropped {
 		return
 	}
-	f.Partition = h.lo
+	f.Partition = max(h.lo, min(f.Partition, h.hi-1))
 	s.keep(h.job, item{Item: wire.Item{Failure: &f}, span: h.id})
 	s.drop(h)
 	s.hurry()

@@ -468,10 +468,10 @@ func TestAJobThatCannotBeOpened(t *testing.T) {
 	if len(orders.open) != 0 {
 		t.Error("opens a job twice")
 	}
-	s.OpenFailed("a", wire.Failure{Error: "no", Open: true})
+	s.OpenFailed("a", wire.Failure{Error: "no", Function: wire.Open})
 	report, orders := exchange(t, s, assign("a", 0, 3, jobs.Span{Lo: 0, Hi: 8}))
 	wantHeld(t, report, "")
-	if len(report.Jobs) != 1 || !report.Jobs[0].Items[0].Failure.Open {
+	if len(report.Jobs) != 1 || report.Jobs[0].Items[0].Failure.Function != wire.Open {
 		t.Errorf("got %+v, want the failure to open", report.Jobs)
 	}
 	if len(orders.open) != 1 {
@@ -481,7 +481,7 @@ func TestAJobThatCannotBeOpened(t *testing.T) {
 	if s.Take() == nil {
 		t.Error("the job's span does not run")
 	}
-	s.OpenFailed("gone", wire.Failure{Open: true})
+	s.OpenFailed("gone", wire.Failure{Function: wire.Open})
 	s.Opened("gone")
 }
 

@@ -8,30 +8,35 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// work is the spans to run and the items that are not yet durable.
+// work is the spans to run, the calls to make and the items that are not yet durable.
 type work struct {
 	jobs  []*job            // sorted by ID
 	ended map[string]uint64 // last item number by ID of each ended job, so that numbers never restart
 	order []string          // IDs of the jobs in ended, the oldest first
 
 	keptBytes int // bytes of kept items
-	held      int // number of held spans, queued and running
+	held      int // number of held spans and calls, queued and running
 	busy      int // number of spans that slots run
 	yielding  int // number of busy spans that must make room for other spans
 	awaited   int // number of busy spans whose slots were asked to hand over
+	calling   int // number of calls that run, including those that are not held any more
 
-	assigned uint64 // number of spans ever assigned
+	// How many of the busy spans and of the calls run code that does not return.
+	lostSlots, lostCalls int
+
+	assigned uint64 // number of spans and calls ever assigned
 	taken    uint64 // number of spans ever taken by slots
 }
 
-// job is a job with held spans or kept items.
+// job is a job with held spans, held calls or kept items.
 type job struct {
 	id        string
 	opening   wire.Opening
-	tree      jobs.Tree
+	tree      jobs.Tree // zero until the job is planned
 	state     jobState
 	queued    []*HeldSpan // in order of arrival
 	running   []*HeldSpan // in order of arrival
+	calls     []*HeldCall // in order of arrival
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 
 	items    []item // kept items; the first has number durable+1
@@ -51,26 +56,30 @@ const (
 // item is a kept item.
 type item struct {
 	wire.Item
-	span wire.SpanID // span that the item belongs to; zero for a failure to open the job
+	span wire.SpanID // span or call that the item belongs to; zero for a failure to open the job
 	size int         // upper bound of the size in a report, in bytes; below itemBudget
 }
 
 // last returns the number of the job's last item.
 func (j *job) last() uint64 { return j.durable + uint64(len(j.items)) }
 
-// knows reports whether the job holds the span, or keeps items of the span.
+// knows reports whether the job holds the span or call, or keeps items of it.
 func (j *job) knows(id wire.SpanID) bool {
 	same := func(h *HeldSpan) bool { return h.id == id }
 	return slices.ContainsFunc(j.queued, same) || slices.ContainsFunc(j.running, same) ||
+		slices.ContainsFunc(j.calls, func(h *HeldCall) bool { return h.id == id }) ||
 		slices.ContainsFunc(j.items, func(i item) bool { return i.span == id })
 }
 
-// blobs lists the partials in storage among the kept items.
+// blobs lists the partials and outputs in storage among the kept items.
 func (j *job) blobs() []string {
 	var list []string
 	for _, i := range j.items {
 		if i.Partial != nil && i.Partial.Blob != "" {
 			list = append(list, i.Partial.Blob)
+		}
+		if i.Output != nil && i.Output.Blob != "" {
+			list = append(list, i.Output.Blob)
 		}
 	}
 	return list
@@ -113,6 +122,9 @@ func (s *Session) keep(j *job, i item) {
 	}
 	if f := i.Failure; f != nil {
 		i.size += len(f.Error)
+	}
+	if o := i.Output; o != nil {
+		i.size += len(o.Data) + len(o.Blob)
 	}
 	j.items = append(j.items, i)
 	s.work.keptBytes += i.size

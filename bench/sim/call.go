@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// call is a running call of a job's Plan, Merge or Finish, like those of package executor.
+type call struct {
+	worker *worker
+	held   *session.HeldCall
+	job    *job
+	ctx    context.Context // done when the job has ended, or the worker stops
+	cancel context.CancelFunc
+	ended  bool // the job has ended
+	blob   string
+}
+
+// beginCalls begins the calls that wait and may run.
+func (w *worker) beginCalls() {
+	for !w.left {
+		held := w.session.TakeCall()
+		if held == nil {
+			return
+		}
+		c := &call{worker: w, held: held, job: w.process.sim.jobs[held.Opening().Job]}
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		w.calls = append(w.calls, c)
+		var item wire.Item
+		var err error
+		w.process.spawn(func() { item, err = c.make() }, func() { c.end(item, err) })
+	}
+}
+
+// make makes the call in simulated time.
+func (c *call) make() (item wire.Item, err error) {
+	p := c.worker.process
+	s := p.sim
+	made := c.held.Call()
+	s.cover("seen: call of " + made.Function.String())
+	operands, err := c.operands()
+	if err != nil {
+		return item, err
+	}
+	p.pause(c.ctx, s.rng.between(0, 20*time.Millisecond))
+	if c.ctx.Err() != nil {
+		return item, c.ctx.Err()
+	}
+	item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.held.Opening().Params, made, operands, c.held.Epoch())
+	if err != nil {
+		return item, err
+	}
+	return c.store(item)
+}
+
+func (c *call) operands() (list [][]byte, err error) {
+	p := c.worker.process
+	for _, operand := range c.held.Call().Operands {
+		data := operand.Data
+		for operand.Blob != "" {
+			if data, err = p.store.Partial(c.ctx, c.job.spec.ID, operand.Blob); err == nil {
+				break
+			}
+			if c.ctx.Err() != nil {
+				return nil, err
+			}
+			p.pause(c.ctx, 100*time.Millisecond)
+		}
+		list = append(list, data)
+	}
+	return list, nil
+}
+
+// store moves the data of an item into storage if it is too large for a report.
+func (c *call) store(item wire.Item) (wire.Item, error) {
+	switch {
+	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
+		partial := wire.Partial{Node: item.Partial.Node, MergedFor: item.Partial.MergedFor}
+		err := c.write(partial.Node, item.Partial.Data)
+		partial.Blob = c.blob
+		return wire.Item{Partial: &partial}, err
+	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
+		output := *item.Output
+		err := c.write(session.OutputNode(output.Function), output.Data)
+		output.Data, output.Sum, output.Blob = nil, 0, c.blob
+		return wire.Item{Output: &output}, err
+	}
+	return item, nil
+}
+
+func (c *call) write(node jobs.Node, data []byte) (err error) {
+	p := c.worker.process
+	for {
+		c.blob, err = p.store.PutPartial(c.ctx, c.job.spec.ID, node, data)
+		if err == nil || c.ctx.Err() != nil {
+			return err
+		}
+		p.pause(c.ctx, 100*time.Millisecond)
+	}
+}
+
+// end tells the session that the call has ended.
+func (c *call) end(item wire.Item, err error) {
+	w := c.worker
+	for i, o := range w.calls {
+		if o == c {
+			w.calls = append(w.calls[:i], w.calls[i+1:]...)
+			break
+		}
+	}
+	if c.ended && c.blob != "" {
+		w.dropPartials(c.job.spec.ID, []string{c.blob})
+	}
+	switch {
+	case c.ctx.Err() != nil:
+		w.session.AbandonCall(c.held)
+	default:
+		if err != nil {
+			made := c.held.Call()
+			item = wire.Item{Failure: &wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: made.Function, Node: made.Node}}
+		}
+		if w.session.Return(c.held, item) {
+			w.process.sim.checks.delivered(w.process, c.job, []wire.Item{item})
+		}
+	}
+	w.beginCalls()
+	w.called()
+}

@@ -1,0 +1,361 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+const (
+	// maxCalls bounds the calls that are assigned to a worker. With maxPerWorker spans, a
+	// worker then holds at most session.MaxHeld assignments.
+	maxCalls = 48
+	// maxOperandBytes bounds the operands in a receipt, unless it has only one call. Calls
+	// whose operands do not fit go into the next receipt.
+	maxOperandBytes = 512 << 10
+	// mergeProbation is how long after a leader's death the next leader assigns all merges of
+	// the jobs that it resumes: one of the merges that the dead leader had begun may have
+	// killed it. Within that time the operands of those merges are in this leader's forest,
+	// since workers report their items again at once.
+	mergeProbation = 10 * time.Second
+)
+
+// call is a call of a job's Plan, Merge or Finish that is not done. It is queued, or
+// assigned to a worker. A call that was assigned to a worker that died is quarantined: it
+// runs alone, on a worker reserved for quarantined work.
+type call struct {
+	function   wire.Function
+	node       jobs.Node   // of Merge
+	assignment *assignment // nil while the call is queued
+	done       bool        // the call has returned, so it is not in callList any more
+
+	failed      int           // attempts that returned an error
+	deaths      int           // workers that died while the call was assigned to them
+	due         time.Duration // when the backoff after the last failure is over
+	avoidWorker string        // the worker on which the call failed last
+}
+
+func (c *call) quarantined() bool { return c.deaths > 0 }
+
+// deathsAfterOne returns the number of deaths that count against a call if the worker of
+// its assignment dies. Further deaths count only against a call that ran alone, because
+// nothing else can have killed its worker.
+func (c *call) deathsAfterOne() int {
+	if c.assignment != nil && c.assignment.quarantined {
+		return c.deaths + 1
+	}
+	return max(c.deaths, 1)
+}
+
+// String names a call for people.
+func (c *call) String() string {
+	if c.function == wire.Merge {
+		return fmt.Sprintf("Merge of node %v", c.node)
+	}
+	return c.function.String()
+}
+
+// callList has the calls of a job that are not done, in the order in which they were added.
+type callList struct {
+	list   []*call
+	record []store.CallRecord // what the manifest says of calls that were not added again
+}
+
+// find returns the call of a function, or nil.
+func (l *callList) find(function wire.Function, node jobs.Node) *call {
+	i := slices.IndexFunc(l.list, func(c *call) bool { return c.function == function && c.node == node })
+	if i < 0 {
+		return nil
+	}
+	return l.list[i]
+}
+
+// addCall queues a call. What the manifest says of the call still counts.
+func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
+	if j.ending() || j.calls.find(function, node) != nil {
+		return
+	}
+	c := &call{function: function, node: node}
+	for i, r := range j.calls.record {
+		if r.Function == function.String() && r.Node == node {
+			c.failed, c.deaths = r.Failed, r.Deaths
+			j.calls.record = slices.Delete(j.calls.record, i, i+1)
+			break
+		}
+	}
+	j.calls.list = append(j.calls.list, c)
+	l.queueGrew = true
+	if blamedCall(j, c.deaths) {
+		l.fail(j, blameCall(c, "an earlier leader"))
+	}
+}
+
+// callDone removes a call that has returned, or whose result has come in another way.
+func (j *job) callDone(c *call) {
+	c.done = true
+	j.calls.list = slices.DeleteFunc(j.calls.list, func(o *call) bool { return o == c })
+	j.checkpoint.dirty = true
+}
+
+// mergesDone removes the merges whose nodes lie in a span that is finished.
+func (j *job) mergesDone(span jobs.Span) {
+	for _, c := range slices.Clone(j.calls.list) {
+		if c.function == wire.Merge && span.Contains(j.tree.Span(c.node)) {
+			j.callDone(c)
+		}
+	}
+}
+
+// assignCalls gives a worker the calls that it should have.
+func (l *Ledger) assignCalls(w *worker) {
+	for _, j := range l.jobs {
+		for _, c := range j.calls.list {
+			if l.canCall(w, j, c) {
+				l.assign(w, j, assignment{call: c})
+			}
+		}
+	}
+}
+
+// canCall reports whether a worker can be given a queued call now. Calls of Plan and Finish
+// may take long, so a worker gets no more of them than it can run. The leader's own worker
+// makes only calls that no other worker can make, since a call may kill its process.
+func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
+	limit := w.callSlots
+	if c.function == wire.Merge {
+		limit *= maxPerSlot
+	}
+	switch {
+	case c.assignment != nil || c.quarantined() || l.now < c.due || w.calls >= min(limit, maxCalls) || !l.takesCalls(w, j):
+		return false
+	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j):
+		return false
+	}
+	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j)
+}
+
+// takesCalls reports whether a worker can make calls of a job.
+func (l *Ledger) takesCalls(w *worker, j *job) bool {
+	return !w.draining && !w.reserved && !j.ending() && w.callSlots > 0 && w.knows(j)
+}
+
+func (l *Ledger) anotherTakesCalls(w *worker, j *job) bool {
+	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) })
+}
+
+// nudgeForCalls nudges a worker for each queued call that can be assigned.
+func (l *Ledger) nudgeForCalls(j *job) {
+	for _, c := range j.calls.list {
+		if c.assignment != nil {
+			continue
+		}
+		var best *worker
+		for _, w := range l.workers {
+			if l.canCall(w, j, c) && (best == nil || w.nudged && !best.nudged || w.nudged == best.nudged && w.calls < best.calls) {
+				best = w
+			}
+		}
+		if best != nil {
+			l.nudge(best)
+		}
+	}
+}
+
+// stealCalls takes back calls of other workers that have not begun, for a worker that can
+// make them at once.
+func (l *Ledger) stealCalls(w *worker) {
+	free := w.callSlots - w.calls
+	for _, j := range l.jobs {
+		if free <= 0 || !l.takesCalls(w, j) || l.sparesLeader(w, j) {
+			continue
+		}
+		for _, c := range j.calls.list {
+			a := c.assignment
+			if free > 0 && a != nil && a.worker != w && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
+				a.cutAt(0, nil)
+				l.nudge(a.worker)
+				free--
+			}
+		}
+	}
+}
+
+// reconcileCall compares the assignment of a call with what its worker reports. If the
+// worker does not hold the call and has not reported what it returned, the call is queued.
+func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool) {
+	if a.cut != nil && a.cut.sent {
+		a.removeCut() // this report answers the cut
+	}
+	switch {
+	case !holds:
+		l.release(a)
+		l.queueGrew = true
+		return
+	case reported.Running && a.state != stateRunning:
+		a.state, a.progressAt = stateRunning, l.now
+	case !reported.Running:
+		a.state = stateConfirmed
+	}
+	if a.call.done && !a.obsolete {
+		a.obsolete = true
+		a.cutAt(0, nil)
+	}
+}
+
+// adoptCall accepts the call of a plan that another leader assigned, if the job has no plan
+// yet. Other calls of earlier leaders are taken back: their operands may differ from this
+// leader's.
+func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
+	c := j.calls.find(s.Function, s.Node)
+	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
+		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
+		return
+	}
+	state := stateConfirmed
+	if s.Running {
+		state = stateRunning
+	}
+	c.assignment = &assignment{id: s.ID, worker: w, job: j, share: w.share(j), call: c, state: state, progressAt: l.now}
+	l.addAssignment(c.assignment)
+}
+
+// onOutput handles what a call of Plan or Finish returned.
+func (l *Ledger) onOutput(j *job, o *wire.Output, ref Ref) {
+	c := j.calls.find(o.Function, jobs.Node{})
+	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
+		l.dropPartials(ref) // another worker was first, or an earlier leader chose the root
+		return
+	}
+	j.callDone(c)
+	if o.Function == wire.Plan {
+		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
+	} else {
+		l.end(j, store.Completed, "", ref)
+	}
+	l.dropPartials(ref)
+}
+
+// onPlanned makes the partitions of a job known, once its plan is durable.
+func (l *Ledger) onPlanned(j *job, e JobPlanned) {
+	tree, err := jobs.NewTree(e.Partitions)
+	if err != nil || j.planned() || j.ending() {
+		return
+	}
+	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // the plan was found in storage
+		j.callDone(c)
+	}
+	j.tree, j.forest = tree, newForest(tree)
+	j.opening.Partitions, j.opening.Data, j.opening.InStore = e.Partitions, e.Data, e.InStore
+	j.queue.fresh.add(jobs.Span{Hi: e.Partitions})
+	j.display = rateDisplay{measuredAt: l.now}
+	j.checkpoint.dirty = true
+	for _, w := range l.workers {
+		if i, found := w.findShare(j.spec.ID); found {
+			w.shares[i].opened = false // the opening that the worker has, if any, has no plan
+		}
+	}
+	l.queueGrew = true
+}
+
+// onMergeSlow assigns the merges of a job to workers from now on: a worker can lose a slot
+// to code that does not return, and the leader cannot.
+func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
+	if _, _, wanted := j.forest.operands(n); j.ending() || !wanted {
+		return
+	}
+	j.merges.assigned = true
+	l.addCall(j, wire.Merge, n)
+}
+
+// onCallFailed counts a failed attempt at a call.
+func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
+	c := j.calls.find(f.Function, f.Node)
+	if c == nil {
+		return
+	}
+	c.failed++
+	c.due, c.avoidWorker = l.now+l.backoff(c.failed), w.id
+	switch {
+	case f.Permanent:
+		l.fail(j, fmt.Sprintf("%v failed permanently on worker %s: %s", c, w.id, f.Error))
+	case c.failed >= max(1, j.spec.MaxAttempts):
+		l.fail(j, fmt.Sprintf("%v failed %s, last on worker %s: %s", c, times(c.failed), w.id, f.Error))
+	default:
+		l.log(j.spec.ID, w.id, "%v failed, attempt %d of %d: %s", c, c.failed, j.spec.MaxAttempts, f.Error)
+	}
+}
+
+// reclaimCall releases a call of a worker that is gone. If died is true, the worker's
+// process died, and the call may be the cause.
+func (l *Ledger) reclaimCall(a *assignment, died bool) {
+	c, j := a.call, a.job
+	if died {
+		c.deaths = c.deathsAfterOne()
+	}
+	l.release(a)
+	l.queueGrew = true
+	if !c.done && !j.ending() && blamedCall(j, c.deaths) {
+		l.fail(j, blameCall(c, a.worker.id))
+	}
+}
+
+// blamedCall reports whether a call has killed as many workers as it may: one death may
+// have another cause, and the others happened while the call ran alone.
+func blamedCall(j *job, deaths int) bool {
+	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
+}
+
+// blameCall returns the reason for failing a job whose call kills its workers.
+func blameCall(c *call, lastWorker string) string {
+	return fmt.Sprintf("%v kills its worker: %d died while it was assigned to them, the last was %s", c, c.deaths, lastWorker)
+}
+
+// quarantinedCall returns a queued call of a job that must run alone, or nil.
+func (j *job) quarantinedCall(now time.Duration) *call {
+	i := slices.IndexFunc(j.calls.list, func(c *call) bool { return c.quarantined() && c.assignment == nil && now >= c.due })
+	if i < 0 {
+		return nil
+	}
+	return j.calls.list[i]
+}
+
+// resumeCalls keeps what the manifest says of calls. If the last leader died, the calls of
+// that leader's own worker may be the cause.
+func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
+	for _, r := range list {
+		if leaderDied {
+			r.Deaths = max(r.Deaths, r.Led)
+		}
+		r.Led = 0
+		if r.Deaths > 0 || r.Failed > 0 {
+			j.calls.record = append(j.calls.record, r)
+		}
+		if r.Deaths > 0 && r.Function == wire.Merge.String() {
+			j.merges.assigned = true
+		}
+	}
+}
+
+// snapshotCalls returns what the manifest says of calls. A call of the leader's own worker
+// may kill the leader. Then the next leader counts one more death for the call.
+func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
+	list := slices.Clone(j.calls.record)
+	for _, c := range j.calls.list {
+		r := store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
+		if c.assignment != nil && c.assignment.worker.id == l.cfg.Self && !l.stopping {
+			r.Led = c.deathsAfterOne()
+		}
+		if r.Failed > 0 || r.Deaths > 0 || r.Led > 0 {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.CallRecord) int {
+		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Node.Level, b.Node.Level), cmp.Compare(a.Node.Index, b.Node.Index))
+	})
+	return list
+}

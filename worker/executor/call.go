@@ -1,0 +1,164 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
+)
+
+// call is a running call of a job's Plan, Merge or Finish.
+type call struct {
+	w       *Worker
+	held    *session.HeldCall
+	opening wire.Opening
+	ctx     context.Context // done when the job has ended, or the worker stops
+	cancel  context.CancelFunc
+	ended   bool // the job has ended; guarded by Worker.mu
+
+	storage jobStorage
+	blob    string // the blob that the call may have written, or empty
+}
+
+// beginCalls begins the calls that wait and may run. The caller must hold w.mu.
+func (w *Worker) beginCalls() {
+	for !w.quit {
+		held := w.session.TakeCall()
+		if held == nil {
+			return
+		}
+		c := &call{w: w, held: held, opening: held.Opening()}
+		c.ctx, c.cancel = context.WithCancel(w.life)
+		c.storage = jobStorage{w, c.opening.Job, c.ctx}
+		w.calls[held] = c
+		w.goroutines.Go(c.run)
+	}
+}
+
+// run makes the call and tells the session what it returned.
+func (c *call) run() {
+	defer c.cancel()
+	item, err := c.make()
+	if ended := c.end(item, err); ended && c.blob != "" {
+		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this one was written
+	}
+}
+
+// end tells the session that the call has ended. It reports whether the job has ended.
+func (c *call) end(item wire.Item, err error) (jobEnded bool) {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.calls, c.held)
+	switch {
+	case c.ctx.Err() != nil: // an error is not a failure of the code
+		w.session.AbandonCall(c.held)
+	case err != nil:
+		f := c.failure(err)
+		w.session.Return(c.held, wire.Item{Failure: &f})
+	default:
+		w.session.Return(c.held, item)
+	}
+	w.beginCalls()
+	w.wakeLink()
+	return c.ended
+}
+
+func (c *call) failure(err error) wire.Failure {
+	f := failure(0, err)
+	f.Function, f.Node = c.held.Call().Function, c.held.Call().Node
+	return f
+}
+
+// make reads the operands, makes the call, and moves large data into storage.
+func (c *call) make() (wire.Item, error) {
+	o, made := c.opening, c.held.Call()
+	job, known := c.w.known[o.Kind]
+	if !known {
+		return wire.Item{}, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, c.w.knows())
+	}
+	params, err := c.storage.params(o)
+	if err != nil {
+		return wire.Item{}, err
+	}
+	operands, err := c.operands()
+	if err != nil {
+		return wire.Item{}, err
+	}
+	var item wire.Item
+	err, gone := guard{w: c.w, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
+		item, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
+		return err
+	})
+	if gone != nil {
+		c.lose(err)
+		<-gone
+		return wire.Item{}, errLost
+	}
+	if err != nil {
+		return wire.Item{}, err
+	}
+	return c.store(item)
+}
+
+// limit returns how long a call of a function may take.
+func limit(l jobs.Limits, function wire.Function) time.Duration {
+	switch function {
+	case wire.Plan:
+		return l.Plan
+	case wire.Finish:
+		return l.Finish
+	}
+	return l.Merge
+}
+
+// lose tells the session that the call does not return.
+func (c *call) lose(err error) {
+	w := c.w
+	w.cfg.Logger.Error("A job's code does not return", "job", c.opening.Job, "function", c.held.Call().Function.String(), "error", err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.session.LoseCall(c.held, c.failure(err))
+	w.checkUsable()
+	w.wakeLink()
+}
+
+// operands returns the bytes of the call's operands.
+func (c *call) operands() ([][]byte, error) {
+	var list [][]byte
+	for _, p := range c.held.Call().Operands {
+		data := p.Data
+		err := p.Check()
+		if p.Blob != "" {
+			err = c.storage.retry("read partial", func() (err error) {
+				data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob)
+				return err
+			}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("operand of %v: %w", c.held.Call().Function, err)
+		}
+		list = append(list, data)
+	}
+	return list, nil
+}
+
+// store moves the data of an item into storage if it is too large for a report.
+func (c *call) store(item wire.Item) (_ wire.Item, err error) {
+	switch {
+	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
+		p := *item.Partial
+		c.blob, err = c.storage.writePartial(p.Node, p.Data)
+		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: c.blob, MergedFor: p.MergedFor}}, err
+	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
+		o := *item.Output
+		c.blob, err = c.storage.writePartial(session.OutputNode(o.Function), o.Data)
+		return wire.Item{Output: &wire.Output{Function: o.Function, Partitions: o.Partitions, Blob: c.blob, Epoch: o.Epoch}}, err
+	}
+	return item, nil
+}

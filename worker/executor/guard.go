@@ -1,0 +1,96 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// limitError says that a job's code took longer than its limit.
+type limitError struct {
+	what     string // the function, if the context of the error does not name it
+	limit    time.Duration
+	returned error // what the code returned when its context was done; nil if it did not return
+}
+
+func (e *limitError) Error() string {
+	text := fmt.Sprintf("took longer than its limit of %v", e.limit)
+	if e.returned == nil {
+		text = fmt.Sprintf("did not return within its limit of %v, and does not end when its context is done", e.limit)
+	}
+	if e.what != "" {
+		text = e.what + " " + text
+	}
+	if e.returned != nil {
+		text += ": " + e.returned.Error()
+	}
+	return text
+}
+
+func (e *limitError) Unwrap() error { return e.returned }
+
+// guard runs a job's code on a goroutine of its own: the caller survives code that calls
+// [runtime.Goexit], and goes on without code that does not return.
+type guard struct {
+	w     *Worker
+	limit time.Duration // 0: none
+
+	// late, if not nil, is called when the limit has passed. It returns false if the code has
+	// begun something else since the last call, or since the start, so that the limit begins
+	// again.
+	late func() bool
+}
+
+// run calls code with a context that is done when parent is done or the limit has passed.
+// It waits until the code has returned, and at most timing.stopTimeout after the end of the
+// context. In that case gone is not nil, and gets a value once the code has returned after
+// all. Until then the caller must not use what the code uses.
+func (g guard) run(parent context.Context, code func(ctx context.Context) error) (err error, gone <-chan struct{}) {
+	ctx, cancel := context.WithCancel(parent)
+	returned := jobs.ErrGoexit
+	done := make(chan struct{}, 1)
+	g.w.goroutines.Go(func() {
+		defer func() {
+			cancel()
+			done <- struct{}{}
+		}()
+		returned = code(ctx)
+	})
+	passed := g.wait(ctx, done)
+	cancel()
+	timer := time.NewTimer(g.w.timing.stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		return &limitError{limit: g.limit}, done
+	}
+	if passed && returned != nil {
+		return &limitError{limit: g.limit, returned: returned}, nil
+	}
+	return returned, nil
+}
+
+// wait waits until the context is done, which is also the case once the code has returned,
+// or until the limit has passed. It reports whether the limit has passed.
+func (g guard) wait(ctx context.Context, done chan struct{}) (passed bool) {
+	if g.limit == 0 {
+		<-ctx.Done()
+		return false
+	}
+	timer := time.NewTimer(g.limit)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			if g.late == nil || g.late() {
+				return true
+			}
+			timer.Reset(g.limit)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// jobStorage writes what a job needs in storage, and retries.
+type jobStorage struct {
+	w   *Worker
+	job string
+	ctx context.Context // done when the job has ended, or the worker stops
+}
+
+const (
+	dropTimeout     = 5 * time.Second // bounds a call that removes a partial
+	minStoreBackoff = 50 * time.Millisecond
+	maxStoreBackoff = 5 * time.Second
+)
+
+// params returns the parameters in a job's opening. It reads large parameters from storage.
+func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
+	if len(o.ParamsSHA256) == 0 {
+		return o.Params, nil
+	}
+	var spec store.StoredSpec
+	err := s.retry("read parameters", func() (err error) {
+		spec, err = s.w.store.Spec(s.ctx, s.job)
+		return err
+	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	if sum := sha256.Sum256(spec.Params); err == nil && !bytes.Equal(sum[:], o.ParamsSHA256) {
+		err = errors.New("read parameters: the stored parameters are not those that the leader read")
+	}
+	return spec.Params, err
+}
+
+// writePartial writes a partial to storage. It retries until the context is done. Then it
+// returns the blob's name together with the error, because the write may have taken effect.
+// A partial that is too large for storage is a permanent error of the job.
+func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
+	err = s.retry("write partial", func() (err error) {
+		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)
+		return err
+	}, func(err error) bool { return !errors.Is(err, store.ErrTooLarge) })
+	if errors.Is(err, store.ErrTooLarge) {
+		return "", jobs.Permanent(err)
+	}
+	return blob, err
+}
+
+// dropPartial removes a partial of an ended job that may have been written after the
+// leader removed the job's other partials.
+func (s jobStorage) dropPartial(blob string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
+	defer cancel()
+	if err := s.w.store.DropPartial(ctx, s.job, blob); err != nil {
+		s.w.cfg.Logger.Warn("Could not remove a partial of a job that has ended", "job", s.job, "blob", blob, "error", err)
+	}
+}
+
+// retry repeats a call to storage until the call succeeds, the call fails with an error
+// that is not retryable, or the context is done.
+func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {
+	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
+		err := call()
+		if err == nil {
+			return nil
+		}
+		if s.ctx.Err() != nil || !retryable(err) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		s.w.cfg.Logger.Warn("Storage call failed, trying again", "job", s.job, "operation", doing, "pause", wait, "error", err)
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+			timer.Stop()
+		}
+	}
+}

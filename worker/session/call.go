@@ -1,0 +1,162 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// HeldCall is a call of a job's Plan, Merge or Finish that the worker was assigned and that
+// has not ended. Calls run beside the slots, as many at a time as there are slots, so that
+// no call waits for a long partition.
+type HeldCall struct {
+	id      wire.SpanID
+	job     *job
+	call    wire.Call
+	arrival uint64 // grows with each call assigned
+	running bool
+	dropped bool // no longer held; what the call returns is ignored
+	lost    bool // the call runs code that does not return
+}
+
+// Opening describes the call's job.
+func (h *HeldCall) Opening() wire.Opening { return h.job.opening }
+
+// Call returns the function to call, with its operands.
+func (h *HeldCall) Call() wire.Call { return h.call }
+
+// Epoch returns the epoch of the leader that assigned the call.
+func (h *HeldCall) Epoch() uint64 { return h.id.Epoch }
+
+// TakeCall returns the call that begins next, or nil if no call waits or as many calls run
+// as may. TakeCall prefers the highest priority, then the call that arrived first.
+func (s *Session) TakeCall() *HeldCall {
+	if s.drain.begun || s.work.calling == s.cfg.Hello.Slots {
+		return nil
+	}
+	var next *HeldCall
+	for _, j := range s.work.jobs {
+		i := slices.IndexFunc(j.calls, func(h *HeldCall) bool { return !h.running })
+		if i >= 0 && (next == nil || compareCalls(j.calls[i], next) < 0) {
+			next = j.calls[i]
+		}
+	}
+	if next != nil {
+		next.running = true
+		s.work.calling++
+	}
+	return next
+}
+
+func compareCalls(a, b *HeldCall) int {
+	return cmp.Or(
+		-cmp.Compare(a.job.opening.Priority, b.job.opening.Priority),
+		cmp.Compare(a.arrival, b.arrival),
+	)
+}
+
+// Return ends a call. The item has what the call returned: the partial of a merge's node,
+// the output of Plan or Finish, or a failure. Return reports whether the session keeps the
+// item. It does not if the job has ended, or if the call was lost.
+func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
+	s.endCall(h)
+	if h.dropped {
+		return false
+	}
+	s.keep(h.job, item{Item: i, span: h.id})
+	s.dropCall(h)
+	return true
+}
+
+// AbandonCall ends a call that was cancelled and returned nothing, because its job has ended
+// or the worker stops. The leader assigns it again if it is still wanted.
+func (s *Session) AbandonCall(h *HeldCall) {
+	s.endCall(h)
+	if !h.dropped {
+		s.dropCall(h)
+	}
+}
+
+// endCall records that the code of a call has returned.
+func (s *Session) endCall(h *HeldCall) {
+	s.work.calling--
+	if h.lost {
+		h.lost = false
+		s.work.lostCalls--
+	}
+	s.hurry()
+}
+
+// LoseCall records that the code of a call does not return, although it was cancelled. Until
+// the call returns after all, the worker can make one call fewer at a time. If the call's
+// job has not ended, f is reported as the call's failure.
+func (s *Session) LoseCall(h *HeldCall, f wire.Failure) {
+	if h.lost {
+		return
+	}
+	h.lost = true
+	s.work.lostCalls++
+	s.hurry()
+	if !h.dropped {
+		s.keep(h.job, item{Item: wire.Item{Failure: &f}, span: h.id})
+		s.dropCall(h)
+	}
+}
+
+// dropCall removes a call from the held calls.
+func (s *Session) dropCall(h *HeldCall) {
+	h.dropped = true
+	s.work.held--
+	h.job.calls = slices.DeleteFunc(h.job.calls, func(o *HeldCall) bool { return o == h })
+}
+
+// dropQueuedCalls drops the job's calls that have not begun.
+func (s *Session) dropQueuedCalls(j *job) {
+	for _, h := range slices.Clone(j.calls) {
+		if !h.running {
+			s.dropCall(h)
+		}
+	}
+}
+
+// MakeCall calls a function of a job, and returns the item for [Session.Return]: the
+// partial of a merge's node, or the output of Plan or Finish. Epoch is that of the leader
+// that assigned the call. Operands has the bytes of the call's operands. MakeCall runs the
+// job's code, so it must not be called under the session's lock. The data of the item may be
+// larger than [MaxInline]; then the caller must move it into storage.
+func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands [][]byte, epoch uint64) (wire.Item, error) {
+	switch call.Function {
+	case wire.Plan:
+		plan, err := job.Plan(ctx, params)
+		if err != nil {
+			return wire.Item{}, err
+		}
+		output := wire.NewOutput(wire.Plan, plan.Partitions, plan.Data)
+		output.Epoch = epoch
+		return wire.Item{Output: &output}, nil
+	case wire.Finish:
+		result, err := job.Finish(ctx, params, operands[0])
+		if err != nil {
+			return wire.Item{}, err
+		}
+		output := wire.NewOutput(wire.Finish, 0, result)
+		output.Epoch = epoch
+		return wire.Item{Output: &output}, nil
+	}
+	merged, err := job.Merge(operands[0], operands[1])
+	if err != nil {
+		return wire.Item{}, err
+	}
+	partial := wire.NewPartial(call.Node, merged)
+	partial.MergedFor = epoch
+	return wire.Item{Partial: &partial}, nil
+}
+
+// OutputNode returns the name under which the output of a function is stored if it is too
+// large for a report. No node of a tree has this name.
+func OutputNode(function wire.Function) jobs.Node {
+	return jobs.Node{Level: 255, Index: uint64(function)}
+}
