@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,10 +12,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker speaks a worker's side of the protocol. It sends a report and runs partitions
-// only when a test calls it, so that tests choose every moment.
+// worker speaks a worker's side of the protocol. It sends a report, runs partitions and
+// makes calls only when a test calls it, so that tests choose every moment.
 type worker struct {
 	t        *testing.T
 	nc       *nats.Conn
@@ -26,6 +28,7 @@ type worker struct {
 	epoch, sequence uint64
 	openings        map[string]wire.Opening
 	held            []wire.HeldSpan
+	calls           []wire.Assignment      // calls that the worker holds
 	items           map[string][]wire.Item // all items of a job, from number 1 on
 	received        map[string]uint64
 	durable         map[string]uint64
@@ -54,7 +57,10 @@ func (w *worker) follow(epoch uint64) {
 
 func (w *worker) next() wire.Report {
 	w.sequence++
-	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Spans: w.held}
+	r := wire.Report{Epoch: w.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held)}
+	for _, a := range w.calls {
+		r.Spans = append(r.Spans, wire.HeldSpan{ID: a.ID, Job: a.Job, Function: a.Call.Function, Node: a.Call.Node})
+	}
 	if w.sequence == 1 {
 		r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 2, Knows: []wire.JobKind{{Name: w.job.Name(), Version: w.job.Version()}}}
 	}
@@ -77,12 +83,17 @@ func (w *worker) report() wire.Receipt {
 		w.openings[o.Job] = o
 	}
 	for _, a := range receipt.Assigned {
-		w.held = append(w.held, wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span})
+		if a.Call != nil {
+			w.calls = append(w.calls, a)
+		} else {
+			w.held = append(w.held, wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span})
+		}
 		if w.items[a.Job] == nil {
 			w.items[a.Job] = []wire.Item{}
 		}
 	}
 	for _, c := range receipt.Cuts {
+		w.calls = slices.DeleteFunc(w.calls, func(a wire.Assignment) bool { return a.ID == c.ID })
 		for i := range w.held {
 			if h := &w.held[i]; h.ID == c.ID {
 				h.Span.Hi = max(h.Span.Lo, min(h.Span.Hi, c.Hi))
@@ -97,10 +108,11 @@ func (w *worker) report() wire.Receipt {
 	return receipt
 }
 
-// reportUntilHeld reports until the worker has been assigned a span.
+// reportUntilHeld reports, and makes calls, until the worker has been assigned a span.
 func (w *worker) reportUntilHeld() {
 	w.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); len(w.held) == 0; w.report() {
+		w.makeCalls()
 		if time.Now().After(deadline) {
 			w.t.Fatalf("worker %s was assigned nothing", w.id)
 		}
@@ -115,6 +127,7 @@ func (w *worker) dropEmpty() {
 		}
 	}
 	w.held = left
+	w.calls = slices.DeleteFunc(w.calls, func(a wire.Assignment) bool { return w.ended[a.Job] })
 }
 
 // send resends a report until it is answered, like a real worker.
@@ -137,9 +150,10 @@ func (w *worker) send(r wire.Report) wire.Receipt {
 	return wire.Receipt{}
 }
 
-// work runs at most n of the partitions that the worker holds.
+// work makes the calls that the worker holds, and runs at most n of its partitions.
 func (w *worker) work(n uint64) {
 	w.t.Helper()
+	w.makeCalls()
 	for i := range w.held {
 		h := &w.held[i]
 		span := jobs.Span{Lo: h.Span.Lo, Hi: min(h.Span.Hi, h.Span.Lo+n)}
@@ -150,9 +164,56 @@ func (w *worker) work(n uint64) {
 	w.dropEmpty()
 }
 
-// workWithoutMerging runs all partitions that the worker holds, one at a time, so that
-// the leader has to merge them.
+// makeCalls makes the calls that the worker holds.
+func (w *worker) makeCalls() {
+	w.t.Helper()
+	for _, a := range w.calls {
+		item, err := w.makeCall(a)
+		if err != nil {
+			item = wire.Item{Failure: &wire.Failure{
+				Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: a.Call.Function, Node: a.Call.Node,
+			}}
+		}
+		w.items[a.Job] = append(w.items[a.Job], item)
+	}
+	w.calls = nil
+}
+
+func (w *worker) makeCall(a wire.Assignment) (wire.Item, error) {
+	w.t.Helper()
+	operands := make([][]byte, len(a.Call.Operands))
+	for i, p := range a.Call.Operands {
+		operands[i] = p.Data
+		if p.Blob != "" {
+			var err error
+			if operands[i], err = w.store.Partial(context.Background(), a.Job, p.Blob); err != nil {
+				return wire.Item{}, err
+			}
+		}
+	}
+	item, err := session.MakeCall(context.Background(), w.job, w.openings[a.Job].Params, *a.Call, operands, a.ID.Epoch)
+	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
+		*p = wire.Partial{Node: p.Node, Blob: w.putPartial(a.Job, p.Node, p.Data), MergedFor: p.MergedFor}
+	}
+	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
+		o.Blob, o.Data, o.Sum = w.putPartial(a.Job, session.OutputNode(o.Function), o.Data), nil, 0
+	}
+	return item, err
+}
+
+func (w *worker) putPartial(job string, node jobs.Node, data []byte) (blob string) {
+	w.t.Helper()
+	blob, err := w.store.PutPartial(context.Background(), job, node, data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return blob
+}
+
+// workWithoutMerging makes the calls that the worker holds, and runs all of its partitions,
+// one at a time, so that the leader has to merge them.
 func (w *worker) workWithoutMerging() {
+	w.makeCalls()
 	for i := range w.held {
 		h := &w.held[i]
 		for ; !h.Span.Empty(); h.Span.Lo++ {
@@ -193,12 +254,8 @@ func (w *worker) drain(job string, stack jobs.Stack, hi uint64) {
 	}
 	for _, p := range partials {
 		partial := wire.NewPartial(p.Node, p.Data)
-		if len(p.Data) > 256<<10 {
-			blob, err := w.store.PutPartial(context.Background(), job, p.Node, p.Data)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			partial = wire.Partial{Node: p.Node, Blob: blob}
+		if len(p.Data) > session.MaxInline {
+			partial = wire.Partial{Node: p.Node, Blob: w.putPartial(job, p.Node, p.Data)}
 		}
 		w.items[job] = append(w.items[job], wire.Item{Partial: &partial})
 	}

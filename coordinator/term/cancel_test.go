@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/bellwether-compute/bellwether/coordinator/term"
-	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
@@ -51,38 +49,5 @@ func TestCancelAtEveryMoment(t *testing.T) {
 		if cancelled < c.moments/2 {
 			t.Errorf("the job was cancelled at %d of %d moments", cancelled, c.moments)
 		}
-	}
-}
-
-// A job whose code does not return keeps its place among the leader's tasks, and does not
-// disturb other jobs.
-func TestJobCodeThatDoesNotReturn(t *testing.T) {
-	c := newCluster(t)
-	hung := false
-	hanging := jobs.MustNew(lettersDefinition(func() {
-		if !hung {
-			hung = true
-			c.wait(func() bool { return false })
-		}
-	}))
-	c.addWorker("w1")
-	leader := c.lead(func(cfg *term.Config) { cfg.Jobs, cfg.MaxMerging = []jobs.Job{hanging}, 2 })
-	stuck := c.submit("partitions=2")
-	c.until("the merge to hang", func() bool { return hung })
-	job := c.submit("partitions=10")
-	c.until("the other job's end", func() bool { return c.manifest(job).State == store.Completed })
-	answered := false
-	leader.turn(func() {
-		leader.term.Cancel(stuck, func(err error) {
-			answered = true
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	})
-	c.until("the answer", func() bool { return answered && c.cleanedUp() })
-	leader.turn(leader.term.Stop)
-	if _, left := leader.term.Left(); !left {
-		t.Error("the leader has not left, although nothing is left to checkpoint")
 	}
 }

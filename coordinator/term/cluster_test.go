@@ -232,6 +232,14 @@ func (l *leader) Go(do func()) {
 
 func (l *leader) Post(call func()) { l.inbox = append(l.inbox, call) }
 
+func (l *leader) Guard(limit time.Duration, code func()) (returned bool) {
+	l.Go(func() { code(); returned = true })
+	if deadline := l.cluster.now.Add(limit); !returned {
+		l.cluster.wait(func() bool { return returned || l.ctx.Err() != nil || !l.cluster.now.Before(deadline) })
+	}
+	return returned
+}
+
 func (l *leader) Pause(ctx context.Context, d time.Duration) {
 	until := l.cluster.now.Add(d)
 	l.cluster.wait(func() bool { return ctx.Err() != nil || !l.cluster.now.Before(until) })

@@ -1,13 +1,12 @@
 package term_test
 
 import (
-	"context"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
-	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -28,46 +27,58 @@ func knowing(known ...jobs.Job) func(*term.Config) {
 
 func kindOf(j jobs.Job) wire.JobKind { return wire.JobKind{Name: j.Name(), Version: j.Version()} }
 
-// A leader steps down for a worker that knows a job which the leader does not. It names
-// the worker that knows most jobs as its successor.
-func TestLeaderStepsDownForAWorkerThatKnowsMore(t *testing.T) {
+// A leader leads a job whose definition its program does not have: workers merge. When the
+// leader stops, the worker that can merge for the job is the successor.
+func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	c := newCluster(t)
-	c.addWorker("w1").knows = []wire.JobKind{kindOf(words)}
-	c.addWorker("w2")
+	other, able := c.addWorker("w1"), c.addWorker("w2")
+	other.knows = []wire.JobKind{kindOf(words)}
 	first := c.lead(knowing(words))
-	job := c.submit("partitions=8")
-	successor, left := "", false
-	c.until("the leader to step down", func() bool { successor, left = first.term.Left(); return left })
+	job := c.submit("partitions=8", "pad=300_000") // merged partials are larger than a report holds
+	c.until("a merge", func() bool { return slices.Contains(able.called, "Merge") })
+	first.turn(first.term.Stop)
+	successor := ""
+	c.until("the leader to leave", func() (left bool) { successor, left = first.term.Left(); return left })
 	if successor != "w2" {
 		t.Errorf("the successor is %q, want w2", successor)
 	}
 	first.depose()
-	c.lead(knowing(letters, words))
+	c.lead(knowing(words))
 	c.wantCompleted(job, localResult(t, "partitions=8"))
+	if len(other.called) > 0 {
+		t.Errorf("a worker that does not know the job called %v", other.called)
+	}
 }
 
-// A leader does not step down while a job is active whose kind the successor would not
-// know.
-func TestLeaderStaysWhileASuccessorDoesNotKnowAnActiveJob(t *testing.T) {
+// A job whose kind no worker knows is parked until a worker that knows it says hello.
+func TestParkedJobBeginsWhenAWorkerKnowsIt(t *testing.T) {
 	c := newCluster(t)
 	c.addWorker("w1").knows = []wire.JobKind{kindOf(words)}
 	leader := c.lead(plain)
-	running := c.submit("partitions=8")
-	spec := store.Spec{ID: store.NewID(c.now.Add(time.Hour)), Job: "words", Version: "1", Params: jobs.Params(`{}`), MaxAttempts: 1, Submitted: c.now.UTC()}
-	if err := c.store.Submit(context.Background(), spec); err != nil {
-		t.Fatal(err)
-	}
-	c.until("both jobs are seen", func() bool {
-		return c.manifest(running).State == store.Running && c.manifest(spec.ID).State == store.Queued
-	})
-	c.pass(20 * time.Second)
-	if _, left := leader.term.Left(); left {
-		t.Error("the leader stepped down, although no successor knows the active job")
+	job := c.submit("partitions=8")
+	var parked []wire.JobProgress
+	c.until("the job to be parked", func() bool { parked = leader.term.Jobs(wire.JobQuery{}).Jobs; return len(parked) == 1 })
+	c.pass(3 * hideFor)
+	if !strings.Contains(parked[0].Trouble, "no worker knows letters version 1") {
+		t.Errorf("the job's trouble is %q", parked[0].Trouble)
 	}
 	c.addWorker("w2").follow(leader)
-	successor, left := "", false
-	c.until("the leader to step down", func() bool { successor, left = leader.term.Left(); return left })
-	if c.manifest(running).State != store.Completed || successor != "w1" {
-		t.Errorf("the successor is %q, and the job is %s", successor, c.manifest(running).State)
+	c.wantCompleted(job, localResult(t, "partitions=8"))
+}
+
+// If there is no place among the active jobs when a worker that knows a parked job says
+// hello, the job begins once its submission is delivered again.
+func TestParkedJobWaitsForAPlace(t *testing.T) {
+	c := newCluster(t)
+	c.addWorker("w1").knows = []wire.JobKind{kindOf(words)}
+	leader := c.lead(func(cfg *term.Config) { cfg.MaxActive = 2 })
+	var ids []string
+	for range 6 {
+		ids = append(ids, c.submit("partitions=8"))
+	}
+	c.until("the jobs to be parked", func() bool { return len(leader.term.Jobs(wire.JobQuery{}).Jobs) == len(ids) })
+	c.addWorker("w2").follow(leader)
+	for _, id := range ids {
+		c.wantCompleted(id, localResult(t, "partitions=8"))
 	}
 }

@@ -107,23 +107,17 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 		return nil, 0, err
 	}
 	began := t.env.Now()
-	type outcome struct {
+	var out struct { // not read if the code does not return in time
 		data []byte
 		err  error
 	}
-	out := make(chan outcome, 1) // not shared with code that was given up
-	returned := t.env.Guard(maxMergeCall, func() {
-		data, err := j.job.Merge(left, right)
-		out <- outcome{data, err}
-	})
-	if !returned {
+	if !t.env.Guard(maxMergeCall, func() { out.data, out.err = j.job.Merge(left, right) }) {
 		return nil, 0, errSlow
 	}
-	o := <-out
-	if o.err != nil {
-		o.err = &jobFault{o.err}
+	if out.err != nil {
+		out.err = &jobFault{out.err}
 	}
-	return o.data, t.since(began), o.err
+	return out.data, t.since(began), out.err
 }
 
 // giveUpMerges tells the ledger of pairs that the leader does not merge, because the job's

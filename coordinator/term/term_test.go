@@ -116,6 +116,7 @@ var replacements = []struct {
 		c.pass(10 * step)
 		resumeCall()
 		c.pass(2 * hideFor)
+		c.until("the first leader to finish", func() bool { return first.over || first.waiting() })
 		first.depose()
 	}},
 	{"late", func(c *cluster, first *leader, _ func()) { // the first leader goes on when the job has ended

@@ -3,6 +3,7 @@ package term_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +12,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // letters is a job whose merge does not commute: its result has a letter for each
-// partition, in order. Its partials are padded.
+// partition, in order.
 type lettersParams struct {
 	Partitions uint64 `min:"1"`
-	Pad        int    `min:"0"`
+	Pad        int    `min:"0"` // bytes that pad each partial
+	PlanData   int    `min:"0"` // bytes of the plan's data
+	Result     int    `min:"0"` // bytes that pad the result
 }
 
 var letters = jobs.MustNew(lettersDefinition(func() {}))
@@ -27,9 +31,12 @@ func lettersDefinition(onMerge func()) jobs.Definition[lettersParams, string, st
 	return jobs.Definition[lettersParams, string, string]{
 		Name: "letters", Version: "1", Defaults: lettersParams{Partitions: 1},
 		Plan: func(_ context.Context, p lettersParams) (jobs.Plan, error) {
-			return jobs.Plan{Partitions: p.Partitions}, nil
+			return jobs.Plan{Partitions: p.Partitions, Data: make([]byte, p.PlanData)}, nil
 		},
-		Open: func(_ context.Context, p lettersParams, _ jobs.Plan) (jobs.Mapper[string], error) {
+		Open: func(_ context.Context, p lettersParams, plan jobs.Plan) (jobs.Mapper[string], error) {
+			if len(plan.Data) != p.PlanData {
+				return nil, fmt.Errorf("plan has %d bytes of data, want %d", len(plan.Data), p.PlanData)
+			}
 			return lettersMapper{p}, nil
 		},
 		Merge: func(left, right string) (string, error) { onMerge(); return left + right, nil },
@@ -38,7 +45,7 @@ func lettersDefinition(onMerge func()) jobs.Definition[lettersParams, string, st
 			for ; root != ""; root = root[1+p.Pad:] {
 				word = append(word, root[0])
 			}
-			return string(word), nil
+			return string(word) + strings.Repeat(".", p.Result), nil
 		},
 	}
 }
@@ -49,8 +56,8 @@ func (m lettersMapper) Map(_ context.Context, partition uint64) (string, error) 
 	return string(rune('a'+partition%26)) + strings.Repeat(".", m.p.Pad), nil
 }
 
-// worker resends a report until its receipt comes, and runs one partition between two
-// reports.
+// worker resends a report until its receipt comes, and runs one partition or makes one call
+// between two reports.
 type worker struct {
 	cluster *cluster
 	id      string
@@ -62,17 +69,21 @@ type worker struct {
 	inFlight *wire.Report // the report without a receipt
 	openings map[string]wire.Opening
 	held     []wire.HeldSpan
-	items    map[string][]wire.Item // all items of a job, from number 1 on
+	toCall   map[wire.SpanID]wire.Call // the calls among held
+	items    map[string][]wire.Item    // all items of a job, from number 1 on
 	received map[string]uint64
 	ended    map[string]bool
 	ran      map[string]int // partitions
+	job      jobs.Job       // makes calls
+	called   []string       // functions, in order
+	hangs    bool           // its calls do not return
 	fails    string         // the error with which each partition fails; empty if none fails
 }
 
 func (c *cluster) addWorker(id string) *worker {
 	w := &worker{
 		cluster: c, id: id, knows: []wire.JobKind{{Name: "letters", Version: "1"}}, openings: map[string]wire.Opening{}, items: map[string][]wire.Item{},
-		ended: map[string]bool{}, ran: map[string]int{},
+		ended: map[string]bool{}, ran: map[string]int{}, toCall: map[wire.SpanID]wire.Call{}, job: letters,
 	}
 	c.workers = append(c.workers, w)
 	return w
@@ -125,9 +136,15 @@ func (w *worker) take(receipt wire.Receipt) {
 		w.openings[o.Job] = o
 	}
 	for _, a := range receipt.Assigned {
-		w.held = append(w.held, wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span})
+		held := wire.HeldSpan{ID: a.ID, Job: a.Job, Span: a.Span}
+		if a.Call != nil {
+			held.Function, held.Node = a.Call.Function, a.Call.Node
+			w.toCall[a.ID] = *a.Call
+		}
+		w.held = append(w.held, held)
 	}
 	for _, c := range receipt.Cuts {
+		delete(w.toCall, c.ID)
 		for i := range w.held {
 			if s := &w.held[i]; s.ID == c.ID {
 				s.Span.Hi = max(s.Span.Lo, min(s.Span.Hi, c.Hi))
@@ -167,13 +184,18 @@ func (w *worker) checkDurable(j wire.JobReceipt) {
 	w.cluster.t.Fatalf("items of %s up to %d were called durable, the manifest has %+v", w.id, j.Durable, m.Workers)
 }
 
-// work runs one partition.
+// work runs one partition, or makes one call.
 func (w *worker) work() {
 	w.cluster.t.Helper()
-	if len(w.held) == 0 {
+	next := slices.IndexFunc(w.held, func(h wire.HeldSpan) bool { return h.Function == wire.Map || !w.hangs })
+	if next < 0 {
 		return
 	}
-	s := &w.held[0]
+	s := &w.held[next]
+	if s.Function != wire.Map {
+		w.call(*s)
+		return
+	}
 	if w.fails != "" {
 		w.items[s.Job] = append(w.items[s.Job], wire.Item{Failure: &wire.Failure{Partition: s.Span.Lo, Error: w.fails}})
 		s.Span.Lo++
@@ -181,7 +203,14 @@ func (w *worker) work() {
 		return
 	}
 	o := w.openings[s.Job]
-	task, err := letters.Open(context.Background(), o.Params, jobs.Plan{Partitions: o.Partitions, Data: o.Data})
+	plan := jobs.Plan{Partitions: o.Partitions, Data: o.Data}
+	if o.InStore {
+		var err error
+		if plan, err = w.cluster.store.Plan(context.Background(), s.Job); err != nil {
+			w.cluster.t.Fatal(err)
+		}
+	}
+	task, err := letters.Open(context.Background(), o.Params, plan)
 	if err != nil {
 		w.cluster.t.Fatal(err)
 	}
@@ -196,6 +225,9 @@ func (w *worker) work() {
 	}
 	for _, p := range partials {
 		partial := wire.NewPartial(p.Node, p.Data)
+		if len(p.Data) > session.MaxInline {
+			partial = wire.Partial{Node: p.Node, Blob: w.putPartial(s.Job, p.Node, p.Data)}
+		}
 		w.items[s.Job] = append(w.items[s.Job], wire.Item{Partial: &partial})
 	}
 	w.ran[s.Job]++
@@ -203,10 +235,69 @@ func (w *worker) work() {
 	w.dropEmpty()
 }
 
+// call makes a call.
+func (w *worker) call(h wire.HeldSpan) {
+	w.cluster.t.Helper()
+	call := w.toCall[h.ID]
+	delete(w.toCall, h.ID)
+	w.called = append(w.called, call.Function.String())
+	item, err := w.makeCall(h, call)
+	if err != nil {
+		item = wire.Item{Failure: &wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: call.Function, Node: call.Node}}
+	}
+	w.items[h.Job] = append(w.items[h.Job], item)
+	w.dropEmpty()
+}
+
+func (w *worker) makeCall(h wire.HeldSpan, call wire.Call) (wire.Item, error) {
+	w.cluster.t.Helper()
+	ctx := context.Background()
+	operands := make([][]byte, len(call.Operands))
+	for i, p := range call.Operands {
+		operands[i] = p.Data
+		if p.Blob != "" {
+			var err error
+			if operands[i], err = w.cluster.store.Partial(ctx, h.Job, p.Blob); err != nil {
+				return wire.Item{}, err
+			}
+		}
+	}
+	item, err := session.MakeCall(ctx, w.job, w.openings[h.Job].Params, call, operands, h.ID.Epoch)
+	if o := item.Output; o != nil && len(o.Data) > session.MaxInline {
+		o.Blob = w.putPartial(h.Job, session.OutputNode(o.Function), o.Data)
+		o.Data, o.Sum = nil, 0
+	}
+	if p := item.Partial; p != nil && len(p.Data) > session.MaxInline {
+		p.Blob = w.putPartial(h.Job, p.Node, p.Data)
+		p.Data, p.Sum = nil, 0
+	}
+	return item, err
+}
+
+// calls returns how often the worker has called a function.
+func (w *worker) calls(function wire.Function) (n int) {
+	for _, called := range w.called {
+		if called == function.String() {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *worker) putPartial(job string, node jobs.Node, data []byte) (blob string) {
+	w.cluster.t.Helper()
+	blob, err := w.cluster.store.PutPartial(context.Background(), job, node, data)
+	if err != nil {
+		w.cluster.t.Fatal(err)
+	}
+	return blob
+}
+
 func (w *worker) dropEmpty() {
 	var left []wire.HeldSpan
 	for _, s := range w.held {
-		if !s.Span.Empty() && !w.ended[s.Job] {
+		_, isCall := w.toCall[s.ID]
+		if (isCall || !s.Span.Empty()) && !w.ended[s.Job] {
 			left = append(left, s)
 		}
 	}
