@@ -22,6 +22,16 @@ func (l *leader) active() (ids []string) {
 
 func two(cfg *term.Config) { cfg.MaxActive = 2 }
 
+// hello makes a worker known that knows the job's definition, and reports only once.
+func (l *leader) hello() {
+	r := wire.Report{
+		Epoch: l.epoch, Worker: "idle", Sequence: 1,
+		Hello: &wire.Hello{Slots: 1, Knows: []wire.JobKind{{Name: "letters", Version: "1"}}},
+	}
+	l.cluster.until("the active jobs are loaded", func() bool { return l.waiting() })
+	l.turn(func() { l.term.Report(r, 100, func(wire.Receipt) {}) })
+}
+
 // allReceived waits until no submission is left that the leader has not received.
 func (c *cluster) allReceived(l *leader) {
 	c.t.Helper()
@@ -35,6 +45,7 @@ func (c *cluster) allReceived(l *leader) {
 func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(two)
+	l.hello()
 	var low []string
 	for range 5 {
 		low = append(low, c.submitWith(0, "partitions=3"))
@@ -70,6 +81,7 @@ func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 func TestActiveJobsAreBounded(t *testing.T) {
 	c := newCluster(t)
 	l := c.lead(two)
+	l.hello()
 	for priority := range 15 {
 		c.submitWith(priority)
 		c.allReceived(l)
@@ -90,6 +102,7 @@ func TestWaitingJobsAreBounded(t *testing.T) {
 		cfg.ExtendEvery = time.Hour // the submissions stay hidden for as long as the test takes
 	})
 	c.queue.hideFor = time.Hour
+	l.hello()
 	for range 1010 {
 		c.submitWith(0)
 	}
