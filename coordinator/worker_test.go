@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,7 @@ func newWorker(c *cluster, id string, job jobs.Job) *worker {
 // follow makes the worker follow the leader of an epoch.
 func (w *worker) follow(epoch uint64) {
 	w.epoch, w.sequence = epoch, 0
-	w.received = map[string]uint64{}
+	w.received = maps.Clone(w.durable)
 }
 
 func (w *worker) next() wire.Report {
@@ -281,7 +282,7 @@ func (w *worker) ran(job string) (partitions uint64) {
 		w.t.Fatal(err)
 	}
 	for _, item := range w.items[job][:w.received[job]] {
-		if item.Partial != nil {
+		if item.Partial != nil && item.Partial.MergedFor == 0 {
 			partitions += tree.Span(item.Partial.Node).Len()
 		}
 	}

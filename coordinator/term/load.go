@@ -45,7 +45,9 @@ func (t *Term) received(s *store.Submission) {
 		j.submission = s
 	case p != nil:
 		p.submission = s
-	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind): // the submission will be delivered again
+	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind):
+		parked.submission = s
+		t.jobs.parked[s.ID] = parked
 	default: // if the job was damaged, it may have been removed since, so it is loaded again
 		t.schedule(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
@@ -270,7 +272,7 @@ func (t *Term) admitted(loaded loadedJob) {
 		}
 		return
 	}
-	t.leave(loaded)
+	t.leave(loaded, p.submission)
 	if loaded.ended && p.submission != nil {
 		t.spawn(func() func() {
 			t.cleanUp(id, p.submission, true)
@@ -289,16 +291,19 @@ func (t *Term) mayActivate(j *activeJob) bool {
 	return len(j.manifest.last.Workers) > 0 || t.ledger.Knows(kindOf(j.spec))
 }
 
-// leave handles a loaded job that does not become active.
-func (t *Term) leave(loaded loadedJob) {
+// leave handles a loaded job that does not become active. Submission is nil if this leader
+// has not received it.
+func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	switch {
 	case loaded.queued: // the submission brings the job
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
 		t.step(ledger.JobEnded{Job: loaded.id})
 	case loaded.active != nil:
-		t.park(loaded.id, unknownKind(loaded.active.spec))
+		loaded.parked = unknownKind(loaded.active.spec)
+		fallthrough
 	default:
+		loaded.parked.submission = submission
 		t.park(loaded.id, loaded.parked)
 	}
 }
@@ -307,8 +312,9 @@ func (t *Term) leave(loaded loadedJob) {
 // for any job. The others are admitted once their submissions are delivered again.
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
-		if slices.Contains(known, t.jobs.parked[id].kind) && t.jobs.pending[id] == nil && t.mayBegin(-store.MaxPriority) {
-			t.admit(id, t.addPending(id, &pendingJob{}))
+		parked := t.jobs.parked[id]
+		if slices.Contains(known, parked.kind) && t.jobs.pending[id] == nil && t.mayBegin(-store.MaxPriority) {
+			t.admit(id, t.addPending(id, &pendingJob{submission: parked.submission}))
 		}
 	}
 }

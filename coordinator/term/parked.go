@@ -12,6 +12,8 @@ import (
 type parkedJob struct {
 	kind   wire.JobKind // a kind that no worker knows; zero if the job is damaged
 	reason string
+
+	submission *store.Submission // its last delivery; nil if this leader did not receive it
 }
 
 func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
@@ -22,7 +24,8 @@ const maxParked = 10_000
 
 // unknownKind parks a job whose kind no worker knows.
 func unknownKind(spec store.Spec) parkedJob {
-	return parkedJob{kindOf(spec), fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", spec.Job, spec.Version)}
+	reason := fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", spec.Job, spec.Version)
+	return parkedJob{kind: kindOf(spec), reason: reason}
 }
 
 // damagedJob parks a job that cannot be read from storage, so that the leader can work
@@ -33,14 +36,15 @@ func damagedJob(id string, err error) loadedJob {
 
 // park remembers a job that this leader cannot work on, and logs it once.
 func (t *Term) park(id string, p parkedJob) {
+	last, known := t.jobs.parked[id]
 	switch {
-	case t.jobs.parked[id] == p:
+	case last.reason == p.reason:
 	case p.damaged():
 		t.log.Error("Job cannot be read and is parked", "job", id, "error", p.reason)
 	default:
 		t.log.Warn("Job is parked", "job", id, "reason", p.reason)
 	}
-	if len(t.jobs.parked) < maxParked {
+	if known || len(t.jobs.parked) < maxParked {
 		t.jobs.parked[id] = p
 	}
 	t.step(ledger.JobParked{Job: id})

@@ -57,7 +57,8 @@ func (t *Term) loadAll(ids []string) {
 }
 
 // beginDispatch makes a ledger with the active jobs, which all carry this leader's
-// epoch by now, and begins to receive submissions.
+// epoch by now. Submissions are received once the ledger has recovered: until then workers
+// may be unknown, and a job that no worker knows is parked.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
 	cfg.Epoch, cfg.Self, cfg.Storage = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage
@@ -75,10 +76,9 @@ func (t *Term) beginDispatch(all []loadedJob) {
 		case loaded.active != nil && t.mayActivate(loaded.active):
 			t.activate(loaded.active, loaded.plan)
 		default:
-			t.leave(loaded)
+			t.leave(loaded, nil)
 		}
 	}
 	t.processBacklog()
 	t.times.extensions = t.env.Now()
-	t.beginNext()
 }

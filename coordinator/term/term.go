@@ -102,6 +102,7 @@ func (t *Term) Tick() {
 		t.observeFigures()
 	}
 	t.step(ledger.Tick{})
+	t.beginNext()
 	t.extendSubmissions()
 	t.recordTerm()
 }

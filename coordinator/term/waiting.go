@@ -37,14 +37,14 @@ func compareWaiting(a, b waitingJob) int {
 }
 
 // beginNext begins the waiting jobs that there is a place for, and receives the next
-// submission if one more job may wait.
+// submission if one more job may wait and the ledger has recovered.
 func (t *Term) beginNext() {
 	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
 		id := t.jobs.waiting[0].id
 		t.stopWaiting(id)
 		t.admit(id, t.jobs.pending[id])
 	}
-	if t.ledger != nil && !t.receiving && len(t.jobs.waiting)+t.jobs.assessed < maxWaiting {
+	if t.ledger != nil && t.ledger.Recovered() && !t.receiving && len(t.jobs.waiting)+t.jobs.assessed < maxWaiting {
 		t.receive()
 	}
 }
