@@ -115,11 +115,23 @@ func (j *job) mergesDone(span jobs.Span) {
 func (l *Ledger) assignCalls(w *worker) {
 	for _, j := range l.jobs {
 		for _, c := range j.calls.list {
-			if l.canCall(w, j, c) {
-				l.assign(w, j, assignment{call: c})
+			if !l.canCall(w, j, c) {
+				continue
 			}
+			if w.calls >= w.callSlots && l.anotherCanBegin(w, j) {
+				break
+			}
+			l.assign(w, j, assignment{call: c})
 		}
 	}
+}
+
+// anotherCanBegin reports whether a worker other than w and the leader's own can begin a call
+// of a job at once.
+func (l *Ledger) anotherCanBegin(w *worker, j *job) bool {
+	return slices.ContainsFunc(l.workers, func(o *worker) bool {
+		return o != w && o.id != l.cfg.Self && o.calls < o.callSlots && l.takesCalls(o, j)
+	})
 }
 
 // canCall reports whether a worker can be given a queued call now. Calls of Plan and Finish
@@ -131,7 +143,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 		limit *= maxPerSlot
 	}
 	switch {
-	case c.assignment != nil || c.quarantined() || l.now < c.due || w.calls >= min(limit, maxCalls) || !l.takesCalls(w, j):
+	case !l.mayAssign(c) || w.calls >= min(limit, maxCalls) || !l.takesCalls(w, j):
 		return false
 	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j):
 		return false
@@ -148,22 +160,49 @@ func (l *Ledger) anotherTakesCalls(w *worker, j *job) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) })
 }
 
-// nudgeForCalls nudges a worker for each queued call that can be assigned.
+// nudgeForCalls nudges as many workers that can begin a call at once as the job has queued
+// calls. Other workers report when one of their calls returns.
 func (l *Ledger) nudgeForCalls(j *job) {
-	for _, c := range j.calls.list {
-		if c.assignment != nil {
-			continue
-		}
-		var best *worker
-		for _, w := range l.workers {
-			if l.canCall(w, j, c) && (best == nil || w.nudged && !best.nudged || w.nudged == best.nudged && w.calls < best.calls) {
-				best = w
-			}
-		}
-		if best != nil {
-			l.nudge(best)
+	if !slices.ContainsFunc(j.calls.list, l.mayAssign) {
+		return
+	}
+	type candidate struct {
+		worker *worker
+		free   int
+	}
+	var idle []candidate // workers that were nudged already come first
+	for _, w := range l.workers {
+		if free := w.callSlots - w.calls; free > 0 && l.takesCalls(w, j) {
+			idle = append(idle, candidate{w, free})
 		}
 	}
+	slices.SortStableFunc(idle, func(a, b candidate) int {
+		switch {
+		case a.worker.nudged == b.worker.nudged:
+			return cmp.Compare(a.worker.calls, b.worker.calls)
+		case a.worker.nudged:
+			return -1
+		}
+		return 1
+	})
+	for _, c := range j.calls.list {
+		if len(idle) == 0 {
+			return
+		}
+		i := slices.IndexFunc(idle, func(o candidate) bool { return l.canCall(o.worker, j, c) })
+		if i < 0 {
+			continue
+		}
+		l.nudge(idle[i].worker)
+		if idle[i].free--; idle[i].free == 0 {
+			idle = slices.Delete(idle, i, i+1)
+		}
+	}
+}
+
+// mayAssign reports whether a call waits for a worker that does not have to be reserved.
+func (l *Ledger) mayAssign(c *call) bool {
+	return c.assignment == nil && !c.quarantined() && l.now >= c.due
 }
 
 // stealCalls takes back calls of other workers that have not begun, for a worker that can
@@ -315,9 +354,12 @@ func blameCall(c *call, lastWorker string) string {
 	return fmt.Sprintf("%v kills its worker: %d died while it was assigned to them, the last was %s", c, c.deaths, lastWorker)
 }
 
-// quarantinedCall returns a queued call of a job that must run alone, or nil.
-func (j *job) quarantinedCall(now time.Duration) *call {
-	i := slices.IndexFunc(j.calls.list, func(c *call) bool { return c.quarantined() && c.assignment == nil && now >= c.due })
+// quarantinedCall returns a queued call of a job that must run alone and that a worker can
+// begin, or nil.
+func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
+	i := slices.IndexFunc(j.calls.list, func(c *call) bool {
+		return c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0
+	})
 	if i < 0 {
 		return nil
 	}

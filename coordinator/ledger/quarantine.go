@@ -96,8 +96,8 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	if !w.holdsNothing() || w.id == l.cfg.Self && !l.settled() {
 		return
 	}
-	if c := j.quarantinedCall(l.now); c != nil {
-		l.log(j.spec.ID, w.id, "%v runs alone: %d workers died while it was assigned to them", c, c.deaths)
+	if c := l.quarantinedCall(w, j); c != nil {
+		l.log(j.spec.ID, w.id, "%v runs alone, workers that died while it was assigned to them: %d", c, c.deaths)
 		l.assign(w, j, assignment{call: c, quarantined: true})
 		return
 	}
@@ -123,7 +123,7 @@ func (l *Ledger) settled() bool {
 // or nil.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
-		return (j.queue.suspects.quarantined > 0 || j.quarantinedCall(l.now) != nil) && l.canRun(w, j) && !l.sparesLeader(w, j)
+		return (j.queue.suspects.quarantined > 0 || l.quarantinedCall(w, j) != nil) && l.canRun(w, j) && !l.sparesLeader(w, j)
 	})
 	if i < 0 {
 		return nil

@@ -25,8 +25,8 @@ import (
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
 //	report W [hello=SLOTS [storage=S]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
-//	    JOB FIRST: 2/0@1 plan=N result Open! Plan!! Merge-2/0!
-//	                                items: a node merged for epoch 1, a plan, a result, failures of calls
+//	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
+//	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
 //	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
 //	    1.4 JOB Plan *              a call that the worker holds; Merge-2/0 for a merge
 //	tick D [times=N]                let D pass, then step a tick
@@ -249,13 +249,18 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 		jr := wire.JobReport{Job: f[0], First: s.number(strings.TrimSuffix(f[1], ":"))}
 		for _, text := range f[2:] {
 			var item wire.Item
+			text, after, hasEpoch := strings.Cut(text, "@")
+			epoch := uint64(0)
+			if hasEpoch {
+				epoch = s.number(after)
+			}
 			switch name, partitions, isPlan := strings.Cut(text, "="); {
 			case isPlan || name == "result":
 				output := wire.NewOutput(wire.Finish, 0, nil)
 				if isPlan {
 					output = wire.NewOutput(wire.Plan, s.number(partitions), nil)
 				}
-				output.Epoch = s.ledger.cfg.Epoch
+				output.Epoch = epoch
 				item.Output = &output
 				s.lastRef++
 				e.Refs = append(e.Refs, s.lastRef)
@@ -267,11 +272,7 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 			case strings.HasPrefix(text, "!"):
 				item.Failure = &wire.Failure{Partition: s.number(text[1:]), Error: "timeout"}
 			default:
-				node, epoch, merged := strings.Cut(text, "@")
-				item.Partial = &wire.Partial{Node: s.node(node)}
-				if merged {
-					item.Partial.MergedFor = s.number(epoch)
-				}
+				item.Partial = &wire.Partial{Node: s.node(text), MergedFor: epoch}
 				s.lastRef++
 				e.Refs = append(e.Refs, s.lastRef)
 			}
