@@ -374,7 +374,9 @@ func TestMergeThatHangsInTheLeader(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	hanging := jobs.MustNew(jobs.Definition[digitsParams, string, string]{
 		Name: "digits", Version: "1", Defaults: digitsParams{Partitions: 1, Fail: "no"},
-		Plan: func(_ context.Context, p digitsParams) (jobs.Plan, error) { return jobs.Plan{Partitions: p.Partitions}, nil },
+		Plan: func(_ context.Context, p digitsParams) (jobs.Plan, error) {
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
 		Open: func(_ context.Context, p digitsParams, _ jobs.Plan) (jobs.Mapper[string], error) {
 			return digitsMapper{p}, nil
 		},
