@@ -255,8 +255,8 @@ func TestManyFailures(t *testing.T) {
 					ended = end.Outcome == store.Failed
 				}
 			}
-			if j := h.jobs[0]; !ended || j.queue.failed.list.len > 101 || len(j.skipped) > 100 {
-				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, j.queue.failed.list.len, len(j.skipped))
+			if j := h.jobs[0]; !ended || j.queue.failed.list.len > 101 || j.skipped.len > 100 {
+				t.Errorf("ended %v, with %d failing and %d skipped partitions", ended, j.queue.failed.list.len, j.skipped.len)
 			}
 		})
 	}
@@ -376,7 +376,7 @@ func TestJobsFitAMessage(t *testing.T) {
 		id := fmt.Sprintf("%016d", i)
 		h.addJob(id, 1<<40)
 		for p := range uint64(5000) {
-			h.jobsByID[id].skipped = append(h.jobsByID[id].skipped, 1<<39+p)
+			h.jobsByID[id].skipped.insert(skippedPartition(1<<39 + p))
 		}
 	}
 	answer := wire.Encode(wire.Jobs{Epoch: 1, Jobs: h.Jobs()})

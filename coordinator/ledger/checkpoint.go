@@ -79,7 +79,7 @@ func (l *Ledger) AllDurable() bool {
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{
-		Nodes: j.forest.finishedNodes(), Executed: j.executed, Builds: slices.Clone(j.builds), Skipped: slices.Clone(j.skipped),
+		Nodes: j.forest.finishedNodes(), Executed: j.executed, Builds: slices.Clone(j.builds), Skipped: j.firstSkipped(j.skipped.len),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {

@@ -95,14 +95,10 @@ func (p *failedPartitions) setQueued(f *failedPartition, queued bool) {
 
 // remove removes the entries of the partitions in a span.
 func (p *failedPartitions) remove(span jobs.Span) {
-	var found []uint64
 	for f := range p.in(span) {
 		p.setQueued(f, false)
-		found = append(found, f.partition)
 	}
-	for _, partition := range found {
-		p.list.remove(failedPartition{partition: partition})
-	}
+	p.list.removeRange(failedPartition{partition: span.Lo}, failedPartition{partition: span.Hi})
 }
 
 // nextRetry returns a retry that mayRetry allows, or nil. Of the retries that avoid the same

@@ -1,8 +1,8 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -75,13 +75,12 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 // giveUp skips a partition if the submitter allows one more skipped partition; otherwise
 // it fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
-	if uint64(len(j.skipped)) >= l.mayBeSkipped(j) {
+	if uint64(j.skipped.len) >= l.mayBeSkipped(j) {
 		l.fail(j, reason)
 		return
 	}
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
-	i, _ := slices.BinarySearch(j.skipped, partition)
-	j.skipped = slices.Insert(j.skipped, i, partition)
+	j.skipped.insert(skippedPartition(partition))
 	l.finish(j, FinishedNode{Node: jobs.Leaf(partition)}, false)
 }
 
@@ -93,9 +92,27 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 // unskip removes the partitions of a span from j.skipped. A worker finished these
 // partitions after all, and the forest has their node.
 func (j *job) unskip(span jobs.Span) {
-	i, _ := slices.BinarySearch(j.skipped, span.Lo)
-	k, _ := slices.BinarySearch(j.skipped, span.Hi)
-	j.skipped = slices.Delete(j.skipped, i, k)
+	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
+}
+
+// skippedPartition is the index of a skipped partition.
+type skippedPartition uint64
+
+func (p skippedPartition) compare(q skippedPartition) int { return cmp.Compare(p, q) }
+
+// firstSkipped returns the first skipped partitions, but at most n.
+func (j *job) firstSkipped(n int) []uint64 {
+	n = min(n, j.skipped.len)
+	if n == 0 {
+		return nil
+	}
+	list := make([]uint64, 0, n)
+	for p := range j.skipped.from(0) {
+		if list = append(list, uint64(*p)); len(list) == n {
+			break
+		}
+	}
+	return list
 }
 
 // backoff returns the wait after the given number of failures.

@@ -22,8 +22,8 @@ type job struct {
 	forest      *forest        // finished nodes
 	assignments assignmentList // spans that workers hold
 	queue       queue          // partitions that are neither finished nor assigned
-	skipped     []uint64       // skipped partitions, sorted
-	calls       callList       // calls of Plan, Merge and Finish that are not done
+	skipped     sortedList[skippedPartition]
+	calls       callList // calls of Plan, Merge and Finish that are not done
 	merges      mergePlace
 
 	contributors map[string]*contributor // by worker ID
@@ -117,7 +117,7 @@ func (l *Ledger) addJob(e JobAdded) {
 			Priority: e.Spec.Priority, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
-		executed:     e.Executed, skipped: slices.Clone(e.Skipped), builds: slices.Clone(e.Builds),
+		executed:     e.Executed, builds: slices.Clone(e.Builds),
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge},
@@ -145,6 +145,9 @@ func (l *Ledger) addJob(e JobAdded) {
 	l.queueGrew = true
 	for _, gap := range j.forest.missing(jobs.Span{Hi: e.Partitions}) {
 		j.queue.fresh.add(gap)
+	}
+	for _, partition := range e.Skipped {
+		j.skipped.insert(skippedPartition(partition))
 	}
 	j.errors.resume(e.Errors, e.OtherErrors)
 	for _, a := range e.Attempts {

@@ -69,6 +69,32 @@ func (s *sortedList[T]) remove(x T) {
 	}
 }
 
+// removeRange removes the elements that are not below lo, but below hi.
+func (s *sortedList[T]) removeRange(lo, hi T) {
+	i, from, _ := s.search(lo)
+	k, to, _ := s.search(hi)
+	if i == len(s.chunks) {
+		return
+	}
+	var kept [][]T
+	if i == k {
+		s.len -= to - from
+		kept = append(kept, slices.Delete(s.chunks[i], from, to))
+	} else {
+		for _, c := range s.chunks[i:k] {
+			s.len -= len(c)
+		}
+		s.len += from
+		kept = append(kept, s.chunks[i][:from:from])
+		if k < len(s.chunks) {
+			s.len -= to
+			kept = append(kept, s.chunks[k][to:])
+		}
+	}
+	kept = slices.DeleteFunc(kept, func(c []T) bool { return len(c) == 0 })
+	s.chunks = slices.Replace(s.chunks, i, min(k+1, len(s.chunks)), kept...)
+}
+
 // first returns the first element that is not below x, or nil. The pointer is like that of
 // find.
 func (s *sortedList[T]) first(x T) *T {

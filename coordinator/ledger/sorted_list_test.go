@@ -20,6 +20,12 @@ func TestSortedList(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			from, n, step := draw.Draw(t, "from"), rapid.IntRange(1, 600).Draw(t, "n"), rapid.SampledFrom([]int{1, -1, 7, 37}).Draw(t, "step")
 			removes := rapid.Bool().Draw(t, "removes")
+			if rapid.IntRange(0, 4).Draw(t, "range") == 0 {
+				lo, hi := from, from+number(n)
+				list.removeRange(lo, hi)
+				want = slices.DeleteFunc(want, func(x number) bool { return x >= lo && x < hi })
+				n = 0
+			}
 			for i := range n {
 				x := number(((int(from)+i*step)%2000 + 2000) % 2000)
 				at, found := slices.BinarySearch(want, x)

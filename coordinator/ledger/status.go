@@ -57,7 +57,7 @@ func (l *Ledger) Jobs() []wire.JobProgress {
 func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	p := wire.JobProgress{
 		Job: j.spec.ID, State: string(store.Running), Partitions: j.tree.Partitions(), Done: j.forest.done(), Executed: j.executed,
-		Skipped: slices.Clone(j.skipped[:min(len(j.skipped), wire.MaxSkipped)]), Rate: j.display.perSecond, Trouble: j.lastError,
+		Skipped: j.firstSkipped(wire.MaxSkipped), Rate: j.display.perSecond, Trouble: j.lastError,
 	}
 	if p.Done == p.Partitions {
 		p.MergesLeft, p.Rate = j.forest.mergesLeft(), 0
