@@ -92,12 +92,27 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	})
 	if err == nil && storage != nil {
 		defer storage.Close()
-		err = p.run(ctx)
+		err = p.identifyAndRun(ctx, storage)
 	}
 	if refused := context.Cause(ctx); errors.Is(refused, cluster.ErrPayload) {
 		return errors.Join(refused, err)
 	}
 	return err
+}
+
+// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the
+// process until ctx is done. The read has attempts of its own, because slow storage may not
+// answer all requests in the time of one attempt.
+func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
+	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
+		identity, err := p.store.Identity(ctx)
+		return &identity, storage.Explain(err)
+	})
+	if err != nil || identity == nil {
+		return err
+	}
+	p.storage, p.election.Storage = *identity, *identity
+	return p.run(ctx)
 }
 
 // openStorage opens the storage and its lease. The metrics count calls to both.
@@ -116,11 +131,6 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	}
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
-	if p.storage, err = p.store.Identity(ctx); err != nil {
-		storage.Close()
-		return nil, storage.Explain(err)
-	}
-	p.election.Storage = p.storage
 	return storage, nil
 }
 

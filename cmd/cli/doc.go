@@ -79,6 +79,7 @@
 //	successor   the worker that is offered the lease
 //	unlogged    number of similar lines suppressed before this one
 //	url         URL of the NATS server
+//	was         epoch that the worker followed before, which no leader has
 //	worker      the worker in question
 //
 // # Errors
