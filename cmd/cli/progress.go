@@ -18,7 +18,7 @@ import (
 type snapshot struct {
 	State   client.State
 	Doing   string // the activity whose progress is counted, if not a job
-	Stage   string // what is left of a job whose partitions are all done
+	Stage   string // what is done for a job, unless its partitions are run
 	Done    uint64
 	All     uint64  // number of partitions; 0: the job is not planned yet
 	Rate    float64 // partitions per second; 0: unknown

@@ -24,6 +24,7 @@ func TestSnapshotLine(t *testing.T) {
 		},
 		{"one worker", snapshot{Done: 1, All: 2, Workers: 1, Epoch: 1, Cluster: true}, " 50%  1/2  1 worker  epoch 1"},
 		{"nobody leads", snapshot{Done: 1, All: 2, Cluster: true}, " 50%  1/2  nobody leads at the moment"},
+		{"planning", clusterSnapshot(client.Status{State: client.Running, Epoch: 1, Live: &client.Live{Workers: 1}}), "running  planning  1 worker  epoch 1"},
 		{"merging", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2, MergesLeft: 1, Epoch: 1, Live: &client.Live{Rate: 4e-11}}), "100%  2/2  merging, 1 merge left  0 workers  epoch 1"},
 		{"finishing", clusterSnapshot(client.Status{State: client.Running, Partitions: 2, Done: 2}), "100%  2/2  finishing  nobody leads at the moment"},
 		{"trouble", snapshot{Done: 1, All: 2, Trouble: "oh\nstack"}, " 50%  1/2  oh"},

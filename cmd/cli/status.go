@@ -26,7 +26,7 @@ type jobStatus struct {
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
-	Stage       client.Stage    `json:"stage"`      // mapping, merging or finishing; empty unless running
+	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty unless running
 	MergesLeft  uint64          `json:"merges_left"`
 	Executed    uint64          `json:"executed"`
 	Skipped     []uint64        `json:"skipped"`
@@ -97,14 +97,14 @@ the last checkpoint.`,
 	}
 }
 
-// afterMapping says what is left of a job whose partitions are all done. It returns an
-// empty string for other jobs.
-func afterMapping(s client.Status) string {
+// stageWords returns the stage of a running job, except while its partitions are run, since
+// their number says enough then.
+func stageWords(s client.Status) string {
 	switch s.Stage() {
 	case client.Merging:
 		return fmt.Sprintf("%s, %s left", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""))
-	case client.Finishing:
-		return string(client.Finishing)
+	case client.Planning, client.Finishing:
+		return string(s.Stage())
 	}
 	return ""
 }
@@ -114,7 +114,7 @@ func statusTable(w io.Writer, s client.Status) {
 	row(w, "job", s.Job+" "+s.Version)
 	row(w, "params", string(s.Params))
 	row(w, "state", s.State)
-	if stage := afterMapping(s); stage != "" {
+	if stage := stageWords(s); stage != "" {
 		row(w, "stage", stage)
 	}
 	if s.Partitions > 0 {

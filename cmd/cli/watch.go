@@ -58,7 +58,7 @@ func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, e
 
 // clusterSnapshot returns the progress of a job on a cluster.
 func clusterSnapshot(s client.Status) snapshot {
-	shown := snapshot{State: s.State, Done: s.Done, All: s.Partitions, Stage: afterMapping(s), Cluster: true, Epoch: s.Epoch}
+	shown := snapshot{State: s.State, Done: s.Done, All: s.Partitions, Stage: stageWords(s), Cluster: true, Epoch: s.Epoch}
 	if s.Live != nil {
 		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
 		if s.Stage() == client.Mapping {

@@ -74,6 +74,7 @@ type Stage string
 
 // The stages of a running job, in order. A job that is not running has no stage.
 const (
+	Planning  Stage = "planning"  // the number of its partitions is not known yet
 	Mapping   Stage = "mapping"   // its partitions are run; their results are merged too
 	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
 	Finishing Stage = "finishing" // all is merged, and the result is made and written
@@ -84,6 +85,8 @@ func (s Status) Stage() Stage {
 	switch {
 	case s.State != Running:
 		return ""
+	case s.Partitions == 0:
+		return Planning
 	case s.Done < s.Partitions:
 		return Mapping
 	case s.MergesLeft > 0:

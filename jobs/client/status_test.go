@@ -26,6 +26,7 @@ func TestStage(t *testing.T) {
 		left  uint64
 	}{
 		{"queued", record{manifest: store.Manifest{State: Queued}}, nil, "", 0},
+		{"a checkpoint without a plan", record{manifest: store.Manifest{State: Running}}, nil, Planning, 0},
 		{"a checkpoint without all partitions", running(leaf(0), leaf(1)), nil, Mapping, 0},
 		{"a checkpoint with all partitions", running(leaf(0), leaf(1), skipped, leaf(3)), nil, Merging, 2},
 		{"a checkpoint with the root", running(store.StoredNode{Node: jobs.Node{Level: 2}, Data: []byte{1}}), nil, Finishing, 0},
