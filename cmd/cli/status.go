@@ -23,6 +23,7 @@ type jobStatus struct {
 	Priority    int             `json:"priority"`
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
+	Strict      bool            `json:"strict_builds"` // only workers of one build run the job
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
@@ -57,7 +58,7 @@ type errorText struct {
 func newJobStatus(s client.Status) jobStatus {
 	j := jobStatus{
 		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
-		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
+		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped, Strict: s.StrictBuilds,
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Stage: s.Stage(), MergesLeft: s.MergesLeft,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
@@ -137,7 +138,10 @@ func statusTable(w io.Writer, s client.Status) {
 	if len(s.Epochs) > 0 {
 		row(w, "epochs", numbers(s.Epochs))
 	}
-	if s.MixedBuilds() {
+	switch {
+	case s.StrictBuilds && len(s.Builds) > 0:
+		row(w, "only build", s.Builds[0])
+	case s.MixedBuilds():
 		row(w, "builds", mixed(s.Builds))
 	}
 	if len(s.Skipped) > 0 {

@@ -19,6 +19,7 @@ type submitFlags struct {
 	priority int
 	attempts int
 	skipped  uint64
+	strict   bool
 }
 
 func (f submitFlags) check() error {
@@ -61,6 +62,7 @@ durable: workers run it as soon as there are any.`,
 			}
 			return a.submit(cmd.Context(), job, client.SubmitOptions{
 				Params: params, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
+				StrictBuilds: flags.strict,
 			}, flags.wait)
 		},
 		ValidArgsFunction: a.completeJob,
@@ -71,6 +73,7 @@ durable: workers run it as soon as there are any.`,
 	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")
 	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
+	cmd.Flags().BoolVar(&flags.strict, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
 	return cmd
 }
 
@@ -110,7 +113,8 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 		Priority    int             `json:"priority"`
 		MaxAttempts int             `json:"max_attempts"`
 		MaxSkipped  uint64          `json:"max_skipped"`
-	}{job.Name(), job.Version(), json.RawMessage(params), plan.Partitions, flags.priority, flags.attempts, flags.skipped}
+		Strict      bool            `json:"strict_builds,omitempty"`
+	}{job.Name(), job.Version(), json.RawMessage(params), plan.Partitions, flags.priority, flags.attempts, flags.skipped, flags.strict}
 	return a.show(answer, func(w io.Writer) {
 		row(w, "job", answer.Job+" "+answer.Version)
 		row(w, "params", string(params))
@@ -118,5 +122,8 @@ func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flag
 		row(w, "priority", flags.priority)
 		row(w, "max attempts", flags.attempts)
 		row(w, "max skipped", flags.skipped)
+		if flags.strict {
+			row(w, "strict builds", "yes")
+		}
 	})
 }

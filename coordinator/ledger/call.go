@@ -264,13 +264,14 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 }
 
 // onOutput handles what a call of Plan or Finish returned.
-func (l *Ledger) onOutput(j *job, o *wire.Output, ref Ref) {
+func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
 	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
 		l.dropPartials(ref) // another worker was first, or an earlier leader chose the root
 		return
 	}
 	j.callDone(c)
+	j.builds.add(w.build())
 	if o.Function == wire.Plan {
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
 	} else {

@@ -56,6 +56,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 		return
 	}
 	j.checkpoint.durable = j.checkpoint.requested
+	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the job's pin may have become durable
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
 	}
@@ -79,7 +80,7 @@ func (l *Ledger) AllDurable() bool {
 // snapshot returns the job's state for a checkpoint.
 func (l *Ledger) snapshot(j *job) Snapshot {
 	s := Snapshot{
-		Nodes: j.forest.finishedNodes(), Executed: j.executed, Builds: slices.Clone(j.builds), Skipped: j.firstSkipped(j.skipped.len),
+		Nodes: j.forest.finishedNodes(), Executed: j.executed, Builds: slices.Clone(j.builds.list), Skipped: j.firstSkipped(j.skipped.len),
 		Errors: j.errors.sorted(), OtherErrors: j.errors.others, Calls: l.snapshotCalls(j),
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.contributors)) {

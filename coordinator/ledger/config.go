@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // Config tunes a ledger. A field that is zero gets its default.
@@ -21,6 +22,10 @@ type Config struct {
 	// Storage is the identity of the leader's storage. Workers on another storage are
 	// refused. If Storage is empty, workers are not checked.
 	Storage string
+
+	// Build is the build of the leader's program, which merges partials. Default
+	// [wire.UnknownBuild].
+	Build string
 
 	// Horizon is how much work each slot is given ahead. It must be longer than the time
 	// from a leader's death to the next leader's first assignment, so that no slot idles
@@ -79,6 +84,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.Build = cmp.Or(c.Build, wire.UnknownBuild)
 	c.Horizon = cmp.Or(c.Horizon, 4*time.Second)
 	c.ReportEvery = cmp.Or(c.ReportEvery, 100*time.Millisecond)
 	c.ReportsPerSecond = cmp.Or(c.ReportsPerSecond, 500)

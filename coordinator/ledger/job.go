@@ -28,7 +28,7 @@ type job struct {
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
-	builds       []string                // builds of the workers that computed partials, sorted, at most maxBuilds
+	builds       builds
 	lastError    string
 	errors       errorTexts
 
@@ -86,17 +86,6 @@ func (j *job) contributor(worker string) *contributor {
 	return c
 }
 
-// maxBuilds bounds the builds that a job's manifest lists.
-const maxBuilds = 16
-
-// addBuild records the build of a worker that computed a partial. Results of different
-// builds may differ in the last bits of floats.
-func (j *job) addBuild(w *worker) {
-	if i, found := slices.BinarySearch(j.builds, w.build()); !found && len(j.builds) < maxBuilds {
-		j.builds = slices.Insert(j.builds, i, w.build())
-	}
-}
-
 // addJob adds a job that is new, or resumes it from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
 	tree := jobs.Tree{}
@@ -117,7 +106,7 @@ func (l *Ledger) addJob(e JobAdded) {
 			Priority: e.Spec.Priority, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
-		executed:     e.Executed, builds: slices.Clone(e.Builds),
+		executed:     e.Executed, builds: builds{list: slices.Clone(e.Builds)},
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge},
@@ -232,7 +221,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 			j.forest.replace(parent, left)
 			n = parent
 			continue
-		case j.merges.assigned || l.now < j.merges.until:
+		case j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
 			l.addCall(j, wire.Merge, parent)
 		default:
 			l.do(Merge{j.spec.ID, parent, left.ref, right.ref})

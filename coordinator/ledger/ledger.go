@@ -81,9 +81,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 		if j := l.jobsByID[e.Job]; j == nil || j.ending() {
 			l.dropPartials(e.Ref)
 		} else {
-			if w := l.worker(l.cfg.Self); w != nil {
-				j.addBuild(w) // the leader is the same program
-			}
+			j.builds.add(l.cfg.Build)
 			l.finish(j, e.FinishedNode, false)
 		}
 	case MergeSlow:
@@ -102,6 +100,11 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 		l.onStopping()
 	case Tick:
 		l.onTick()
+	}
+	if !l.recovery.active {
+		for _, j := range l.jobs {
+			l.pin(j)
+		}
 	}
 	if l.queueGrew {
 		l.nudgeIdle()

@@ -133,8 +133,8 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		return
 	}
 	claim := j.claimable(s.Span)
-	if j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {
-		claim.Hi = claim.Lo // no leader assigned that ID to this worker
+	if !j.admits(w.build()) || j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {
+		claim.Hi = claim.Lo // no leader assigned that ID to this worker, or the job does not admit its build
 	}
 	if claim.Hi < s.Span.Hi {
 		// The worker finishes the partition that is running, so that partition may be reported

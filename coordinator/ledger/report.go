@@ -109,8 +109,10 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		switch {
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
+		case !j.admits(w.build()): // a leader of an older version, which has no pins, assigned the work
+			l.dropPartials(ref)
 		case item.Output != nil:
-			l.onOutput(j, item.Output, ref)
+			l.onOutput(j, w, item.Output, ref)
 		default:
 			l.onPartial(j, w, item.Partial, ref)
 		}
@@ -130,11 +132,11 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	switch p.MergedFor {
 	case 0:
 		w.share(j).openFailures = 0
-		j.addBuild(w)
+		j.builds.add(w.build())
 		j.executed += j.tree.Span(p.Node).Len()
 		l.finish(j, node, true)
 	case l.cfg.Epoch:
-		j.addBuild(w)
+		j.builds.add(w.build())
 		l.finish(j, node, false)
 	default:
 		l.dropPartials(ref)

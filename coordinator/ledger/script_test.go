@@ -73,6 +73,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		cfg := Config{Epoch: arg("epoch", 1), Self: "w1"}
 		d.MaybeScanArgs(t, "self", &cfg.Self)
 		d.MaybeScanArgs(t, "storage", &cfg.Storage)
+		d.MaybeScanArgs(t, "build", &cfg.Build)
 		l, err := New(cfg, s.now)
 		if err != nil {
 			t.Fatal(err)
@@ -194,6 +195,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), CanMerge: !d.HasArg("cannot-merge"),
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
+	e.Spec.StrictBuilds = d.HasArg("strict-builds")
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		switch f[0] {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -67,8 +68,10 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		holders[a.worker] = true
 	}
 	p.Workers = len(holders)
-	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knows(j) }) {
+	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) }) {
 		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
+	} else if len(l.workers) > 0 {
+		p.Trouble = cmp.Or(l.buildTrouble(j), p.Trouble)
 	}
 	return p
 }

@@ -177,7 +177,10 @@ func (l *Ledger) countSlots(w *worker, n int) {
 	}
 }
 
-func (w *worker) knows(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }
+// knows reports whether a worker has a job's definition, and in the build that the job wants.
+func (w *worker) knows(j *job) bool { return w.knowsKind(j) && j.admits(w.build()) }
+
+func (w *worker) knowsKind(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }
 
 // canRun reports whether a worker can be given partitions of a job now.
 func (l *Ledger) canRun(w *worker, j *job) bool {

@@ -29,7 +29,7 @@ type Config struct {
 	Jobs   []jobs.Job // definitions of the jobs that the leader can plan, merge and finish
 	Logger *slog.Logger
 
-	// Ledger configures dispatch. The term sets its Epoch, Self and Storage.
+	// Ledger configures dispatch. The term sets its Epoch, Self, Storage and Build.
 	Ledger ledger.Config
 
 	// BeaconEvery is the interval between beacons. A follower that misses a beacon

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // maxParallel is how many jobs a new leader loads at once, and how many submissions
@@ -61,7 +62,7 @@ func (t *Term) loadAll(ids []string) {
 // may be unknown, and a job that no worker knows is parked.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
-	cfg.Epoch, cfg.Self, cfg.Storage = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage
+	cfg.Epoch, cfg.Self, cfg.Storage, cfg.Build = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage, wire.ThisBuild()
 	l, err := ledger.New(cfg, t.since(t.times.begun))
 	if err != nil {
 		t.fail(err)

@@ -42,6 +42,12 @@ type SubmitOptions struct {
 	// MaxSkipped is how many partitions may be left out of the result because all their
 	// attempts failed. It is at most [MaxSkipped].
 	MaxSkipped uint64
+
+	// StrictBuilds restricts the job to workers of one build: programs compiled for the same
+	// architecture and level of it, such as GOAMD64, by the same version of Go. The leader
+	// chooses the build with the most slots when the job begins. The job waits while no
+	// worker has that build.
+	StrictBuilds bool
 }
 
 func (o SubmitOptions) withDefaults() SubmitOptions {
@@ -103,7 +109,8 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	id = store.NewID(now)
 	err = s.Submit(ctx, store.Spec{
 		ID: id, Job: job.Name(), Version: job.Version(), Params: params,
-		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, Submitted: now,
+		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
+		Submitted: now,
 	})
 	if err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))

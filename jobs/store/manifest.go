@@ -33,6 +33,9 @@ type Spec struct {
 	MaxAttempts int         `cbor:"6,keyasint"` // attempts per partition, at least 1
 	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
+
+	// StrictBuilds restricts the job to workers of one build: see Manifest.Builds.
+	StrictBuilds bool `cbor:"9,keyasint,omitempty"`
 }
 
 // StoredSpec is a spec as it is in storage.
@@ -76,8 +79,8 @@ type Manifest struct {
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
 	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
-	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted
 	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // calls that failed or whose workers died, and that are not done
+	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds the one build that may, before any does
 
 	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }

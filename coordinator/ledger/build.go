@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// maxBuilds bounds the builds that a job's manifest lists.
+const maxBuilds = 16
+
+// builds has the builds that matter for a job. Partials of different builds may differ in
+// the last bits of floats. A strict job is one with Spec.StrictBuilds: it is pinned to one
+// build, and workers of other builds get none of its work. The pin is durable before any
+// work is assigned, so all leaders keep to it.
+type builds struct {
+	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; of a strict job the pin alone
+	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the manifest had the pin
+}
+
+// add records the build of a worker that computed a partial.
+func (b *builds) add(build string) {
+	if i, found := slices.BinarySearch(b.list, build); !found && len(b.list) < maxBuilds {
+		b.list = slices.Insert(b.list, i, build)
+	}
+}
+
+// pin pins a strict job to the build with the most slots of workers that know the job. A
+// build that is not fully known is not chosen: two such builds may differ.
+func (l *Ledger) pin(j *job) {
+	if !j.spec.StrictBuilds || len(j.builds.list) > 0 || j.ending() {
+		return
+	}
+	slots := map[string]int{}
+	best := ""
+	for _, w := range l.workers { // sorted, so that a tie has one outcome
+		if b := w.build(); !w.draining && w.knowsKind(j) && wire.KnownBuild(b) {
+			if slots[b] += w.slots; best == "" || slots[b] > slots[best] {
+				best = b
+			}
+		}
+	}
+	if best != "" {
+		j.builds.list, j.builds.pinnedBy = []string{best}, j.checkpoint.request()
+		l.log(j.spec.ID, "", "Job is pinned to workers of the build %s", best)
+	}
+}
+
+// admits reports whether the program of a build may compute parts of a job.
+func (j *job) admits(build string) bool {
+	return !j.spec.StrictBuilds ||
+		len(j.builds.list) > 0 && j.builds.list[0] == build && j.checkpoint.durable >= j.builds.pinnedBy
+}
+
+// buildTrouble says what a strict job waits for, if it waits for a build.
+func (l *Ledger) buildTrouble(j *job) string {
+	switch {
+	case !j.spec.StrictBuilds:
+		return ""
+	case len(j.builds.list) == 0:
+		return "no worker that knows the job says how it was compiled, which strict builds need: " +
+			"build workers with the go command"
+	case !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) && w.build() == j.builds.list[0] }):
+		return fmt.Sprintf("the job is restricted to the build %s, which no worker has: start such workers, or cancel the job and submit it again", j.builds.list[0])
+	}
+	return ""
+}
