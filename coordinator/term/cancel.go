@@ -31,6 +31,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 			return
 		}
 		j.cancels = append(j.cancels, answer)
+		j.cancelled.Store(true)
 		t.step(ledger.JobCancelled{Job: job})
 		return
 	}

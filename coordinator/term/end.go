@@ -29,10 +29,12 @@ func (t *Term) end(e ledger.EndJob) {
 	}
 	result := t.partials.byRef[e.Result]
 	t.spawn(func() func() {
-		digest, err := t.storeResult(j.spec.ID, result)
+		digest, err := t.storeResult(j, result)
 		return func() {
 			var fault *jobFault
 			switch {
+			case errors.Is(err, errNoRoom):
+				final(store.Cancelled, "", "")
 			case errors.As(err, &fault):
 				final(store.Failed, fault.Error(), "")
 			case err != nil:
@@ -51,18 +53,25 @@ func (f *jobFault) Error() string { return f.err.Error() }
 
 // storeResult writes the result that a worker's call of Finish returned, and returns the
 // result's digest. Tasks call it.
-func (t *Term) storeResult(job string, result partial) (digest string, err error) {
-	data, err := t.read(job, result)
+func (t *Term) storeResult(j *activeJob, result partial) (digest string, err error) {
+	data, err := t.read(j.spec.ID, result)
 	if err != nil {
 		return "", err
 	}
-	return t.putResult(job, data)
+	return t.putResult(j, data)
 }
 
+// errNoRoom says that a job was cancelled while storage had no room for its result.
+var errNoRoom = errors.New("job was cancelled while there was no room for its result")
+
 // putResult writes the result. Tasks call it.
-func (t *Term) putResult(job string, result []byte) (digest string, err error) {
+func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error) {
 	err = t.retry("write result", func(ctx context.Context) error {
-		return t.cfg.Store.PutResult(ctx, job, result)
+		err := t.cfg.Store.PutResult(ctx, j.spec.ID, result)
+		if errors.Is(err, store.ErrFull) && j.cancelled.Load() {
+			return errNoRoom
+		}
+		return err
 	})
 	switch {
 	case errors.Is(err, store.ErrConflict):

@@ -34,6 +34,7 @@ type activeJob struct {
 
 	submission *store.Submission // nil if this leader did not receive it
 	cancels    []func(error)     // answers to cancellations, sent at the job's end
+	cancelled  atomic.Bool       // a cancellation waits for its answer
 
 	manifest manifestState
 	blobs    blobState

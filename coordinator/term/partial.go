@@ -98,7 +98,7 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 		var err error
 		for i := range list {
 			if large(list[i]) && err == nil && !j.ending.Load() {
-				err = t.putPartial(j.spec.ID, &list[i])
+				err = t.putPartial(j, &list[i])
 			}
 		}
 		return func() {
@@ -110,19 +110,23 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 }
 
 // putPartial writes a partial into a blob and drops a large partial's bytes from memory. If
-// the partial is too large for storage, the error is a *jobFault.
-func (t *Term) putPartial(job string, p *nodePartial) error {
+// the partial is too large for storage, the error is a *jobFault. If the job is ending,
+// putPartial does not wait for storage: the end of the job may be what makes room.
+func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
-		blob, err := t.cfg.Store.PutPartial(ctx, job, p.node, p.data)
-		if err == nil {
+		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)
+		switch {
+		case err == nil:
 			p.blob = blob
+		case errors.Is(err, store.ErrUnavailable) && j.ending.Load():
+			return nil
 		}
 		return err
 	})
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
 		return &jobFault{fmt.Errorf("write the partial of node %v: %w", p.node, err)}
-	case err == nil && len(p.data) > maxInMemory:
+	case p.blob != "" && len(p.data) > maxInMemory:
 		p.data = nil
 	}
 	return err

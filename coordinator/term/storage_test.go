@@ -68,3 +68,34 @@ func TestTooLargeForStorage(t *testing.T) {
 		})
 	}
 }
+
+// TestCancelWhileStorageIsFull cancels a job that waits for room for a partial or for its
+// result.
+func TestCancelWhileStorageIsFull(t *testing.T) {
+	for _, kind := range []string{"partial/", "result/"} {
+		t.Run(kind, func(t *testing.T) {
+			c := newCluster(t)
+			c.addWorker("w1")
+			c.lead(plain)
+			refused := 0
+			c.fault = func(call memory.Call) error {
+				if call.Operation == memory.Put && strings.HasPrefix(call.Key, kind) {
+					refused++
+					return store.ErrFull
+				}
+				return nil
+			}
+			job := c.submit("partitions=5", "pad=100_000")
+			c.until("there is no room", func() bool { return refused > 1 })
+			answered := false
+			var answer error
+			c.leaders[0].turn(func() {
+				c.leaders[0].term.Cancel(job, func(err error) { answered, answer = true, err })
+			})
+			c.until("the job is cleaned up", func() bool { return answered && c.cleanedUp() })
+			if m := c.manifest(job); m.State != store.Cancelled || answer != nil {
+				t.Errorf("job is %s: %s; answer %v", m.State, m.Error, answer)
+			}
+		})
+	}
+}

@@ -133,6 +133,8 @@ func (s *Storage) Explain(err error) error {
 	switch {
 	case !isUnreachable(err):
 		return err
+	case errors.Is(err, store.ErrFull):
+		return fmt.Errorf("storage of cluster %s: %w: remove jobs that have ended, or raise its limit", s.cfg.Name, err)
 	case errors.Is(err, ErrDenied):
 		return fmt.Errorf("storage of cluster %s refuses: %w", s.cfg.Name, err)
 	}

@@ -57,6 +57,9 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if err := s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written})); err != nil {
+		if errors.Is(err, ErrFull) { // the message was not stored, so no leader will find the spec
+			err = errors.Join(err, s.remove(ctx, specs, spec.ID))
+		}
 		return fmt.Errorf("send submission %s: %w", spec.ID, err)
 	}
 	return nil

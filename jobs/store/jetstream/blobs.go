@@ -74,10 +74,16 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	if err := d.connected(ctx); err != nil {
 		return "", translate(ctx, err)
 	}
+	_, replaces := cond.Version()
+	if !replaces && len(value) > smallValue {
+		if err := d.room(ctx, len(value)); err != nil {
+			return "", translate(ctx, err)
+		}
+	}
 	if len(value) < d.maxMessage {
 		return d.putBody(ctx, token, encodeInline(value), nil, cond)
 	}
-	p, err := d.putLarge(ctx, token, value)
+	p, err := d.putLarge(ctx, token, value, !replaces)
 	if err = translate(ctx, err); errors.Is(err, store.ErrFull) {
 		err = d.tooLarge(ctx, len(value), err)
 	}

@@ -31,6 +31,10 @@
 // JetStream acknowledges a message before it is synced to disk, unless the server has
 // sync_interval: always. Package natsserver sets this option.
 //
+// If the account has a limit of what it stores, a part of the room below the limit is
+// reserved: new large values and new submissions get store.ErrFull before the limit.
+// The embedded server of package natsserver has such a limit.
+//
 // What can fail: if there is no server, or a stream has no leader, calls wait for
 // [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is
 // back. A process that dies between writing the chunks and writing the pointer, or between

@@ -80,7 +80,8 @@ type Driver struct {
 	direct      bool                  // the streams cannot have replicas: see last
 	leaderReads nats.JetStreamContext // used only for reads
 
-	maxMessage int // largest number of bytes of a value or chunk in one message
+	limited    bool // the account has a limit of what it stores
+	maxMessage int  // largest number of bytes of a value or chunk in one message
 }
 
 var (
@@ -125,6 +126,11 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	if d.chunks, err = d.stream(ctx, d.chunksConfig()); err != nil {
 		return err
 	}
+	tier, err := d.tier(ctx)
+	if err != nil {
+		return err
+	}
+	d.limited = tier.Limits.MaxStore > 0
 	d.direct = standalone(d.bucket) && standalone(d.chunks)
 	if d.leaderReads, err = d.nc.JetStream(nats.MaxWait(d.cfg.CallTimeout)); err != nil {
 		return err

@@ -27,14 +27,20 @@ const (
 // errChunkGone: the value was replaced or deleted during the read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
-// putLarge writes the chunks of a value under a new name.
-func (d *Driver) putLarge(ctx context.Context, token string, value []byte) (pointer, error) {
+// putLarge writes the chunks of a value under a new name. A value that replaces another one
+// may use the reserved room.
+func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
 	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: sha256.Sum256(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(chunksInFlight)
 	for i := range p.chunks() {
 		group.Go(func() error {
 			lo, hi := p.bounds(i)
+			if isNew {
+				if err := d.room(groupCtx, int(hi-lo)); err != nil { // other writers use the room too
+					return err
+				}
+			}
 			_, err := d.js.Publish(groupCtx, d.names.chunk(token, p.Name, i), value[lo:hi])
 			return err
 		})

@@ -2,10 +2,19 @@ package jetstream_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
+	"github.com/bellwether-compute/bellwether/election"
+	"github.com/bellwether-compute/bellwether/election/kvlease"
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 )
@@ -36,4 +45,59 @@ func TestLimitsOfAStream(t *testing.T) {
 	put("partial/b", 2<<20, nil)
 	limit(func(cfg *natsjs.StreamConfig) { cfg.MaxBytes, cfg.MaxMsgSize = -1, 100<<10 })
 	put("partial/c", 2<<20, store.ErrTooLarge)
+}
+
+// TestReservedRoom fills storage up to its limit with new jobs and partials. The lease and
+// the manifests can still be written, and partials too once values are deleted.
+func TestReservedRoom(t *testing.T) {
+	srv := natstest.Start(t, natsserver.Config{MaxStore: 64 << 20})
+	nc := natstest.Connect(t, srv.URL())
+	d := open(t, nc, jetstream.Config{})
+	s := store.New(store.Config{Blobs: d, Queue: d})
+	lease := must[*kvlease.Lease](t)(kvlease.Open(t.Context(), must[natsjs.JetStream](t)(natsjs.New(nc)), kvlease.Config{Bucket: "lease"}))
+	held := must[election.Record](t)(lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "l"}))
+	running := newSpec()
+	check(t, s.Submit(t.Context(), running))
+	m := newManifest(2)
+	version := must[store.Version](t)(s.PutManifest(t.Context(), running.ID, m, store.IfAbsent))
+
+	var group errgroup.Group
+	for w := range 4 {
+		writer := open(t, natstest.Connect(t, srv.URL()), jetstream.Config{})
+		group.Go(func() error {
+			for i := 0; ; i++ {
+				size := []int{20 << 10, 300 << 10, 3 << 20}[i%3]
+				_, err := writer.Put(t.Context(), fmt.Sprintf("partial/%d/%d", w, i), make([]byte, size), store.IfAbsent)
+				if err != nil && size == 20<<10 {
+					return err
+				}
+			}
+		})
+	}
+	if err := group.Wait(); !errors.Is(err, store.ErrFull) {
+		t.Fatalf("a small partial: %v, want ErrFull", err)
+	}
+	refused := newSpec()
+	if err := s.Submit(t.Context(), refused); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Submit: %v, want ErrFull", err)
+	}
+	if ids := must[[]string](t)(s.Jobs(t.Context())); len(ids) != 1 {
+		t.Errorf("jobs are %q, want the first alone", ids)
+	}
+	if _, err := s.PutPartial(t.Context(), running.ID, jobs.Leaf(1), make([]byte, 60<<20)); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("a partial of 60 MiB: %v, want ErrTooLarge", err)
+	}
+	for range 100 {
+		check(t, lease.Renew(t.Context(), held))
+	}
+	m.Sequence++
+	m.Error = strings.Repeat("large ", 100_000)
+	version = must[store.Version](t)(s.PutManifest(t.Context(), running.ID, m, store.IfVersion(version)))
+	m.State, m.Error, m.Nodes = store.Cancelled, "", nil
+	must[store.Version](t)(s.PutManifest(t.Context(), running.ID, m, store.IfVersion(version)))
+	must[store.Version](t)(s.PutManifest(t.Context(), store.NewID(time.Now()), m, store.IfAbsent))
+
+	check(t, d.DeletePrefix(t.Context(), "partial/1/"))
+	must[string](t)(s.PutPartial(t.Context(), running.ID, jobs.Leaf(1), make([]byte, 3<<20)))
+	check(t, s.Submit(t.Context(), refused))
 }

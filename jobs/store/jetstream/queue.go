@@ -69,6 +69,9 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	if err := d.connected(ctx); err != nil {
 		return translate(ctx, err)
 	}
+	if err := d.room(ctx, len(body)); err != nil {
+		return translate(ctx, err)
+	}
 	_, err := d.js.Publish(ctx, d.names.queueSubject, body)
 	return translate(ctx, err)
 }

@@ -1,0 +1,59 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+const (
+	// reservedPart is the part of the account's limit that is reserved: an eighth, at most
+	// maxReserved. New large values and new submissions may not use it. So the lease is
+	// renewed, jobs end and are cancelled, and values are deleted when there is no room for
+	// anything else.
+	reservedPart = 8
+	maxReserved  = 1 << 30
+	// smallValue is the largest size in bytes of a new value that may use the reserved room,
+	// such as the manifest of a cancelled job. There are only few, because there are no new
+	// submissions.
+	smallValue = 4 << 10
+)
+
+// room returns store.ErrFull if size more bytes would use the reserved room of the
+// account, and store.ErrTooLarge if they would even if nothing else were stored.
+func (d *Driver) room(ctx context.Context, size int) error {
+	if !d.limited {
+		return nil
+	}
+	tier, err := d.tier(ctx)
+	if err != nil {
+		return err
+	}
+	limit := int64(tier.Limits.MaxStore)
+	if limit <= 0 {
+		return nil
+	}
+	limit -= min(limit/reservedPart, maxReserved)
+	switch {
+	case int64(size) > limit:
+		return fmt.Errorf("%w: %d bytes, but the account has room for at most %d", store.ErrTooLarge, size, limit)
+	case tier.Store+uint64(size) > uint64(limit):
+		return fmt.Errorf("%w: %d of %d bytes are used", store.ErrFull, tier.Store, limit)
+	}
+	return nil
+}
+
+// tier returns what the account uses and may use.
+func (d *Driver) tier(ctx context.Context) (jetstream.Tier, error) {
+	info, err := d.js.AccountInfo(ctx)
+	if err != nil {
+		return jetstream.Tier{}, fmt.Errorf("read the account's limits: %w", err)
+	}
+	if tier, ok := info.Tiers[fmt.Sprintf("R%d", d.bucket.CachedInfo().Config.Replicas)]; ok {
+		return tier, nil
+	}
+	return info.Tier, nil
+}
