@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		if p, parked := t.jobs.parked[query.Job]; parked {
 			answer.Jobs = append(answer.Jobs, parkedProgress(query.Job, p))
 		}
+		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
+			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
+		}
 		return answer
 	}
 	ids := slices.Sorted(maps.Keys(t.jobs.parked))
@@ -58,6 +62,13 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 
 // maxTrouble is the maximum length in bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
+
+// waitingProgress says why a job has not begun.
+func (t *Term) waitingProgress(id string) wire.JobProgress {
+	before := slices.IndexFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
+	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: fmt.Sprintf(
+		"the leader has its maximum of active jobs, which is %d of the same or a higher priority; waiting jobs that begin earlier: %d", t.cfg.MaxActive, before)}
+}
 
 func parkedProgress(id string, p parkedJob) wire.JobProgress {
 	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: p.reason}

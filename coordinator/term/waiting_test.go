@@ -3,6 +3,7 @@ package term_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,10 @@ func TestPriorityCountsBeyondMaxActive(t *testing.T) {
 	c.allReceived(l)
 	if got := l.active(); !slices.Equal(got, low[:2]) {
 		t.Fatalf("active: %v, want the first two of %v", got, low)
+	}
+	answer := l.term.Jobs(wire.JobQuery{Job: low[3]}).Jobs
+	if len(answer) != 1 || answer[0].State != string(store.Queued) || !strings.Contains(answer[0].Trouble, "2 of the same or a higher priority; waiting jobs that begin earlier: 1") {
+		t.Errorf("a waiting job is shown as %+v", answer)
 	}
 	urgent, other, third := c.submitWith(5), c.submitWith(5), c.submitWith(5)
 	middle := c.submitWith(1)
@@ -106,13 +111,15 @@ func TestWaitingJobsAreBounded(t *testing.T) {
 	for range 1010 {
 		c.submitWith(0)
 	}
-	c.until("the leader stops receiving", l.idle)
-	delivered := 0
-	for _, m := range c.queue.messages {
-		delivered += m.deliveries
+	delivered := func() (n int) {
+		for _, m := range c.queue.messages {
+			n += m.deliveries
+		}
+		return n
 	}
-	if delivered != 1002 {
-		t.Errorf("%d submissions were received, want 2 and 1000 that wait", delivered)
+	c.until("the leader has received submissions, and stops", func() bool { return delivered() > 0 && l.idle() })
+	if n := delivered(); n != 1002 {
+		t.Errorf("%d submissions were received, want 2 and 1000 that wait", n)
 	}
 }
 
