@@ -10,7 +10,7 @@ type LeaderInfo struct {
 	PID    int       `cbor:"4,keyasint" json:"pid"`
 	Since  time.Time `cbor:"5,keyasint" json:"since"`
 
-	Storage string `cbor:"6,keyasint,omitempty" json:"storage"`
+	Storage string `cbor:"6,keyasint,omitempty" json:"storage"` // identity of the leader's storage
 }
 
 // WorkerInfo is one worker in the answer to AskWorkers.
@@ -31,7 +31,7 @@ type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
 	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed workers
 	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
-	Storage string       `cbor:"4,keyasint,omitempty"`
+	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer
@@ -72,7 +72,7 @@ type Jobs struct {
 	Workers int           `cbor:"2,keyasint"`           // number of workers in the cluster
 	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
-	Storage string        `cbor:"5,keyasint,omitempty"`
+	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // Cancel is the question AskCancel: it asks the leader to cancel a job. The leader answers when the cancellation is
@@ -84,5 +84,5 @@ type Cancel struct {
 // Done is the answer to AskCancel.
 type Done struct {
 	Error   string `cbor:"1,keyasint,omitempty"`
-	Storage string `cbor:"2,keyasint,omitempty"`
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
 }

@@ -161,8 +161,8 @@ type Receipt struct {
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
-	Every    time.Duration `cbor:"8,keyasint"` // time until the next report, unless something is urgent
-	Storage  string        `cbor:"9,keyasint,omitempty"`
+	Every    time.Duration `cbor:"8,keyasint"`           // time until the next report, unless something is urgent
+	Storage  string        `cbor:"9,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // ParamsInStore stands for parameters that are in storage. It is not a JSON object, so a
@@ -222,9 +222,9 @@ type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"` // number of workers in the cluster, which share the pings among them
-	Next    time.Duration `cbor:"5,keyasint"` // time until the next beacon is due
-	Storage string        `cbor:"6,keyasint,omitempty"`
+	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, which share the pings among them
+	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
+	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // Suspicion says that the leader of an epoch seems dead. A follower that receives a
@@ -238,7 +238,7 @@ type Suspicion struct {
 // another storage does not answer.
 type Ping struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"`
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the follower's storage
 }
 
 // Pong answers a Ping or an Offer.
@@ -250,14 +250,14 @@ type Pong struct {
 // Nudge asks a worker to report now. The worker sends no answer to a nudge.
 type Nudge struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"`
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // Probe asks a worker whether it is alive, and asks it to report now. The answer is a
 // ProbeAnswer.
 type Probe struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"`
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
 }
 
 // ProbeAnswer answers a Probe.
