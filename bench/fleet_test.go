@@ -61,7 +61,7 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 	f := &fleet{b: b, url: server.URL(), flags: append(storage, "--cluster", fmt.Sprintf("bench-%d", time.Now().UnixNano()))}
 	f.Supervisor = procs.New(procs.Config{
 		Program: program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", "1"}, f.flags...),
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--allow", "probe"}, f.flags...),
 		Env:     []string{"BELLWETHER_NATS_URL=" + server.URL()},
 	})
 	b.Cleanup(func() { f.Stop(30*time.Second, nil) })

@@ -71,6 +71,11 @@ type Definition[P, T, R any] struct {
 
 	// Limits bound how long the functions may take.
 	Limits Limits
+
+	// Restricted says that a submitter can harm the workers with the job's parameters: kill
+	// processes, write files and the like. The command worker leaves the job out unless the
+	// flag --allow names it.
+	Restricted bool
 }
 
 // Limits bound how long each call of a definition's functions may take. When a limit has

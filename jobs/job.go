@@ -17,6 +17,7 @@ type Job struct {
 	name, version, summary string
 	parameters             []Parameter
 	limits                 Limits
+	restricted             bool
 
 	normalize func(base []byte, pairs []string) (Params, error)
 	encode    func(params any) (Params, error)
@@ -53,6 +54,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		name: d.Name, version: d.Version, summary: d.Summary,
 		parameters: b.params.list,
 		limits:     d.Limits.withDefaults(),
+		restricted: d.Restricted,
 		normalize:  b.normalize,
 		encode:     b.encode,
 		plan:       b.plan,
@@ -83,6 +85,9 @@ func (j Job) Summary() string { return j.summary }
 
 // Limits returns how long the functions may take. A limit of 0 is none.
 func (j Job) Limits() Limits { return j.limits }
+
+// Restricted returns the definition's field Restricted.
+func (j Job) Restricted() bool { return j.restricted }
 
 // Parameters returns descriptions of the job's parameters, in the order of the fields of
 // the parameter struct.

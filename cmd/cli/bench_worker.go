@@ -18,6 +18,9 @@ func (a *app) benchWorkerCommand() *cobra.Command {
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.jobs = benchJobs(*traces)
+		if err := cmd.Flags().Set(allowFlagName, probe.Definition.Name); err != nil {
+			return err
+		}
 		return work(cmd, args)
 	}
 	return cmd

@@ -15,6 +15,7 @@ type jobKind struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version"`
 	Summary    string           `json:"summary"`
+	Restricted bool             `json:"restricted,omitempty"` // workers run it only if --allow names it
 	Parameters []jobs.Parameter `json:"parameters"`
 }
 
@@ -23,7 +24,15 @@ func describe(job jobs.Job) jobKind {
 	if parameters == nil {
 		parameters = []jobs.Parameter{}
 	}
-	return jobKind{job.Name(), job.Version(), job.Summary(), parameters}
+	return jobKind{job.Name(), job.Version(), job.Summary(), job.Restricted(), parameters}
+}
+
+// restriction returns a suffix of the summary that says that the job is restricted, or "".
+func (k jobKind) restriction() string {
+	if !k.Restricted {
+		return ""
+	}
+	return fmt.Sprintf(" (restricted: workers need --%s %s)", allowFlagName, k.Name)
 }
 
 func (a *app) catalogCommand() *cobra.Command {
@@ -53,7 +62,7 @@ func (a *app) showKinds() error {
 	return a.show(kinds, func(w io.Writer) {
 		row(w, "JOB", "VERSION", "SUMMARY")
 		for _, k := range kinds {
-			row(w, k.Name, k.Version, k.Summary)
+			row(w, k.Name, k.Version, k.Summary+k.restriction())
 		}
 	})
 }
@@ -61,7 +70,7 @@ func (a *app) showKinds() error {
 func (a *app) showKind(job jobs.Job) error {
 	kind := describe(job)
 	return a.show(kind, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s: %s\n", kind.Name, kind.Version, kind.Summary)
+		fmt.Fprintf(w, "%s %s: %s%s\n", kind.Name, kind.Version, kind.Summary, kind.restriction())
 		if len(kind.Parameters) == 0 {
 			return
 		}

@@ -139,7 +139,7 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 		return err
 	}
 	defer base.close(logger)
-	workers, err := a.newWorkers(base, slotsEach(demoWorkers), log, false)
+	workers, err := a.newWorkers(base, slotsEach(demoWorkers), log, allowFlag{}, false)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -25,6 +26,7 @@ type devFlags struct {
 	slots   int
 	data    string
 	port    int
+	allow   allowFlag
 	log     logFlags
 }
 
@@ -60,6 +62,7 @@ are computed again later.`,
 	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0 divides the machine's cores among the workers, at least 1 each")
 	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
+	flags.allow.register(a, cmd)
 	flags.log.register(cmd)
 	completeFolders(cmd, "data")
 	return cmd
@@ -97,6 +100,9 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
+	if _, err := flags.allow.filter(a.jobs); err != nil { // before the servers start
+		return err
+	}
 	data, err := dataDir(flags.data)
 	if err != nil {
 		return err
@@ -114,7 +120,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	defer ignore()
 
 	slots := cmp.Or(flags.slots, slotsEach(flags.workers))
-	workers, err := a.newWorkers(servers, slots, flags.log, true)
+	workers, err := a.newWorkers(servers, slots, flags.log, flags.allow, true)
 	if err != nil {
 		return err
 	}
@@ -156,7 +162,7 @@ func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, wor
 
 // newWorkers returns a supervisor for worker processes of this program. No worker process
 // has started yet.
-func (a *app) newWorkers(servers *localServers, slots int, log logFlags, restart bool) (*procs.Supervisor, error) {
+func (a *app) newWorkers(servers *localServers, slots int, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -167,7 +173,7 @@ func (a *app) newWorkers(servers *localServers, slots int, log logFlags, restart
 	}
 	return procs.New(procs.Config{
 		Program: program,
-		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, log.args()...),
+		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, slices.Concat(log.args(), allow.args())...),
 		Env:     servers.env(),
 		Output:  a.Err,
 		Restart: restart,

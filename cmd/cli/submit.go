@@ -89,6 +89,9 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 	if err != nil {
 		return err
 	}
+	if job.Restricted() && !wait {
+		a.note("%s is restricted: it waits for workers that are started with --allow %[1]s", job.Name())
+	}
 	if wait {
 		a.note("submitted %s", id)
 		return a.watch(ctx, c, id)

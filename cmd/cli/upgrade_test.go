@@ -38,7 +38,7 @@ func TestRollingUpgrade(t *testing.T) {
 	c.until("status says what the new version waits for", func() bool {
 		var s struct{ State, Trouble string }
 		c.do(&s, "status", waiting)
-		return s.State == "queued" && strings.Contains(s.Trouble, "does not know squares version 2: start workers")
+		return s.State == "queued" && strings.Contains(s.Trouble, "no worker knows squares version 2: start workers")
 	})
 
 	program, err := exec.LookPath("bellwether-next") // put there by testscript.Main

@@ -31,6 +31,7 @@ type workerFlags struct {
 	withParent  bool
 	evictions   bool
 	metadataURL string
+	allow       allowFlag
 	log         logFlags
 }
 
@@ -57,7 +58,10 @@ With --watch-evictions, the worker asks Azure's metadata service every second
 whether its virtual machine is about to be evicted, redeployed or rebooted. If it is,
 the worker stops gracefully and then approves the event, so that Azure need not wait.
 Use it for one worker per machine, with a --drain-timeout below the 30 seconds that
-spot machines get. Freeze events (pauses of a few seconds) are ignored.`,
+spot machines get. Freeze events (pauses of a few seconds) are ignored.
+
+A restricted job lets its submitter harm the worker. The worker runs a restricted job
+only if --allow names it; 'catalog' shows which jobs are restricted.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flags.slots < 1 || flags.slots > wire.MaxSlots {
@@ -85,6 +89,7 @@ spot machines get. Freeze events (pauses of a few seconds) are ignored.`,
 			panic(err) // the flag was registered above
 		}
 	}
+	flags.allow.register(a, cmd)
 	flags.log.register(cmd)
 	return cmd
 }
@@ -98,6 +103,10 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 		return err
 	}
 	target, err := a.target.config()
+	if err != nil {
+		return err
+	}
+	allowed, err := flags.allow.filter(a.jobs)
 	if err != nil {
 		return err
 	}
@@ -116,7 +125,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- worker.Run(ctx, worker.Config{
-			Cluster: target, Jobs: a.jobs, Slots: flags.slots, LimitCPU: true,
+			Cluster: target, Jobs: allowed, Slots: flags.slots, LimitCPU: true,
 			Lease: flags.lease, DrainTimeout: flags.drain,
 			HTTP: flags.http, Name: a.name, Version: readBuild(a.name).Version,
 			WatchEvictions: flags.evictions, MetadataURL: flags.metadataURL, Logger: log,

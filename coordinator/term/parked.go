@@ -24,7 +24,7 @@ const maxParked = 10_000
 
 // unknownKind parks a job whose kind no worker knows.
 func unknownKind(spec store.Spec) parkedJob {
-	reason := fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", spec.Job, spec.Version)
+	reason := fmt.Sprintf("no worker knows %s version %s: start workers of a program that does, with --allow %[1]s if the job is restricted", spec.Job, spec.Version)
 	return parkedJob{kind: kindOf(spec), reason: reason}
 }
 

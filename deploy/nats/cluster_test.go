@@ -88,7 +88,7 @@ func (c *cluster) startWorkers(n int) {
 		out := new(log)
 		c.logs = append(c.logs, out)
 		ended := make(chan int, 1)
-		go func() { ended <- c.run(ctx, worker, out, out, "worker", "--slots", "1") }()
+		go func() { ended <- c.run(ctx, worker, out, out, "worker", "--slots", "1", "--allow", "probe") }()
 		c.t.Cleanup(func() {
 			stop()
 			if status := <-ended; status != 0 {

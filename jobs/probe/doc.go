@@ -24,4 +24,7 @@
 // faults happen in the order of the list above, from last to first.
 //
 // If the job runs in the submitter's process, the fault exit ends the submitter.
+//
+// The job is restricted, because whoever may submit it can kill workers, fill their memory
+// and create files: workers run it only if they are started with --allow probe.
 package probe

@@ -55,9 +55,10 @@ type Result struct {
 
 // Definition is the definition of the job.
 var Definition = jobs.Definition[Params, partial, Result]{
-	Name:    "probe",
-	Version: "1",
-	Summary: "tries a deployment: spins or sleeps, and fails to order",
+	Name:       "probe",
+	Version:    "1",
+	Summary:    "tries a deployment: spins or sleeps, and fails to order",
+	Restricted: true, // exit, once-dir, partial-size
 	Defaults: Params{
 		Partitions: 1000, CostFactor: 10,
 		Fail: -1, Permanent: -1, Panic: -1, Exit: -1, Times: 1,

@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg Config) (f *Fleet, err error) {
 	}
 	f.workers = procs.New(procs.Config{
 		Program: cfg.Program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots)}, f.flags...),
+		Args:    append([]string{"worker", "--with-parent", "--slots", fmt.Sprint(cfg.Slots), "--allow", "probe"}, f.flags...),
 		Env:     append([]string{"BELLWETHER_NATS_URL=" + f.server.URL()}, cfg.Env...),
 		Output:  &f.log,
 	})

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+const (
+	allowFlagName = "allow"
+	envAllow      = "BELLWETHER_ALLOW"
+)
+
+// allowFlag names the restricted jobs that a worker runs.
+type allowFlag struct{ names []string }
+
+func (f *allowFlag) register(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.names, allowFlagName, nil, "names of restricted jobs to run, separated by commas (env "+envAllow+")")
+	completeWords(cmd, allowFlagName, restricted(a.jobs)...)
+}
+
+// args returns the flag for a worker process.
+func (f allowFlag) args() []string {
+	if len(f.names) == 0 {
+		return nil
+	}
+	return []string{"--" + allowFlagName, strings.Join(f.names, ",")}
+}
+
+// filter returns the jobs that are not restricted or that the flag or the environment
+// allows.
+func (f allowFlag) filter(known []jobs.Job) ([]jobs.Job, error) {
+	source, names := "--"+allowFlagName, f.names
+	if len(names) == 0 && os.Getenv(envAllow) != "" {
+		source, names = envAllow, strings.Split(os.Getenv(envAllow), ",")
+	}
+	have := restricted(known)
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return nil, usagef("%s %q: want restricted jobs of this program, which has %s", source, name, list(have))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(j jobs.Job) bool {
+		return j.Restricted() && !slices.Contains(names, j.Name())
+	}), nil
+}
+
+// restricted returns the names of the restricted jobs, sorted.
+func restricted(known []jobs.Job) (names []string) {
+	for _, j := range known {
+		if j.Restricted() {
+			names = append(names, j.Name())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
