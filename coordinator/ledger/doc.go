@@ -68,6 +68,9 @@
 //   - Written ahead: in a job that may have killed a leader, an assignment to the
 //     leader's own worker is sent only after a checkpoint that names it is durable. If
 //     the assignment kills this leader too, the next leader knows which assignment ran.
+//   - Pinned before assigned: a job with Spec.StrictBuilds is restricted to one build of the
+//     workers' program. Its work is assigned only after a checkpoint that names the build is
+//     durable, so all leaders keep to the build.
 //   - Ended before told: a worker learns of a job's end only after [JobEnded].
 //   - Once: a repeated report gets the same receipt. The items of a worker are taken in
 //     the order of their numbers, and each item counts once, even across leaders.
@@ -86,6 +89,7 @@
 //   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions,
 //     or the number of partitions that may be skipped if that is higher, and
 //     Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
+//   - For each job, the names of 16 builds of workers.
 //   - For each job, the first KiB of at most ten errors; other errors are only counted.
 //   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 jobs that
 //     ended. The caller bounds the numbers of parked and of active jobs.
@@ -100,6 +104,8 @@
 //     that are still queued.
 //   - A report or its receipt is lost: the worker repeats the report. A lost [Nudge] or
 //     [Probe] only causes a delay.
+//   - All workers of the build to which a job is pinned leave: the job waits, and its
+//     Trouble says for which build.
 //   - A merge: the job fails, since the same operands would fail again.
 //   - A checkpoint never fails here. A leader that cannot write steps down, and its
 //     ledger is discarded.

@@ -35,6 +35,7 @@ type fleetWorker struct {
 	id         string
 	slots      int
 	knows      []wire.JobKind
+	build      string
 	seq        uint64
 	reportedAt time.Duration
 	spans      []wire.HeldSpan
@@ -44,7 +45,7 @@ type fleetWorker struct {
 }
 
 func newFleet(tb testing.TB, workers, slots int, rate float64) *fleet {
-	l, err := New(Config{Epoch: 1, Self: "w0000"}, 0)
+	l, err := New(Config{Epoch: 1, Self: "w0000", Build: "amd64/v1"}, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func (f *fleet) report(w *fleetWorker) {
 	w.seq++
 	r := wire.Report{Epoch: f.epoch, Worker: w.id, Sequence: w.seq}
 	if w.seq == 1 {
-		r.Hello = &wire.Hello{Slots: w.slots, Knows: w.knows}
+		r.Hello = &wire.Hello{Slots: w.slots, Knows: w.knows, Build: w.build}
 	}
 	budget := make([]float64, w.slots)
 	for i := range budget {
