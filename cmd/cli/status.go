@@ -30,7 +30,7 @@ type jobStatus struct {
 	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty unless running
 	MergesLeft  uint64          `json:"merges_left"`
 	Executed    uint64          `json:"executed"`
-	Skipped     []uint64        `json:"skipped"`
+	Skipped     []uint64        `json:"skipped"` // the first thousand of a running job, and in a list
 	Epochs      []uint64        `json:"epochs"`
 	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
 	Live        bool            `json:"live"`         // the status is from the leader, not from the last checkpoint

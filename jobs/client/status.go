@@ -41,7 +41,7 @@ type Status struct {
 	MergesLeft uint64   // number of merges of partial results that are left once all partitions are done
 	Executed   uint64   // number of reported partition executions, duplicates included
 	Repeated   uint64   // number of executions beyond the first of each partition
-	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil
+	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil, and in a list of jobs
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
 	Error      string   // why the job failed; a panic's stack follows the first line
@@ -290,7 +290,13 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 	if err != nil {
 		return nil, err
 	}
-	return readJobs(ctx, c, s, ids, func(r record) Status { return newStatus(r, live) }, visit)
+	return readJobs(ctx, c, s, ids, func(r record) Status {
+		status := newStatus(r, live)
+		if len(status.Skipped) > wire.MaxSkipped {
+			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the rest can be megabytes
+		}
+		return status
+	}, visit)
 }
 
 // IDs returns the IDs of all jobs, oldest first.
