@@ -77,7 +77,7 @@ func startFleet(b *testing.B, storage []string, workers int) *fleet {
 // ask runs a command and decodes its output.
 func (f *fleet) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
-	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--timeout", "30s"}, f.flags)
+	args = slices.Concat(args, []string{"-o", "json", "--nats", f.url, "--reply-timeout", "30s"}, f.flags)
 	status := cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, known()...)
 	if status != 0 {
 		return fmt.Errorf("%v: status %d: %s", args, status, errs.Bytes())

@@ -33,7 +33,7 @@
 //	                                  own storage. See package wire, Storage.
 //	a loop of the process hangs       /healthz answers 503, so that a supervisor restarts
 //	                                  the process. A leader whose loop hangs loses its lease.
-//	a job's code does not return      Run returns executor.ErrStuck after draining. The job's
+//	a job's code does not return      Run returns ErrStuck after draining. The job's
 //	                                  goroutines are left behind: the program should exit.
 //	a field of Config cannot work     Run returns ErrConfig at once, or when storage answers
 //	                                  if only storage can tell.

@@ -21,11 +21,15 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
+// ErrStuck says that a worker has stopped and code of a job has not returned. If such code
+// occupies all slots, the worker drains and stops by itself, so that a supervisor can start
+// it again. The goroutines of the code are left behind, so the program must exit.
+var ErrStuck = executor.ErrStuck
+
 // Run runs a worker process. Run returns nil after it has stopped in order, because ctx
 // ended or because Azure evicts the machine. Run returns an error that is [ErrConfig] if
 // cfg cannot work, an error that is [cluster.ErrPayload] if a NATS server that it connects to
-// refuses large messages, and an error that is [executor.ErrStuck] if a job's code did not return.
-// The goroutines of such a job are left behind, so the program should exit.
+// refuses large messages, and an error that is [ErrStuck] if a job's code did not return.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

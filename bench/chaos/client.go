@@ -52,7 +52,7 @@ func (f *failure) Error() string {
 // ask runs a command of the CLI and decodes the command's output, if any, into answer.
 func (c *cluster) ask(answer any, args ...string) error {
 	var out, errs bytes.Buffer
-	status := c.command(c.ctx, slices.Concat(args, []string{"-o", "json", "--timeout", answerWithin.String()}, c.flags), &out, &errs)
+	status := c.command(c.ctx, slices.Concat(args, []string{"-o", "json", "--reply-timeout", answerWithin.String()}, c.flags), &out, &errs)
 	if out.Len() > 0 {
 		if err := json.Unmarshal(out.Bytes(), answer); err != nil {
 			return fmt.Errorf("%v: %w", args, err)

@@ -303,7 +303,7 @@ func TestStorageOutage(t *testing.T) {
 	c.queues.Stall()
 
 	var out, errs bytes.Buffer
-	args := append([]string{"status", id, "--nats", c.url, "--cluster", c.cluster, "--timeout", "1s"}, c.faulty...)
+	args := append([]string{"status", id, "--nats", c.url, "--cluster", c.cluster, "--reply-timeout", "1s"}, c.faulty...)
 	begun := time.Now()
 	status := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, jobs.MustNew(squares))
 	if status != 3 || !strings.Contains(errs.String(), "storage of cluster "+c.cluster+" does not answer") {
@@ -314,7 +314,7 @@ func TestStorageOutage(t *testing.T) {
 	}
 	c.until("there is no leader", func() bool {
 		var now leaderAnswer
-		return c.ask(&now, "leader", "--timeout", "1s") == 3
+		return c.ask(&now, "leader", "--reply-timeout", "1s") == 3
 	})
 	c.blobs.Resume()
 	c.queues.Resume()

@@ -79,7 +79,7 @@ func (b *benchmark) check() error {
 // own cluster. Environment variables are ignored.
 func (b *benchmark) checkAlone() (err error) {
 	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !slices.Contains([]string{"output", "timeout", "storage"}, f.Name) {
+		if f.Changed && !slices.Contains([]string{"output", "reply-timeout", "storage"}, f.Name) {
 			err = usagef("--%s: '%s' starts its own cluster on this machine: omit the flag, or measure a running cluster with 'bench failover --attach'", f.Name, b.cmd.CommandPath())
 		}
 	})

@@ -104,7 +104,7 @@ A job on a cluster:           submit JOB --wait`,
 
 	flags := root.PersistentFlags()
 	flags.VarP(&a.output, "output", "o", "format of results: table or json")
-	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to wait for answers of the cluster")
+	flags.DurationVar(&a.timeout, "reply-timeout", 5*time.Second, "how long to wait for answers of the cluster")
 	a.target.register(flags)
 	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
 	completeWords(root, "output", "table", "json")

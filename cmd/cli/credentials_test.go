@@ -94,7 +94,7 @@ func TestTLSWithoutCertificate(t *testing.T) {
 // list runs the command list on the cluster at a URL.
 func list(url string, flags ...string) (status int, errs string) {
 	var out, err bytes.Buffer
-	args := append([]string{"list", "--nats", url, "--timeout", "5s"}, flags...)
+	args := append([]string{"list", "--nats", url, "--reply-timeout", "5s"}, flags...)
 	status = cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &err}, jobs.MustNew(squares))
 	return status, err.String()
 }

@@ -33,6 +33,7 @@
 //	1  the job failed or was cancelled, or an unexpected error
 //	2  bad usage: a flag, a parameter, or a job or ID that does not exist
 //	3  no cluster, no answer in time, or the job has not ended
+//	4  a worker has ended because code of jobs does not return: start it again
 //
 // # Logs
 //

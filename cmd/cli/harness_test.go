@@ -138,7 +138,7 @@ func (c *testCluster) run(args ...string) (status int, out, errs string) {
 // ask runs a command, decodes its JSON output and returns its exit status.
 func (c *testCluster) ask(answer any, args ...string) (status int) {
 	c.t.Helper()
-	status, out, _ := c.run(slices.Concat(args, []string{"-o", "json", "--timeout", "20s"})...)
+	status, out, _ := c.run(slices.Concat(args, []string{"-o", "json", "--reply-timeout", "20s"})...)
 	if out == "" {
 		if status == 0 {
 			c.t.Fatalf("%v printed nothing", args)

@@ -79,7 +79,7 @@ func searched(t *testing.T, flags ...string) string {
 			continue
 		}
 		running.Go(func() {
-			args := slices.Concat(strings.Fields(name), []string{"--timeout", "500ms"}, flags, c.args)
+			args := slices.Concat(strings.Fields(name), []string{"--reply-timeout", "500ms"}, flags, c.args)
 			output := runSearched(t.Context(), args, c.stays)
 			mu.Lock()
 			defer mu.Unlock()
@@ -197,7 +197,7 @@ func TestNoSecretOfProcesses(t *testing.T) {
 					continue
 				}
 				cmd := exec.Command(program, slices.Concat(strings.Fields(name), c.args, []string{
-					"--storage", "azure", "--azure-connection-file", configured.File(t), "--timeout", "500ms",
+					"--storage", "azure", "--azure-connection-file", configured.File(t), "--reply-timeout", "500ms",
 				})...)
 				cmd.Env = append(os.Environ(), "BELLWETHER_NATS_URL="+nats, "XDG_STATE_HOME="+t.TempDir(), cluster.EnvAzureQueueURL+"="+secrettest.QueueURL(endpoint))
 				running.Go(func() {

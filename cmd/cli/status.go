@@ -23,7 +23,9 @@ type jobStatus struct {
 	Priority    int             `json:"priority"`
 	MaxAttempts int             `json:"max_attempts"`
 	MaxSkipped  uint64          `json:"max_skipped"`
-	Strict      bool            `json:"strict_builds"` // only workers of one build run the job
+	Strict      bool            `json:"strict_builds"`     // only workers of one build run the job
+	Timeout     float64         `json:"timeout"`           // seconds; 0: none
+	Partition   float64         `json:"partition_timeout"` // seconds; 0: the definition's
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
@@ -59,6 +61,7 @@ func newJobStatus(s client.Status) jobStatus {
 	j := jobStatus{
 		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
 		Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped, Strict: s.StrictBuilds,
+		Timeout: s.Timeout.Seconds(), Partition: s.PartitionTimeout.Seconds(),
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Stage: s.Stage(), MergesLeft: s.MergesLeft,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ type submitFlags struct {
 	attempts int
 	skipped  uint64
 	strict   bool
+
+	timeout, partitionTimeout time.Duration
 }
 
 func (f submitFlags) check() error {
@@ -30,6 +33,10 @@ func (f submitFlags) check() error {
 		return usagef("--priority must be %d to %d, got %d", -client.MaxPriority, client.MaxPriority, f.priority)
 	case f.skipped > client.MaxSkipped:
 		return usagef("--max-skipped must be at most %s, got %s", humanize.Comma(int64(client.MaxSkipped)), humanize.Comma(int64(f.skipped)))
+	case f.timeout < 0:
+		return usagef("--timeout must be 0 or more, got %v", f.timeout)
+	case f.partitionTimeout < 0:
+		return usagef("--partition-timeout must be 0 or more, got %v", f.partitionTimeout)
 	case f.wait && f.dryRun:
 		return usagef("--wait and --dry-run exclude each other")
 	}
@@ -63,6 +70,7 @@ durable: workers run it as soon as there are any.`,
 			return a.submit(cmd.Context(), job, client.SubmitOptions{
 				Params: params, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
+				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout,
 			}, flags.wait)
 		},
 		ValidArgsFunction: a.completeJob,
@@ -74,6 +82,8 @@ durable: workers run it as soon as there are any.`,
 	cmd.Flags().IntVar(&flags.attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&flags.skipped, "max-skipped", 0, "number of partitions that may be left out of the result because they keep failing")
 	cmd.Flags().BoolVar(&flags.strict, "strict-builds", false, "run the job on workers of one build: one architecture, level of it such as GOAMD64, and version of Go")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "fail the job if it takes longer than this; 0: it may take any time")
+	cmd.Flags().DurationVar(&flags.partitionTimeout, "partition-timeout", 0, "a partition that takes longer than this has failed; 0: the limit of the job's definition, if any")
 	return cmd
 }
 

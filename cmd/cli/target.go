@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 // targetFlags say which cluster a command uses and how to reach the cluster. Flags override
@@ -79,7 +80,7 @@ func (a *app) connect(ctx context.Context) (*client.Client, error) {
 // replies.
 func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Duration) (*client.Client, error) {
 	if timeout <= 0 {
-		return nil, usagef("--timeout must be more than 0, got %v", timeout)
+		return nil, usagef("--reply-timeout must be more than 0, got %v", timeout)
 	}
 	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.name, Timeout: timeout})
 }
@@ -132,6 +133,8 @@ func (a *app) explain(err error) error {
 		return absentf("%w: check --tlsca, --tlscert and --tlskey", err)
 	case is(cluster.ErrPayload):
 		return absentf("%w: raise max_payload in the server's configuration", err)
+	case is(worker.ErrStuck):
+		return &statusError{statusStuck, err}
 	case is(client.ErrNoLeader):
 		return absentf("%w: start workers with '%[2]s worker' or '%[2]s dev'", err, a.name)
 	case is(client.ErrUnavailable), is(client.ErrDenied):

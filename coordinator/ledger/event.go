@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"time"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -21,10 +23,11 @@ const NoRef Ref = 0
 // recovery covers them all.
 type JobAdded struct {
 	Spec       store.Spec
-	Partitions uint64 // 0 if the job is not planned
-	Data       []byte // the plan's data, or nil if it is too large for a message
-	InStore    bool   // the plan's data is too large for a message
-	CanMerge   bool   // the leader's program has the job's definition, so the leader can merge
+	Partitions uint64        // 0 if the job is not planned
+	Data       []byte        // the plan's data, or nil if it is too large for a message
+	InStore    bool          // the plan's data is too large for a message
+	Elapsed    time.Duration // time since the job began
+	CanMerge   bool          // the leader's program has the job's definition, so the leader can merge
 
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte

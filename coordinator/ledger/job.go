@@ -23,7 +23,8 @@ type job struct {
 	assignments assignmentList // spans that workers hold
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     sortedList[skippedPartition]
-	calls       callList // calls of Plan, Merge and Finish that are not done
+	calls       callList      // calls of Plan, Merge and Finish that are not done
+	deadline    time.Duration // when the job fails because it takes too long; 0: never
 	merges      mergePlace
 
 	contributors map[string]*contributor // by worker ID
@@ -103,13 +104,16 @@ func (l *Ledger) addJob(e JobAdded) {
 		spec: e.Spec, tree: tree, state: jobActive, forest: newForest(tree),
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params,
-			Priority: e.Spec.Priority, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
+			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, builds: builds{list: slices.Clone(e.Builds)},
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge},
+	}
+	if e.Spec.Timeout > 0 {
+		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
 	}
 	if e.LeaderDied {
 		j.merges.until = l.now + mergeProbation

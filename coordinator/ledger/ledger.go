@@ -121,6 +121,9 @@ func (l *Ledger) onTick() {
 	l.checkRecovery()
 	for _, j := range l.jobs {
 		j.display.update(l.now, j.forest.done())
+		if j.deadline > 0 && l.now >= j.deadline {
+			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.standing(j)))
+		}
 	}
 	l.queueGrew = true // the backoff of a failed partition may be over
 }

@@ -28,7 +28,7 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 		}
 		list = append(list, wire.WorkerInfo{
 			ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
-			Leader: w.id == l.cfg.Self, State: state, Build: w.build(),
+			Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: state, Build: w.build(),
 		})
 	}
 	return list
@@ -68,10 +68,56 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		holders[a.worker] = true
 	}
 	p.Workers = len(holders)
+	if slow := l.slowest(j); slow != "" {
+		p.Trouble = slow
+	}
 	if len(l.workers) > 0 && !slices.ContainsFunc(l.workers, func(w *worker) bool { return w.knowsKind(j) }) {
 		p.Trouble = fmt.Sprintf("no worker knows %s version %s: start workers of a program that does", j.spec.Job, j.spec.Version)
 	} else if len(l.workers) > 0 {
 		p.Trouble = cmp.Or(l.buildTrouble(j), p.Trouble)
 	}
 	return p
+}
+
+// slowAfter is how long a partition or a call runs before the job's status says so. A
+// partition must also take slowFactor times as long as the job's partitions do on average.
+const (
+	slowAfter  = time.Minute
+	slowFactor = 10
+)
+
+// slowest describes the partition or call of a job that has been running for the longest
+// time, if that is long. It returns an empty string if none is slow.
+func (l *Ledger) slowest(j *job) string {
+	var slowest *assignment
+	for a := range j.assignments.all() {
+		if a.state == stateRunning && (slowest == nil || a.progressAt < slowest.progressAt) {
+			slowest = a
+		}
+	}
+	if slowest == nil {
+		return ""
+	}
+	took := l.now - slowest.progressAt
+	what := fmt.Sprintf("partition %d", slowest.span.Lo)
+	if slowest.call != nil {
+		what = slowest.call.String()
+	} else if perSecond := j.rate.perSecond(); perSecond > 0 && took < slowFactor*duration(1/perSecond) {
+		return ""
+	}
+	if took < slowAfter {
+		return ""
+	}
+	return fmt.Sprintf("%s has been running for %v on worker %s", what, took.Truncate(time.Second), slowest.worker.id)
+}
+
+// standing says how far a job has come.
+func (l *Ledger) standing(j *job) string {
+	switch slow := l.slowest(j); {
+	case slow != "":
+		return slow
+	case !j.planned():
+		return "it is not planned"
+	}
+	return fmt.Sprintf("%d of %d partitions are done", j.forest.done(), j.tree.Partitions())
 }

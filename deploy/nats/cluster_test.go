@@ -104,7 +104,7 @@ func (c *cluster) startWorkers(n int) {
 
 // run runs a command as a user, or without a user.
 func (c *cluster) run(ctx context.Context, user string, out, errs io.Writer, args ...string) int {
-	flags := append([]string{"--nats", c.url, "--timeout", "10s"}, c.flags...)
+	flags := append([]string{"--nats", c.url, "--reply-timeout", "10s"}, c.flags...)
 	if user != "" {
 		flags = append(flags, "--user", user, "--password", passwords[user])
 	}
@@ -199,7 +199,7 @@ func (c *cluster) use() string {
 		c.must(observer, &got, "status", long.ID)
 		return got.State == "running"
 	})
-	if status := c.run(t.Context(), observer, io.Discard, io.Discard, "cancel", long.ID, "--timeout", "500ms"); status != 3 {
+	if status := c.run(t.Context(), observer, io.Discard, io.Discard, "cancel", long.ID, "--reply-timeout", "500ms"); status != 3 {
 		t.Errorf("an observer's cancel: status %d, want 3", status)
 	}
 	c.must(submitter, nil, "cancel", long.ID)

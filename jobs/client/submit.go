@@ -48,6 +48,13 @@ type SubmitOptions struct {
 	// chooses the build with the most slots when the job begins. The job waits while no
 	// worker has that build.
 	StrictBuilds bool
+	// Timeout is how long the job may take from when it begins, its partitions, merges and
+	// retries included. A job that takes longer fails. Default: any time.
+	Timeout time.Duration
+	// PartitionTimeout is how long one partition may take, with the merges that follow from
+	// it. A partition that takes longer has failed, and is tried again up to MaxAttempts.
+	// It may be noticed after up to twice that time. Default: the definition's Limits.Map.
+	PartitionTimeout time.Duration
 }
 
 func (o SubmitOptions) withDefaults() SubmitOptions {
@@ -61,6 +68,10 @@ func (o SubmitOptions) validate() error {
 		return errorf(ErrInvalid, "Priority %d: want %d to %d", o.Priority, -MaxPriority, MaxPriority)
 	case o.MaxAttempts < 1:
 		return errorf(ErrInvalid, "MaxAttempts %d: want at least 1", o.MaxAttempts)
+	case o.Timeout < 0:
+		return errorf(ErrInvalid, "Timeout %v: want 0 or more", o.Timeout)
+	case o.PartitionTimeout < 0:
+		return errorf(ErrInvalid, "PartitionTimeout %v: want 0 or more", o.PartitionTimeout)
 	case o.MaxSkipped > MaxSkipped:
 		return errorf(ErrInvalid, "MaxSkipped %d: want at most %d", o.MaxSkipped, MaxSkipped)
 	}
@@ -111,6 +122,7 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 		ID: id, Job: job.Name(), Version: job.Version(), Params: params,
 		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
 		Submitted: now,
+		Timeout:   o.Timeout, PartitionTimeout: o.PartitionTimeout,
 	})
 	if err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))

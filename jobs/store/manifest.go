@@ -35,7 +35,9 @@ type Spec struct {
 	Submitted   time.Time   `cbor:"8,keyasint"`
 
 	// StrictBuilds restricts the job to workers of one build: see Manifest.Builds.
-	StrictBuilds bool `cbor:"9,keyasint,omitempty"`
+	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
+	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // how long the job may take from its beginning; 0: any time
+	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
 }
 
 // StoredSpec is a spec as it is in storage.

@@ -77,6 +77,10 @@ func (s Spec) check() error {
 		return fmt.Errorf("MaxAttempts %d: want at least 1", s.MaxAttempts)
 	case s.MaxSkipped > MaxSkipped:
 		return fmt.Errorf("MaxSkipped %d: want at most %d", s.MaxSkipped, MaxSkipped)
+	case s.Timeout < 0:
+		return fmt.Errorf("Timeout %v: want 0 or more", s.Timeout)
+	case s.PartitionTimeout < 0:
+		return fmt.Errorf("PartitionTimeout %v: want 0 or more", s.PartitionTimeout)
 	case len(s.Params) > MaxParams:
 		return fmt.Errorf("Params of %d bytes: want at most %d", len(s.Params), MaxParams)
 	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):

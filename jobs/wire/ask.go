@@ -18,11 +18,12 @@ type WorkerInfo struct {
 	ID     string    `cbor:"1,keyasint" json:"id"`
 	Host   string    `cbor:"2,keyasint" json:"host"`
 	PID    int       `cbor:"3,keyasint" json:"pid"`
-	Slots  int       `cbor:"4,keyasint" json:"slots"`
+	Slots  int       `cbor:"4,keyasint" json:"slots"` // usable slots
 	Leader bool      `cbor:"5,keyasint" json:"leader"`
 	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
+	Lost  int    `cbor:"9,keyasint,omitempty" json:"lost"`  // slots that run code of jobs that does not return
 	Build string `cbor:"8,keyasint,omitempty" json:"build"` // how its program was compiled, such as "amd64/v1 go1.26.0"
 }
 

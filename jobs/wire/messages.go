@@ -182,6 +182,8 @@ type Opening struct {
 	// ParamsSHA256 is set if the parameters are too large for a message. Params is then
 	// [ParamsInStore], and the worker reads the parameters from storage.
 	ParamsSHA256 []byte `cbor:"8,keyasint,omitempty"`
+
+	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
 }
 
 // Assignment gives a worker a span to run, or a call to make.

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type task struct {
 // open opens a job in a goroutine. The caller must hold w.mu.
 func (w *Worker) open(o wire.Opening) {
 	t := &task{w: w, opening: o, limits: w.known[o.Kind].Limits()}
+	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
 	t.ctx, t.cancel = context.WithCancel(w.life)
 	t.storage = jobStorage{w, o.Job, t.ctx}
 	w.tasks[o.Job] = t

@@ -88,7 +88,7 @@ func (f *Fleet) NATS() string { return f.server.URL() }
 
 // Ask runs a command of the bellwether program and decodes its output into answer.
 func (f *Fleet) Ask(ctx context.Context, answer any, args ...string) error {
-	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--timeout", "20s"}, f.flags)
+	args = slices.Concat(args, []string{"-o", "json", "--nats", f.server.URL(), "--reply-timeout", "20s"}, f.flags)
 	cmd := exec.CommandContext(ctx, f.cfg.Program, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
