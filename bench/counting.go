@@ -25,6 +25,8 @@ var counting = jobs.Definition[countingParams, uint64, countingResult]{
 	Codec: countCodec{},
 }
 
+var countingJob = jobs.MustNew(counting)
+
 type countingParams struct {
 	Partitions uint64 `json:"partitions" min:"1" max:"4611686018427387904" help:"number of partitions"`
 }

@@ -66,7 +66,7 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	const id = "leader"
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
-			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: driver, Queue: driver, Observe: calls.observe}), Jobs: []jobs.Job{jobs.MustNew(counting)}, Logger: log,
+			Worker: id, PID: os.Getpid(), Store: store.New(store.Config{Blobs: driver, Queue: driver, Observe: calls.observe}), Jobs: []jobs.Job{countingJob}, Logger: log,
 		},
 		Subjects: subjects, Conn: conns[0],
 	})

@@ -182,7 +182,7 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	if _, err := awaitWorkers(ctx, asker, p.Workers); err != nil {
 		return err
 	}
-	job := jobs.MustNew(counting)
+	job := countingJob
 	params, err := job.Params(nil, fmt.Sprint("partitions=", p.Partitions))
 	if err != nil {
 		return err

@@ -165,10 +165,28 @@ func (w *simulatedWorker) perform(action session.Action) error {
 		w.session.Opened(a.Opening.Job)
 	case session.WakeSlots:
 		w.fill()
+		return w.call()
 	case session.ReceiptDropped:
 		return a.Err
 	case session.OrderIgnored:
 		return a.Err
+	}
+	return nil
+}
+
+// call makes the calls of the job's functions that wait. The leader's program has the job
+// too, so it merges, and the calls are of Plan and Finish.
+func (w *simulatedWorker) call() error {
+	for held := w.session.TakeCall(); held != nil; held = w.session.TakeCall() {
+		var operands [][]byte
+		for _, o := range held.Call().Operands {
+			operands = append(operands, o.Data)
+		}
+		item, err := session.MakeCall(context.Background(), countingJob, held.Opening().Params, held.Call(), operands, held.Epoch())
+		if err != nil {
+			return err
+		}
+		w.session.Return(held, item)
 	}
 	return nil
 }
