@@ -529,6 +529,35 @@ func TestPartialTooLargeForStorageFailsTheJob(t *testing.T) {
 	}
 }
 
+// textMapper maps every partition to a string that the codec refuses.
+type textMapper struct{}
+
+func (textMapper) Map(context.Context, uint64) (string, error) {
+	time.Sleep(time.Millisecond)
+	return "\xff", nil
+}
+
+// A partial that cannot be decoded fails the job with the first report, not when the leader
+// merges it.
+func TestUndecodablePartialFailsTheJobAtTheFirstReport(t *testing.T) {
+	nc := connect(t, startServer(t, -1).ClientURL())
+	job := jobs.MustNew(jobs.Definition[struct{}, string, int]{
+		Name: "text", Version: "1",
+		Plan:   func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 1}, nil },
+		Open:   func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[string], error) { return textMapper{}, nil },
+		Merge:  func(left, _ string) (string, error) { return left, nil },
+		Finish: func(context.Context, struct{}, string) (int, error) { return 0, nil },
+	})
+	startWorker(t, nc, noStore{t}, 1, []jobs.Job{job}, nil)
+	l := startLeader(t, nc, 1)
+	const n = 1_000_000 // at a millisecond each
+	l.assign("j", job, 0, n, all(n))
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	if f := l.failures[0]; !f.Permanent || !strings.Contains(f.Error, `string "\xff" is not UTF-8`) {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // A partial that is stored after its job has ended must not stay.
 func TestPartialStoredAfterTheJobsEndIsRemoved(t *testing.T) {
 	t.Run("answered", func(t *testing.T) { testStoredAfterTheEnd(t, false) })
