@@ -253,6 +253,6 @@ var defects = []defect{
 		file:   "election/campaign.go",
 		old:    "m.leader.silence >= m.cfg.SilentAfter ||",
 		new:    "m.candidacy.cause == Silent ||",
-		within: "10000",
+		within: "20000",
 	},
 }
