@@ -28,6 +28,9 @@
 //	NATS or storage goes away later   Running partitions continue. Without storage nobody
 //	                                  leads once the lease expires. See packages election
 //	                                  and coordinator.
+//	storage is full                   Partials and results wait for room, and Submit fails.
+//	                                  The leader keeps leading. Jobs can be cancelled and
+//	                                  removed, which makes room.
 //	another storage than its fleet's  The process logs whose storage is which. It ignores the
 //	                                  fleet's leader and takes part in the elections of its
 //	                                  own storage. See package wire, Storage.

@@ -160,10 +160,10 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 // Previous is the manifest to be replaced, if cond expects a manifest.
 func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
-	j.manifest.last = store.Manifest{
-		Epoch: t.leadership.Epoch, Sequence: previous.Sequence + 1, State: store.Running,
-		Epochs: []uint64{t.leadership.Epoch}, Started: t.env.Now().UTC(), SpecSHA256: spec.SHA256,
-	}
+	first := previous // with the fields that a later version wrote
+	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
+	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
+	j.manifest.last = first
 	var err error
 	if j.manifest.version, err = t.putInactive(spec, j.manifest.last, cond); err != nil {
 		return loadedJob{}, fmt.Errorf("begin job: %w", err)
