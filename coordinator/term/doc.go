@@ -115,7 +115,9 @@
 //     job: its entry has no version.
 //   - After the write of a first manifest, the spec is read again. If it has the same
 //     version as before the write, a removal has not reached the manifest yet and will
-//     delete it. If not, the leader deletes its manifest and plan.
+//     delete it. If not, the leader deletes its manifest and plan. The manifest has the
+//     version, so that another leader does the same if the writer dies before that, or if
+//     the write takes effect later.
 //
 // In each order of events:
 //

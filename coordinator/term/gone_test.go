@@ -190,3 +190,26 @@ func TestSpecOfRunningJobIsChanged(t *testing.T) {
 		})
 	}
 }
+
+// The first manifest of a leader that has lost its term may be stored after the job was
+// removed, and so may the spec. No later leader resumes the job.
+func TestLateManifestOfRemovedJob(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("partitions=5")
+	data := c.get("spec/" + job)
+	spec, err := c.store.Spec(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.remove(job)
+	c.put("spec/"+job, data)
+	first := store.Manifest{
+		Epoch: 1, Sequence: 1, State: store.Running, Epochs: []uint64{1}, SpecSHA256: spec.SHA256, SpecVersion: spec.Written,
+	}
+	if _, err := c.store.PutManifest(t.Context(), job, first, store.IfAbsent); err != nil {
+		t.Fatal(err)
+	}
+	c.addWorker("w1")
+	c.lead(plain)
+	c.wantOnlySpec(job)
+}

@@ -132,6 +132,8 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 		return loadedJob{id: id, ended: true}, nil
 	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:
 		return damagedJob(id, fmt.Errorf("%w: the spec has SHA-256 %s, and the job was begun with %s", store.ErrCorrupt, spec.SHA256, manifest.SpecSHA256)), nil
+	case manifest.Sequence <= 1 && manifest.SpecVersion != "" && manifest.SpecVersion != spec.Written:
+		return loadedJob{}, errRemoved // the writer of the manifest may have died before it could see this
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
 		return t.begin(spec, manifest, store.IfVersion(version))
 	}
@@ -163,6 +165,7 @@ func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.
 	first := previous // with the fields that a later version wrote
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
+	first.SpecVersion = spec.Written
 	j.manifest.last = first
 	var err error
 	if j.manifest.version, err = t.putInactive(spec, j.manifest.last, cond); err != nil {
@@ -174,7 +177,7 @@ func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.
 // putQueued writes the first manifest of a job that this leader does not begin now. Tasks
 // call it.
 func (t *Term) putQueued(spec store.StoredSpec) error {
-	queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256}
+	queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256, SpecVersion: spec.Written}
 	if _, err := t.putInactive(spec, queued, store.IfAbsent); err != nil {
 		return fmt.Errorf("leave job queued: %w", err)
 	}

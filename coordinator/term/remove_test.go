@@ -90,6 +90,19 @@ func TestRemoveAtEveryMoment(t *testing.T) {
 // A job is cancelled and removed while its leader begins it. Another storage call of the
 // leader is held after that.
 func TestRemoveWhileBegun(t *testing.T) {
+	removeWhileBegun(t, (*cluster).remove, func(c *cluster, _ string) { c.wantNothing() })
+}
+
+// Besides, a delayed write stores the spec again.
+func TestLateSpecAfterRemoveWhileBegun(t *testing.T) {
+	removeWhileBegun(t, func(c *cluster, job string) {
+		spec := c.get("spec/" + job)
+		c.remove(job)
+		c.put("spec/"+job, spec)
+	}, (*cluster).wantOnlySpec)
+}
+
+func removeWhileBegun(t *testing.T, remove, want func(c *cluster, job string)) {
 	removed, params := 0, []string{"partitions=5"}
 	for begun := 1; begun <= 12; begun++ {
 		atEveryMoment(t, 12, func(t *testing.T, moment int, o outcome) {
@@ -102,7 +115,7 @@ func TestRemoveWhileBegun(t *testing.T) {
 			if !c.manifest(job).State.Final() {
 				return
 			}
-			c.remove(job)
+			remove(c, job)
 			held, over := c.holdAt(c.moments + moment)
 			*overFirst = true
 			c.pass(confirmed)
@@ -110,7 +123,7 @@ func TestRemoveWhileBegun(t *testing.T) {
 				removed++
 				c.release(o, over)
 			}
-			c.wantNothing()
+			want(c, job)
 		})
 	}
 	if removed < 30 {
