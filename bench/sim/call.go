@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -50,11 +51,51 @@ func (c *call) make() (item wire.Item, err error) {
 	if c.ctx.Err() != nil {
 		return item, c.ctx.Err()
 	}
-	item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.held.Opening().Params, made, operands, c.held.Epoch())
-	if err != nil {
+	deed := s.merges(func() {
+		item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.held.Opening().Params, made, operands, c.held.Epoch())
+	})
+	if made.Function != wire.Merge {
+		deed = c.job.misbehaves(made.Function)
+	}
+	switch {
+	case deed == kills:
+		p.dies()
+	case deed == hangs:
+		c.hang()
+		return item, c.ctx.Err()
+	case err != nil:
 		return item, err
+	case deed == lies:
+		item.Output.Sum++
 	}
 	return c.store(item)
+}
+
+// hang gives the call up after its limit. The call ends much later.
+func (c *call) hang() {
+	w := c.worker
+	p := w.process
+	p.pause(c.ctx, callLimit)
+	failure := c.failure(errHung)
+	before, _ := w.session.Kept()
+	w.session.LoseCall(c.held, failure)
+	if after, _ := w.session.Kept(); after > before {
+		p.sim.checks.delivered(p, c.job, []wire.Item{{Failure: &failure}})
+	}
+	w.called()
+	if slots, calls := w.session.Usable(); slots == 0 || calls == 0 {
+		p.sim.cover("seen: worker without usable slots")
+		w.drain()
+		p.sim.after(p.sim.rng.between(0, 3*time.Second), func() { p.sim.join() }) // the supervisor starts it again
+	}
+	p.pause(context.Background(), p.sim.rng.between(0, 40*time.Second))
+}
+
+var errHung = errors.New("the call does not return")
+
+func (c *call) failure(err error) wire.Failure {
+	made := c.held.Call()
+	return wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: made.Function, Node: made.Node}
 }
 
 func (c *call) operands() (list [][]byte, err error) {
@@ -120,8 +161,8 @@ func (c *call) end(item wire.Item, err error) {
 		w.session.AbandonCall(c.held)
 	default:
 		if err != nil {
-			made := c.held.Call()
-			item = wire.Item{Failure: &wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: made.Function, Node: made.Node}}
+			failure := c.failure(err)
+			item = wire.Item{Failure: &failure}
 		}
 		if w.session.Return(c.held, item) {
 			w.process.sim.checks.delivered(w.process, c.job, []wire.Item{item})

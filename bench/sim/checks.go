@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // checks observes the whole cluster and compares it with Bellwether's promises. Each
@@ -22,14 +23,21 @@ type checks struct {
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
+	callsDied map[callOf]int      // number of processes that died while the call was assigned to them
 
 	conversations map[*process]*observedConversation
 }
 
 // assigned is a span that a leader assigned to a worker.
 type assigned struct {
-	job  string
-	span jobs.Span
+	job      string
+	span     jobs.Span
+	function wire.Function // of a call
+}
+
+type callOf struct {
+	job      string
+	function wire.Function
 }
 
 type partitionOf struct {
@@ -63,7 +71,7 @@ func newChecks(s *Sim) *checks {
 	return &checks{
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*observedTerm{},
 		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
-		assigned: map[*process][]assigned{}, deaths: map[partitionOf]int{},
+		assigned: map[*process][]assigned{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{},
 		conversations: map[*process]*observedConversation{},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // mayBeBlamed reports whether the leader may give up a partition: the scenario makes
@@ -20,6 +21,17 @@ func (c *checks) mayFail(j *job) bool {
 	for partition := range j.partitions {
 		if c.mayBeBlamed(j, partition) {
 			return true
+		}
+	}
+	return false
+}
+
+// callMayFail reports whether the leader may fail a job because of a call: the function that
+// the error names misbehaves, or workers died while a call of it was assigned to them.
+func (c *checks) callMayFail(j *job, reason string) bool {
+	for _, f := range []wire.Function{wire.Plan, wire.Merge, wire.Finish} {
+		if strings.HasPrefix(reason, f.String()+" ") {
+			return f == j.rogue.function || strings.Contains(reason, "kills its worker") && c.callsDied[callOf{j.spec.ID, f}] > 1
 		}
 	}
 	return false
@@ -50,6 +62,11 @@ func (c *checks) endedWell(j *job) {
 	case m.State != store.Cancelled && j.cancelled:
 		c.sim.fail("job %s is %s, though it was said to be cancelled", j.spec.ID, m.State)
 	case m.State == store.Failed && strings.HasPrefix(m.Error, "Open ") && j.openFailures >= j.spec.MaxAttempts:
+	case m.State == store.Completed && j.rogue.left > always/2:
+		c.sim.fail("job %s completed, though %v always misbehaves", j.spec.ID, j.rogue.function)
+	case j.rogue.kills > mostKills && c.sim.scenario.calm:
+		c.sim.fail("%v of job %s killed %d processes", j.rogue.function, j.spec.ID, j.rogue.kills)
+	case m.State == store.Failed && c.callMayFail(j, m.Error):
 	case m.State == store.Failed && !c.mayFail(j):
 		c.sim.fail("job %s failed: %s", j.spec.ID, m.Error)
 	case m.State == store.Completed:

@@ -94,7 +94,11 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 // assigns is called when a leader replies to a worker's report.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, a := range r.Assigned {
-		c.assigned[worker] = append(c.assigned[worker], assigned{a.Job, a.Span})
+		given := assigned{job: a.Job, span: a.Span}
+		if a.Call != nil {
+			given.function = a.Call.Function
+		}
+		c.assigned[worker] = append(c.assigned[worker], given)
 	}
 }
 
@@ -102,6 +106,9 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 // are suspected to have killed it.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
+		if a.function != wire.Map {
+			c.callsDied[callOf{a.job, a.function}]++
+		}
 		for partition := a.span.Lo; partition < a.span.Hi; partition++ {
 			c.deaths[partitionOf{a.job, partition}]++
 		}

@@ -58,6 +58,14 @@ fault: message overtook another
 fault: partition failed
 fault: partition hung
 fault: partition killed its process
+fault: Finish hung
+fault: Finish killed its process
+fault: Finish returned damaged data
+fault: Merge hung
+fault: Merge killed its process
+fault: Plan hung
+fault: Plan killed its process
+fault: Plan returned damaged data
 fault: plan failed
 fault: spec stored again after the job was removed
 fault: storage answer lost
@@ -98,7 +106,10 @@ seen: job of an orderly cluster
 seen: job removed
 seen: removal retried
 log: Job is parked
-log: Stepping down for a worker that knows jobs which this leader does not
+seen: call of Finish
+seen: call of Merge
+seen: call of Plan
+seen: worker without usable slots
 seen: new leader told of partials
 seen: new leader told of spans
 seen: partial too large for a report

@@ -14,13 +14,15 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // job is one simulated job: the behaviour of its code, and its history.
 type job struct {
-	sim  *Sim
-	spec store.Spec
-	tree jobs.Tree
+	sim   *Sim
+	index uint64 // into Sim.list
+	spec  store.Spec
+	tree  jobs.Tree
 	jobBehaviour
 
 	tried map[uint64]int // attempts at flaky partitions, by partition
@@ -56,6 +58,7 @@ type jobBehaviour struct {
 	specAgain  time.Duration // time from the removal until a delayed write of the spec takes effect; negative: never
 	submitAt   time.Duration
 	version    int // index into Sim.versions
+	rogue      rogue
 }
 
 const noPartition = math.MaxUint64
@@ -68,17 +71,19 @@ type params struct {
 // leaf is a partial result. Runs tell which partitions the leaf contains and in what
 // order they were merged. Sum depends on that order, like any floating-point sum.
 type leaf struct {
+	Job  uint64      // index into Sim.list
 	Runs [][2]uint64 // first partition of each run, and one past the last
 	Sum  float64
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf in a few nanoseconds: the number of runs, their bounds, the
-// sum and the padding. Each number takes 8 bytes.
+// leafCodec encodes a leaf in a few nanoseconds: the job, the number of runs, their bounds,
+// the sum and the padding. Each number takes 8 bytes.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {
-	data := make([]byte, 0, 16+16*len(l.Runs)+len(l.Pad))
+	data := make([]byte, 0, 24+16*len(l.Runs)+len(l.Pad))
+	data = binary.LittleEndian.AppendUint64(data, l.Job)
 	data = binary.LittleEndian.AppendUint64(data, uint64(len(l.Runs)))
 	for _, r := range l.Runs {
 		data = binary.LittleEndian.AppendUint64(data, r[0])
@@ -93,10 +98,11 @@ func (leafCodec) Decode(data []byte) (leaf, error) {
 		n, data = binary.LittleEndian.Uint64(data), data[8:]
 		return n
 	}
-	if len(data) < 16 {
-		return leaf{}, fmt.Errorf("partial of %d bytes: want at least 16", len(data))
+	if len(data) < 24 {
+		return leaf{}, fmt.Errorf("partial of %d bytes: want at least 24", len(data))
 	}
-	l := leaf{Runs: make([][2]uint64, number())}
+	l := leaf{Job: number()}
+	l.Runs = make([][2]uint64, number())
 	if len(data) < 16*len(l.Runs)+8 {
 		return leaf{}, fmt.Errorf("%d runs in %d bytes", len(l.Runs), len(data))
 	}
@@ -145,7 +151,7 @@ func (s *Sim) define(version string) jobs.Job {
 			}
 			return mapper{j}, nil
 		},
-		Merge: merge,
+		Merge: s.merge,
 		Finish: func(_ context.Context, _ params, root leaf) (result, error) {
 			return result{root.Runs, root.Sum}, nil
 		},
@@ -153,7 +159,10 @@ func (s *Sim) define(version string) jobs.Job {
 	})
 }
 
-func merge(left, right leaf) (leaf, error) {
+func (s *Sim) merge(left, right leaf) (leaf, error) {
+	if j := s.list[left.Job]; s.merging && left.Runs[0][0] == 0 && right.Runs[len(right.Runs)-1][1] == j.partitions {
+		s.misdeed = j.misbehaves(wire.Merge)
+	}
 	runs := left.Runs
 	for _, r := range right.Runs {
 		if last := len(runs) - 1; runs[last][1] == r[0] {
@@ -162,7 +171,7 @@ func merge(left, right leaf) (leaf, error) {
 			runs = append(runs, r)
 		}
 	}
-	return leaf{runs, left.Sum*1.0000001 + right.Sum, left.Pad}, nil
+	return leaf{left.Job, runs, left.Sum*1.0000001 + right.Sum, left.Pad}, nil
 }
 
 type mapper struct{ job *job }
@@ -184,7 +193,7 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 
 // leaf returns the result of a partition.
 func (j *job) leaf(partition uint64) leaf {
-	l := leaf{Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
+	l := leaf{Job: j.index, Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
 	if j.pad > 0 {
 		l.Pad = make([]byte, j.pad)
 		for i := range min(j.pad, 8) {

@@ -129,6 +129,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	if c.chance(0.05) {
 		b.planFails = c.intBetween(1, 2)
 	}
+	b.rogue = s.drawRogue()
 	if c.chance(0.15) {
 		b.cancelAt = b.submitAt + c.between(0, 6*time.Second)
 	}

@@ -32,6 +32,8 @@ type Sim struct {
 	lives     uint64
 	joined    int
 	running   *coroutine // nil: none
+	merging   bool       // a process merges; otherwise a merge is one of the reference
+	misdeed   misdeed    // of the last merge of a job's root
 	healed    bool       // faults have stopped
 	killed    bool       // a process was killed, or left before its items were durable
 	failure   error
@@ -73,7 +75,7 @@ func (s *Sim) populate() {
 		if err != nil {
 			panic(err)
 		}
-		j := &job{sim: s, jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
+		j := &job{sim: s, index: uint64(i), jobBehaviour: b, tree: tree, tried: map[uint64]int{}, nodes: map[jobs.Node][]byte{}}
 		j.spec = store.Spec{
 			ID: id, Job: kind, Version: definition.Version(), Params: data,
 			Priority: s.rng.IntN(3), MaxAttempts: s.rng.intBetween(3, 5), MaxSkipped: uint64(s.rng.IntN(2)),

@@ -72,7 +72,11 @@ func (s *slot) goOn() {
 // ran computes the partitions of a claim once their simulated time has passed.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
-	s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool))
+	p := s.worker.process
+	if p.sim.merges(func() { s.next, err = s.stack.Run(s.task.ctx, claim, new(atomic.Bool)) }) == kills {
+		p.sim.kill(p)
+		return
+	}
 	s.running, s.clean = false, false
 	switch {
 	case err != nil:

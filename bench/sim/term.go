@@ -177,8 +177,14 @@ func (t *leadership) Post(in func()) {
 
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
-func (t *leadership) Guard(_ time.Duration, code func()) (returned bool) {
-	code()
+func (t *leadership) Guard(limit time.Duration, code func()) (returned bool) {
+	switch t.process.sim.merges(code) {
+	case kills:
+		t.process.dies()
+	case hangs:
+		t.Pause(t.lease, limit)
+		return false
+	}
 	return true
 }
 
