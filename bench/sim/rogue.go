@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -27,7 +28,7 @@ const (
 const (
 	always    = 1000            // a function that always misbehaves must fail its job
 	callLimit = 2 * time.Second // how long a call may take
-	mostKills = 5               // how many processes a function that always kills may kill, if nothing else goes wrong
+	mostKills = 5               // how many processes a function that always kills may kill in one term
 )
 
 // drawRogue decides whether a function of a job misbehaves.
@@ -48,6 +49,17 @@ func (s *Sim) drawRogue() rogue {
 		r.how = kills // a merge that returns a wrong value is the user's own result
 	}
 	return r
+}
+
+// mustFail reports whether a job cannot complete because a function always misbehaves. A
+// merge within a span does not hang, and there may be no merge of the first with the last
+// partition.
+func (j *job) mustFail(m store.Manifest) bool {
+	r := j.rogue
+	if r.function == wire.Merge && (r.how == hangs || j.partitions == 1 || len(m.Skipped) > 0) {
+		return false
+	}
+	return r.left > always/2
 }
 
 // misbehaves returns what a function of the job does now.

@@ -124,6 +124,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
+		j.checkpoint.request() // the next leader must know
 	}
 	if duplicate != nil { // the duplicate continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))

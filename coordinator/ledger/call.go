@@ -336,6 +336,7 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
+		j.checkpoint.request() // the next leader must know
 	}
 	l.release(a)
 	l.queueGrew = true

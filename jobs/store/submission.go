@@ -12,9 +12,10 @@ import (
 )
 
 // MaxDeliveries is how often a submission may be delivered before any leader has written
-// a manifest for its job. A submission that is delivered more often probably crashes the
-// leaders.
-const MaxDeliveries = 5
+// the job's manifest. A leader that receives a submission writes the manifest without
+// running the job's code, so leaders that die for other reasons, one soon after another, use
+// up deliveries too.
+const MaxDeliveries = 20
 
 // Submission is one delivery of a submitted job. A submission is delivered again unless
 // it is deleted or extended in time.
