@@ -45,20 +45,38 @@ func TestDefectsAreCaught(t *testing.T) {
 	}
 }
 
-// build builds the simulator with the defect.
-func (d defect) build(t *testing.T, top string) (command string) {
-	t.Helper()
-	path := filepath.Join(top, filepath.FromSlash(d.file))
-	source, err := os.ReadFile(path)
+// TestDefectsCanBePlanted notices a change of the code that a defect replaces.
+func TestDefectsCanBePlanted(t *testing.T) {
+	top, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(source), d.old); n != 1 {
+	for _, d := range defects {
+		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) { d.plant(t, top) })
+	}
+}
+
+// plant returns the path of the file and its source with the defect.
+func (d defect) plant(t *testing.T, top string) (path, source string) {
+	t.Helper()
+	path = filepath.Join(top, filepath.FromSlash(d.file))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), d.old); n != 1 {
 		t.Fatalf("%s contains the text that the defect replaces %d times, want once:\n%s", d.file, n, d.old)
 	}
+	return path, strings.Replace(string(data), d.old, d.new, 1)
+}
+
+// build builds the simulator with the defect.
+func (d defect) build(t *testing.T, top string) (command string) {
+	t.Helper()
+	path, source := d.plant(t, top)
 	dir := t.TempDir()
 	changed := filepath.Join(dir, "changed.go")
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o600); err != nil {
+	if err := os.WriteFile(changed, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	overlay := filepath.Join(dir, "overlay.json")
