@@ -81,6 +81,23 @@ func TestLateSpecOfRemovedJobThatWasDeliveredOften(t *testing.T) {
 	c.wantOnlySpec(job)
 }
 
+// A user who sees the spec may cancel the job before the submission is delivered. The
+// manifest that says so does not stay.
+func TestLateSpecOfRemovedJobIsCancelled(t *testing.T) {
+	c := newCluster(t)
+	job := c.submit("partitions=5")
+	spec := c.get("spec/" + job)
+	c.remove(job)
+	c.put("spec/"+job, spec)
+	submission := c.queue.messages[0]
+	submission.hiddenUntil = c.now.Add(1000 * hideFor)
+	leader := c.lead(plain)
+	leader.turn(func() { leader.term.Cancel(job, func(error) {}) })
+	c.until("the cancellation", func() bool { return c.manifest(job).State == store.Cancelled })
+	submission.hiddenUntil = c.now
+	c.wantOnlySpec(job)
+}
+
 // The spec comes back at each moment of a leader's storage calls at which the job can be
 // cancelled and removed.
 func TestLateSpecWhileBegun(t *testing.T) {

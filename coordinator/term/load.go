@@ -128,6 +128,9 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 		return t.begin(spec, store.Manifest{}, store.IfAbsent)
 	case manifestErr != nil:
 		return loadedJob{}, manifestErr
+	case manifest.State.Final() && manifest.Sequence == 1 && submission != nil && !submission.IsOf(spec):
+		t.log.Warn("Submission dropped: the job was removed, and then cancelled after a delayed write had stored the spec again", "job", id)
+		return loadedJob{id: id, ended: true}, t.retract(id)
 	case manifest.State.Final():
 		return loadedJob{id: id, ended: true}, nil
 	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:

@@ -122,6 +122,11 @@ func (t *Term) assess(s *store.Submission) (priority int, err error) {
 		return 0, err
 	}
 	err = t.putQueued(spec)
+	if errors.Is(err, errRemoved) {
+		if err := t.retract(s.ID); err != nil {
+			return 0, err
+		}
+	}
 	if errors.Is(err, errChanged) || errors.Is(err, errRemoved) {
 		err = errNoWait
 	}
