@@ -155,7 +155,7 @@ var defects = []defect{
 		file:   "worker/session/session.go",
 		old:    "return s.work.held == 0 && s.running() == 0 && items == 0",
 		new:    "return items == 0",
-		within: "500",
+		within: "4000",
 	},
 	{
 		name:   "a worker cancels nothing when draining takes too long",
