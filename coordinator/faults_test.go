@@ -191,9 +191,11 @@ func TestDamagedPlanParksItsJobOnly(t *testing.T) {
 	damaged, job := c.submit("partitions=10"), c.submit("partitions=10")
 	planner := newWorker(c, "w0", digits)
 	planner.follow(1)
-	for planner.openings[damaged].Partitions == 0 || planner.openings[job].Partitions == 0 {
-		planner.report()
-		planner.makeCalls()
+	for _, id := range []string{damaged, job} {
+		for _, err := c.store.Plan(context.Background(), id); err != nil; _, err = c.store.Plan(context.Background(), id) {
+			planner.report()
+			planner.makeCalls()
+		}
 	}
 	first.kill()
 	<-first.done

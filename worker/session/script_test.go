@@ -22,14 +22,19 @@ import (
 //	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
-//	    [assign=(JOB,LO,HI)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
-//	                                   by default of the last report; keys may be repeated
+//	    [assign=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
+//	                                   by default of the last report; keys may be repeated; the opening
+//	                                   of a call of Plan has no plan; a merge is of node 1/0
 //	no-responders [exchange=N]         by default of the last report
 //	opened JOB, open-failed JOB
 //	take [slot=N]                      a slot takes a span; slot 1 by default
 //	run N [slot=N]                     it claims and runs N partitions
 //	deliver [slot=N] [size=BYTES]      it delivers what it has run; items have one byte by default
 //	release [slot=N]                   it gives its span back
+//	lose [slot=N]                      its code does not return
+//	take-call [call=N]                 a call begins; call 1 by default
+//	return [call=N] [failed]           it ends
+//	lose-call [call=N]                 its code does not return
 //	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
 //
 // With after=D, any command first waits. After a direct call the session is stepped
@@ -52,6 +57,7 @@ type script struct {
 	asked   ReadRecord // the last
 	spans   uint64     // assigned so far
 	slots   map[string]*scriptSlot
+	calls   map[string]*HeldCall // that run
 }
 
 type scriptSlot struct {
@@ -99,7 +105,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) begin() {
 	t, d := s.t, s.d
-	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}}
+	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}}
 	session, err := New(Config{
 		Worker:  "w",
 		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", "")},
@@ -158,6 +164,9 @@ func (s *script) call() {
 	case "open-failed":
 		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
 		return
+	case "take-call", "return", "lose-call":
+		s.callFunction(s.text("call", "1"))
+		return
 	}
 	name := s.text("slot", "1")
 	if s.slots[name] == nil {
@@ -190,9 +199,46 @@ func (s *script) call() {
 	case "release":
 		s.session.Release(slot.span)
 		slot.span = nil
+	case "lose":
+		s.session.Lose(slot.span, wire.Failure{Partition: slot.done.Hi - 1, Error: "did not return"})
 	default:
 		s.d.Fatalf(s.t, "unknown command %s", s.d.Cmd)
 	}
+}
+
+// callFunction begins or ends a call.
+func (s *script) callFunction(name string) {
+	if s.d.Cmd == "take-call" {
+		h := s.session.TakeCall()
+		if h == nil {
+			s.printf("no call begins")
+			return
+		}
+		s.calls[name] = h
+		s.printf("call %s is %v, %v of %s, assigned by the leader of epoch %d", name, h.id, h.Call().Function, h.Opening().Job, h.Epoch())
+		return
+	}
+	h := s.calls[name]
+	call := h.Call()
+	failure := wire.Failure{Error: "no disk", Function: call.Function, Node: call.Node}
+	if s.d.Cmd == "lose-call" {
+		s.session.LoseCall(h, failure)
+		return
+	}
+	item := wire.Item{Failure: &failure}
+	switch {
+	case s.d.HasArg("failed"):
+	case call.Function == wire.Merge:
+		partial := wire.NewPartial(call.Node, []byte("merged"))
+		item = wire.Item{Partial: &partial}
+	default:
+		output := wire.NewOutput(call.Function, 1000, []byte("output"))
+		item = wire.Item{Output: &output}
+	}
+	if !s.session.Return(h, item) {
+		s.printf("what call %s returned is dropped", name)
+	}
+	delete(s.calls, name)
 }
 
 func (s *script) items(slot *scriptSlot) (items []wire.Item) {
@@ -231,6 +277,22 @@ func (s *script) receipt() ReceiptHeard {
 				ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0],
 				Span: jobs.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])},
 			})
+		case "call":
+			s.spans++
+			function := s.function(a.Vals[1])
+			call := wire.Call{Function: function}
+			opening := wire.Opening{Job: a.Vals[0], Partitions: 1000}
+			switch function {
+			case wire.Plan:
+				opening.Partitions = 0
+			case wire.Merge:
+				call.Node = jobs.Node{Level: 1}
+				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil), wire.NewPartial(jobs.Leaf(1), nil)}
+			case wire.Finish:
+				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil)}
+			}
+			r.Opens = append(r.Opens, opening)
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0], Call: &call})
 		case "cut":
 			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(a.Vals[0])}, Hi: s.number(a.Vals[1])})
 		case "received", "durable", "ended":
@@ -314,6 +376,9 @@ func briefReport(r wire.Report) string {
 	if r.More {
 		list = append(list, "more follows")
 	}
+	if r.LostSlots+r.LostCalls > 0 {
+		list = append(list, fmt.Sprintf("lost %d slots and %d calls", r.LostSlots, r.LostCalls))
+	}
 	if len(r.Spans) > 0 {
 		list = append(list, "holds "+held(r))
 	}
@@ -348,6 +413,9 @@ func (s *script) state() string {
 	if items, _ := session.Kept(); items+session.work.held+session.work.busy > 0 {
 		add("holds %d spans, %d busy, %d items", session.work.held, session.work.busy, items)
 	}
+	if session.work.calling+session.work.lostSlots > 0 {
+		add("%d calls, lost %d slots and %d calls", session.work.calling, session.work.lostSlots, session.work.lostCalls)
+	}
 	return strings.Join(list, "; ") + "\n"
 }
 
@@ -369,6 +437,16 @@ func (s *script) text(name, otherwise string) string {
 		}
 	}
 	return otherwise
+}
+
+func (s *script) function(name string) wire.Function {
+	for f := wire.Map; f <= wire.Open; f++ {
+		if f.String() == name {
+			return f
+		}
+	}
+	s.d.Fatalf(s.t, "%q is no function", name)
+	return 0
 }
 
 func (s *script) number(text string) uint64 {

@@ -104,7 +104,12 @@ func run(s jobs.Span) []wire.Item {
 func held(r wire.Report) string {
 	var list []string
 	for _, s := range r.Spans {
-		text := strconv.FormatUint(s.ID.Number, 10) + s.Job + s.Span.String()
+		text := strconv.FormatUint(s.ID.Number, 10) + s.Job
+		if s.Function == wire.Map {
+			text += s.Span.String()
+		} else {
+			text += ":" + s.Function.String()
+		}
 		if s.Running {
 			text += "!"
 		}
