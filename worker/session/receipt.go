@@ -75,6 +75,7 @@ func (s *Session) endJob(id string) {
 	s.dropQueued(j)
 	for _, h := range j.running {
 		h.dropped = true
+		s.strays(h)
 	}
 	for _, h := range j.calls {
 		h.dropped = true

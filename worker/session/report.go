@@ -76,16 +76,15 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 // occupied returns how many slots and how many calls run code for a span or a call that is
 // not held any more.
 func (s *Session) occupied() (slots, calls int) {
-	slots, calls = s.work.busy, s.work.calling
+	calls = s.work.calling
 	for _, j := range s.work.jobs {
-		slots -= len(j.running)
 		for _, h := range j.calls {
 			if h.running {
 				calls--
 			}
 		}
 	}
-	return slots, calls
+	return s.work.straySlots, calls
 }
 
 // heldSpans lists the held spans: first the running ones, in order of arrival, then the

@@ -33,7 +33,7 @@ import (
 //	release [slot=N]                   it gives its span back
 //	lose [slot=N]                      its code does not return
 //	take-call [call=N]                 a call begins; call 1 by default
-//	return [call=N] [failed]           it ends
+//	return [call=N] [failed|abandoned] it ends
 //	lose-call [call=N]                 its code does not return
 //	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
 //
@@ -221,8 +221,12 @@ func (s *script) callFunction(name string) {
 	h := s.calls[name]
 	call := h.Call()
 	failure := wire.Failure{Error: "no disk", Function: call.Function, Node: call.Node}
-	if s.d.Cmd == "lose-call" {
+	switch {
+	case s.d.Cmd == "lose-call":
 		s.session.LoseCall(h, failure)
+		return
+	case s.d.HasArg("abandoned"):
+		s.session.AbandonCall(h)
 		return
 	}
 	item := wire.Item{Failure: &failure}
@@ -414,7 +418,7 @@ func (s *script) state() string {
 		add("holds %d spans, %d busy, %d items", session.work.held, session.work.busy, items)
 	}
 	if session.work.calling+session.work.lostSlots > 0 {
-		add("%d calls, lost %d slots and %d calls", session.work.calling, session.work.lostSlots, session.work.lostCalls)
+		add("%d calls run, lost %d slots and %d calls", session.work.calling, session.work.lostSlots, session.work.lostCalls)
 	}
 	return strings.Join(list, "; ") + "\n"
 }

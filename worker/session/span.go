@@ -21,6 +21,7 @@ type HeldSpan struct {
 	dropped bool   // no longer held; deliveries for the span are ignored
 	yields  bool   // its slot was told to release it for another span
 	lost    bool   // its slot runs code that does not return
+	stray   bool   // lost, or its job has ended, and its slot has not released it
 	asked   bool   // its slot was asked to hand over results
 }
 
@@ -182,8 +183,18 @@ func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	}
 	h.lost = true
 	s.work.lostSlots++
+	s.strays(h)
 	s.Abandon(h, f)
 	s.hurry()
+}
+
+// strays records that a slot is occupied by code of a span that is not held any more. The
+// moment between a slot's last delivery and its release does not count.
+func (s *Session) strays(h *HeldSpan) {
+	if !h.stray {
+		h.stray = true
+		s.work.straySlots++
+	}
 }
 
 // Release gives back a span and its slot. Partitions of the span that are not
@@ -194,7 +205,11 @@ func (s *Session) Release(h *HeldSpan) {
 	if h.lost {
 		h.lost = false
 		s.work.lostSlots--
-		s.hurry()
+	}
+	if h.stray {
+		h.stray = false
+		s.work.straySlots--
+		s.hurry() // the leader assigns nothing to a slot that it believes lost
 	}
 	if h.yields {
 		h.yields = false

@@ -23,6 +23,7 @@ type work struct {
 
 	// How many of the busy spans and of the calls run code that does not return.
 	lostSlots, lostCalls int
+	straySlots           int // number of busy spans that are lost or whose jobs have ended
 
 	assigned uint64 // number of spans and calls ever assigned
 	taken    uint64 // number of spans ever taken by slots
