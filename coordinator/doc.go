@@ -10,18 +10,18 @@
 //	         may block                never blocks; tasks     knows no storage,
 //	                                  beside it may           no task, no time
 //	                                        │
-//	                                     storage, jobs' own code
+//	                                     storage, jobs' merges
 //
 // This package is the process around a term. Beside the loop it receives and decodes
 // messages and refuses malformed ones. The loop calls the term, one call at a time. See
 // package term for the states of a job, and for what can fail at each step and why that
 // is safe. Package ledger describes the places in which a partition can be.
 //
-// The loop never blocks: merges of users' values, storage calls and planning run in tasks
-// beside the loop, and their outcomes return to the loop. So an answered ping proves that
-// the whole leader makes progress. The lease is renewed only while the loop turns. Before
-// and after each call the loop checks by the clock whether the leadership is over, so a
-// process that slept notices the end of its leadership before it acts.
+// The loop never blocks: merges of users' values and storage calls run in tasks beside the
+// loop, and their outcomes return to the loop. So an answered ping proves that the whole
+// leader makes progress. The lease is renewed only while the loop turns. Before and after
+// each call the loop checks by the clock whether the leadership is over, so a process that
+// slept notices the end of its leadership before it acts.
 //
 // A term has these steps:
 //
@@ -31,7 +31,8 @@
 //     compare-and-swap. From then on no write of an earlier leader succeeds.
 //  3. Give the jobs to a new ledger, which recovers: the ledger learns from reports what
 //     workers hold before it assigns what no worker holds.
-//  4. Dispatch, merge, checkpoint. A worker's item is called durable only after storage
+//  4. Dispatch, merge, checkpoint. Workers are assigned spans of partitions and calls of
+//     the jobs' Plan, Merge and Finish. A worker's item is called durable only after storage
 //     has acknowledged a manifest that contains the item.
 //  5. End a job: write the result, then the manifest that names the result's digest, then
 //     remove the index entry and the submission. If this leader dies in between, the next
@@ -58,8 +59,8 @@
 // The old leader may begin a job after the new leader has listed the active jobs. Then
 // only the old leader works on that job. The new leader fences the job as soon as a
 // worker reports the job, or the job's submission is delivered again. A worker is told to
-// drop a job's items and spans only if the job has ended. A job that this leader does not
-// know, or cannot read, is parked for the next leader.
+// drop a job's items and spans only if the job has ended. A job that no worker knows is parked
+// until one does, and a job that this leader cannot read is parked for the next leader.
 //
 // # What storage holds
 //
@@ -78,8 +79,12 @@
 //     over. Workers go on with the spans that they hold.
 //   - Another leader has written a manifest: the term is over at once.
 //   - A job's code fails: the failure ends the job or costs an attempt, but never stops
-//     the leader. Code that never returns occupies one of the leader's tasks. Other jobs
-//     go on, but the process cannot end its term and so cannot lead again.
+//     the leader. The leader calls no code of a job but Merge, and waits for it for one
+//     second at most. Then workers merge for the job, and the goroutine of the merge is left
+//     behind: a goroutine cannot be stopped.
+//   - A job's code kills the process: the leader was merging, or the worker in the same
+//     process had an assignment. For 10 s the next leader leaves merges to workers. Package
+//     ledger counts the death against the worker's assignments.
 //   - A job's spec, plan or manifest is damaged: the job waits, and the other jobs
 //     continue. A partial is damaged: the job fails.
 //   - NATS is back after an outage: workers that have not reconnected yet do not count

@@ -11,9 +11,23 @@
 // their bytes. The ledger's size grows with the number of workers and of their
 // assignments, not with the number of partitions.
 //
+// # A job
+//
+// A job has no partitions until it is planned. Workers run the partitions, and make the calls
+// of Plan and Finish:
+//
+//	JobAdded ─▶ call of Plan ─▶ StorePlan ─▶ JobPlanned ─▶ partitions, merges ─▶ call of Finish ─▶ EndJob
+//
+// The leader merges finished siblings. It runs no other code of a job. Workers merge in its
+// place, in calls of Merge,
+//
+//   - if the leader's program does not have the job's definition,
+//   - for 10 s after the last leader died, since a merge may have killed it,
+//   - if a merge of the job has taken the leader too long, or has killed a worker.
+//
 // # Where a partition is
 //
-// Every partition of an active job is in exactly one place:
+// Every partition of an active, planned job is in exactly one place:
 //
 //	                            assigned            reported
 //	fresh, failed, crash suspect ───────▶ assigned ───────────▶ finished
@@ -31,8 +45,8 @@
 //   - crash suspect: a worker died while the partition was assigned to it. A span of
 //     crash suspects runs again in pieces of one eighth. A single partition that was
 //     assigned to two workers that died is quarantined: it runs alone, on a worker
-//     reserved for quarantined partitions. After at most three more deaths the partition
-//     is blamed.
+//     reserved for quarantined partitions and calls. After at most three more deaths the
+//     partition is blamed.
 //
 // The other two places are:
 //
@@ -41,13 +55,43 @@
 //   - finished: a finished node covers the partition. The node has a partial, or none if
 //     all of the node's partitions were skipped.
 //
+// # Where a call is
+//
+// A call of an active job is in one of three places:
+//
+//	           assigned             returned
+//	queued ─────────────▶ assigned ──────────▶ done
+//	  ▲                      │
+//	  ├─ returned an error ──┤
+//	  ├─ worker died ────────┤
+//	  └─ taken back, silent ─┘
+//
+// Calls are retried, quarantined and blamed like partitions:
+//
+//   - A call that returned an error is queued again after a backoff, for another worker if
+//     there is one. At the limit of attempts, or if the error is permanent, the job fails.
+//   - A call whose worker died is quarantined at once. After at most three more deaths the
+//     call is blamed, and the job fails.
+//   - A call that has not begun is taken back if its worker has more calls than it can run
+//     and another worker can begin it, or if its node is finished in another way.
+//   - The leader's own worker makes a call only if no other worker can make it.
+//
+// A plan is accepted from a call of any leader. A merge or a result that was computed for an
+// earlier leader is dropped, and the call is made again: that leader may have skipped other
+// partitions than this one.
+//
 // # Assignments
 //
-// An assignment is a unit of work given to a worker: a span of partitions. Each report lists
-// the spans that the worker holds, and the ledger trusts this list. Partitions of an
-// assignment that the worker neither finished nor holds any more go back to the queue. If a
-// report lists a span that this leader did not assign, the worker keeps the part that is
-// still queued.
+// An assignment is a unit of work given to a worker: a span of partitions, or a call. Each
+// report lists the assignments that the worker holds, and the ledger trusts this list.
+// Partitions of an assignment that the worker neither finished nor holds any more go back to
+// the queue, and so does a call. If a report lists a span that this leader did not assign, the
+// worker keeps the part that is still queued. It keeps a call of Plan that an earlier leader
+// assigned if the job has no plan yet; other such calls are taken back.
+//
+// A report also says how many slots and calls of the worker are lost: they are occupied by
+// code of which the report names no assignment, since the job has ended or the code does not
+// return. A worker gets assignments only for the slots and calls that are left.
 //
 // A report may name a job that this ledger does not have: a job that ended, a job that
 // the caller never loaded, or a job that an earlier leader started after this leader
@@ -71,6 +115,8 @@
 //   - Pinned before assigned: a job with Spec.StrictBuilds is restricted to one build of the
 //     workers' program. Its work is assigned only after a checkpoint that names the build is
 //     durable, so all leaders keep to the build.
+//   - Planned before assigned: partitions are assigned only after [JobPlanned], so all
+//     leaders cut the job in the same way.
 //   - Ended before told: a worker learns of a job's end only after [JobEnded].
 //   - Once: a repeated report gets the same receipt. The items of a worker are taken in
 //     the order of their numbers, and each item counts once, even across leaders.
@@ -91,6 +137,9 @@
 //     Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
 //   - For each job, the names of 16 builds of workers.
 //   - For each job, the first KiB of at most ten errors; other errors are only counted.
+//   - For each job, one call of Plan, one of Finish, and at most one of Merge for each pair
+//     of finished siblings. A worker has at most 48 calls, and a receipt at most 512 KiB of
+//     their operands, unless it has only one call.
 //   - For unknown jobs, 100 lookups at a time, and the IDs of the last 4,096 jobs that
 //     ended. The caller bounds the numbers of parked and of active jobs.
 //
@@ -106,7 +155,12 @@
 //     [Probe] only causes a delay.
 //   - All workers of the build to which a job is pinned leave: the job waits, and its
 //     Trouble says for which build.
-//   - A merge: the job fails, since the same operands would fail again.
+//   - A merge in the leader returns an error: the job fails, since the same operands would
+//     fail again. The merge takes too long ([MergeSlow]): workers merge for the job.
+//   - A call: see above. Storage refuses the plan that it returned ([PlanRefused]): the job
+//     fails.
+//   - A slot or a call of a worker is lost: the worker has fewer, and the failure that the
+//     worker reports counts as an attempt.
 //   - A checkpoint never fails here. A leader that cannot write steps down, and its
 //     ledger is discarded.
 //   - The leader: the next one starts from the last durable [Snapshot]. Partitions that

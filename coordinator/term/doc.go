@@ -8,7 +8,7 @@
 //	             ◀──── beacons, nudges     │
 //	                                       │ Go          ▲ Post
 //	                                       ▼             │
-//	                                     tasks: storage, jobs' own code
+//	                                     tasks: storage, jobs' merges
 //
 // The package has no goroutine, reads no clock, opens no socket and never blocks; a test
 // of the package's imports proves this. It uses the process only through [Env] and
@@ -31,15 +31,17 @@
 //
 // # The states of a job
 //
-//	        submission          plan, first manifest
-//	queue ─────────────▶ pending ───────────────────▶ active ──EndJob──▶ ending ──▶ ended
-//	                      ▲  │  │                       ▲   checkpoints           │
-//	   a worker reports   │  │  └─ damaged, or of a     │                         ▼
-//	   it (LookUpJob) ────┘  │     kind that is not     │           clean up: partials,
-//	                         │     known: parked        │             index, submission
-//	                         │                          │
-//	                         └─ it has ended: clean up  └── fence, if the job was active
-//	                                                        when the term began
+//	        submission          first manifest        active
+//	queue ─────────────▶ pending ─────────────▶ unplanned ─▶ planned ──EndJob──▶ ending ──▶ ended
+//	                      ▲  │  ▲                   ▲  StorePlan  ▲  checkpoints       │
+//	   a worker reports   │  │  │                   │             │                    ▼
+//	   it (LookUpJob) ────┤  │  │                   └──────┬──────┘      clean up: partials,
+//	                      │  │  │                          │               index, submission
+//	                      │  │  └─ a worker that knows     └── fence, if the job was active
+//	                      │  │     the kind says hello         when the term began
+//	                      │  ├─ no worker knows its kind, or it is damaged: parked
+//	                      │  └─ it has ended: clean up
+//	                      └─ a parked job's submission is delivered again
 //
 // In each state:
 //
@@ -48,20 +50,30 @@
 //     if the manifest is still the one that the task read. So one of the two writes
 //     fails, and its task then finds the manifest of the other task. If there are too many
 //     active jobs, a pending job waits, without a task (see waiting.go).
-//   - active: the loop has the last manifest that was written. Writes of the manifest
+//   - active: first unplanned, until the plan that a worker has made is durable, then
+//     planned. The loop has the last manifest that was written. Writes of the manifest
 //     follow one another, and each is conditional on the previous write. The ledger
 //     requests one checkpoint of a job at a time, but a job may end while a checkpoint is
 //     in flight. The job's final write then waits for the write of that checkpoint. If a
 //     checkpoint has not begun its write when the end is decided, the checkpoint is
-//     abandoned and is not called durable.
+//     abandoned and is not called durable. The write of the plan takes its turn among
+//     these writes, so no plan is written after the final manifest.
 //   - ending: no more partials are written into blobs. Further outcomes of the job's
 //     code are dropped.
 //   - ended: the final manifest is durable. Once no task writes a blob of the job, all
 //     its blobs are removed, then the index entry, then the submission. If the process
 //     dies during the cleanup, the entries that are left make the next leader resume it.
-//   - parked: the job is left for the next leader. If a worker knows the kinds of a
-//     parked job and of all active jobs, this leader steps down for that worker (see
-//     handover.go).
+//   - parked: this leader cannot work on the job, which takes no place among the active
+//     jobs. A job whose kind no worker knows is admitted when a worker that knows the kind
+//     says hello, or when its submission is delivered while there is such a worker. A
+//     damaged job is loaded again when its submission is delivered, and by the next leader.
+//
+// The leader needs no definition of a job, since workers plan, merge and finish. With the
+// definition it merges in its own process, each merge within a limit of time (see merge.go).
+// A leader that resumes a job runs none of the job's code until the ledger requests a merge.
+//
+// Submissions are received once the ledger has recovered. Before that the leader does not
+// know its workers, and would park every job.
 //
 // The code that moves a submission through these states, up to active, is in load.go; the
 // code for jobs that are missing in storage is in gone.go.
@@ -80,18 +92,20 @@
 //	                                             the job has a manifest, and so is not poison
 //	enter in the index  an entry without a       its submission is not deleted; it is
 //	                    manifest                 delivered again, and the job is begun
-//	plan                a plan without a         a plan is written once: every later leader
-//	                    manifest                 uses it
 //	first manifest      a job that runs without  the next leader resumes it; if that leader
 //	                    a leader                 listed the jobs before, a worker's report
 //	                                             or the submission brings the job to it
+//	store the plan      a plan that no manifest  a plan is written once: every later leader
+//	                    counts yet               that resumes the job reads it
 //	write a partial     a blob that nothing      it is removed at the job's end: a job that
 //	                    names                    was resumed is assumed to have blobs
 //	checkpoint          the old manifest or the  nothing was called durable yet; workers
 //	                    new one                  have kept what the old one lacks
 //	delete a blob       more blobs than needed   no later checkpoint names them
-//	write the result    a result without a       the next leader finishes the job again, gets
-//	                    final manifest           the same bytes and finds them there
+//	merge               nothing                  the next leader has workers merge for 10 s,
+//	                                             since the merge may have killed this one
+//	write the result    a result without a       the next leader assigns Finish again, gets the
+//	                    final manifest           same bytes and finds them there
 //	final manifest      index, submission,       the leader that resumes or receives the job
 //	                    partials                 reads that it has ended, and cleans up
 //	cancel              as for a checkpoint      the sender got no answer, and repeats the
@@ -160,8 +174,9 @@
 //     identity that it had when the process started, the worker is told that the job has
 //     ended. Otherwise the leader steps down.
 //   - Not found, or damaged: a damaged spec, plan or manifest parks its job. A damaged
-//     partial fails its job, since no leader could finish the job without the partial.
-//     The leader goes on with the other jobs.
+//     partial fails its job, since no leader could finish the job without the partial. So
+//     does a plan or a result whose blob is damaged, or that is too large for storage. The
+//     leader goes on with the other jobs.
 //   - Any other error: this process cannot lead. It steps down, so that another process
 //     can try.
 package term

@@ -1,8 +1,9 @@
 // Package session is a worker's side of the conversation with its leader. The session
 // decides when the worker reports and what a report contains, and how the worker retries,
-// follows a new leader, drains and leaves. The session keeps track of the spans that the
-// worker holds, of their progress, and of the items that are not durable yet. The package
-// is internal to this module.
+// follows a new leader, drains and leaves. The session keeps track of the assignments that
+// the worker holds (spans of partitions, and calls of a job's Plan, Merge and Finish), of
+// their progress, and of the items that are not durable yet. The package is internal to this
+// module.
 //
 // [Session] is a state machine without a clock, a goroutine or I/O, and nothing in it
 // depends on the order of a map. The real worker (worker/executor), the simulator
@@ -16,17 +17,29 @@
 //	       Nudged │        │ CollectFromSlots             │ Opened, OpenFailed
 //	   RecordRead │        │ ReadRecord                   │
 //	 ReceiptHeard │        │ OpenJob, EndJob, WakeSlots   │
-//	 NoResponders │        │ CancelRunning, Leave         │
-//	  Drain, Tick ▼        │ notices                      ▼
+//	 NoResponders │        │ CancelRunning, Leave         │ TakeCall, Return, AbandonCall
+//	  Drain, Tick ▼        │ notices                      ▼ Lose, LoseCall
 //	┌─────────────────────────────────────────────────────────────────┐
 //	│ leader: epoch, connection    conversation: numbers, in flight   │
 //	│ schedule: when to report     drain: when to cancel, to leave    │
-//	│ work: spans held, items kept until they are durable             │
+//	│ work: spans and calls held, items kept until they are durable   │
 //	└─────────────────────────────────────────────────────────────────┘
 //
 // Direct calls return no actions. If a direct call makes a report or another action due,
 // [Session.NeedsStep] returns true, and the caller must then call [Session.Step] with a
 // [Tick].
+//
+// # Calls and lost slots
+//
+// Calls run beside the slots, as many at a time as there are slots, so that no call waits for
+// a long partition. [MakeCall] makes a call. Its item, or its failure, goes the way of the
+// items of spans. The leader that assigned a call may be gone when the call returns: the item
+// names the leader's epoch, and the present leader decides.
+//
+// A goroutine cannot be stopped. If the code of a partition or a call does not return although
+// it was cancelled, its slot or its call is lost until the code returns after all. Each report
+// says how many slots and calls run code of which the report names no assignment: those that
+// are lost, and those whose jobs have ended. The leader assigns work for the others only.
 //
 // # Which leader a worker follows
 //
@@ -47,7 +60,8 @@
 // # When a session reports
 //
 // A report is made when its interval has passed, or earlier if something is urgent (a span
-// or its job is at an end and work runs short, a failure, a cut) or the leader nudges. A
+// or its job is at an end and work runs short, a failure, a cut, a call that returned, a slot
+// that is lost or comes back) or the leader nudges. A
 // report is never made sooner than [Timing.Spacing] after the last report, and never while
 // a report is in flight. Before a report that is due by the interval, by a nudge or while
 // draining, the session asks slots for their results. The session waits for these results
@@ -57,19 +71,23 @@
 //
 //   - Every partition of an assigned span is in exactly one of: a held span, an
 //     item that was delivered, or a part that was given up on purpose (a cut, a job
-//     that ended or could not be opened, a drain).
+//     that ended or could not be opened, a drain, a slot that was lost).
+//   - Every assigned call is in exactly one of: a held call, an item, or a call that was
+//     given up (a cut before it began, a job that ended, a drain before it began, a
+//     cancellation).
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
 //     until a leader says that it is durable or that the job has ended.
-//   - A report that lists the held spans contains, together with the earlier reports, every item
-//     that was delivered. So a span never moves on ahead of its items. If they do not all fit,
-//     reports say that more follows and leave out the spans.
+//   - A report that lists the held spans and calls contains, together with the earlier reports,
+//     every item that was delivered. So a span never moves on ahead of its items, and no call
+//     disappears before its item. If they do not all fit, reports say that more follows and
+//     leave out the spans and calls.
 //   - A cut takes no partition that is claimed. A claimed partition is delivered, or
 //     goes back to the queue when its slot releases the span.
 //   - A report is resent unchanged until it has its receipt, the leader refuses it,
 //     or a higher epoch is heard. Then the next report is the first of another
 //     conversation and has every item that is not known to be durable.
-//   - A worker that drains leaves when no slot runs and all of its items are durable,
-//     unless the drain timeout has passed.
+//   - A worker that drains leaves when no slot and no call runs, except lost ones, and all
+//     of its items are durable, unless the drain timeout has passed.
 //
 // # What can fail
 //
@@ -87,9 +105,19 @@
 //	                               that epoch
 //	the connection is lost         sends nothing; resends once it is back              disconnected
 //	a slot runs a long partition   reports without it after 5 ms                       slots-late
+//	a report comes between a       does not call the slot lost                         slots-between
+//	slot's delivery and release
+//	a partition does not return    reports its failure, gives the span back, and says  slot-lost
+//	                               that the slot is lost
+//	a call fails or is cancelled   reports the failure; no longer lists the call       calls
+//	a call does not return         reports its failure, and says that it is lost       call-lost
+//	a call is taken back           drops it if it has not begun                        call-cut
 //	items do not fit               sends the rest at once, if the leader takes them    items-split
 //	nothing becomes durable        begins no partition beyond [Config.MaxKept]         memory-full
 //	a job cannot be opened         reports it and gives up the job's spans             open-fails
-//	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends
+//	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends,
+//	                                                                                   call-job-ends
+//	draining while calls run       keeps their items until these are durable           drain-call
+//	draining with lost slots       leaves without them                                 drain-lost
 //	draining takes too long        cancels, and leaves a second later                  drain-too-long
 package session
