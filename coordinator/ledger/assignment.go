@@ -88,7 +88,7 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 func (l *Ledger) addAssignment(a *assignment) {
 	a.worker.assignments = append(a.worker.assignments, a)
 	if a.call != nil {
-		a.worker.calls++
+		a.worker.countCall(a.call, 1)
 	}
 	a.job.assignments.add(a)
 	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader awaits it
@@ -105,8 +105,8 @@ func (l *Ledger) release(a *assignment) {
 		a.duplicate.duplicate, a.duplicate = nil, nil
 	}
 	if a.call != nil {
-		a.worker.calls--
-		a.call.assignment = nil
+		a.worker.countCall(a.call, -1)
+		a.call.assignment, a.call.queuedAt = nil, l.now
 	}
 	i := slices.Index(a.worker.assignments, a)
 	a.worker.assignments = slices.Delete(a.worker.assignments, i, i+1)

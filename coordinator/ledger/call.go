@@ -15,6 +15,11 @@ const (
 	// maxCalls bounds the calls that are assigned to a worker. With maxPerWorker spans, a
 	// worker then holds at most session.MaxHeld assignments.
 	maxCalls = 48
+	// maxMerges bounds the merges among the calls of a worker, so that other calls do not wait
+	// until no merge is queued any more.
+	maxMerges = 40
+	// leaderMakesAfter is how long a call waits for another worker than the leader's own.
+	leaderMakesAfter = 5 * time.Second
 	// maxOperandBytes bounds the operands in a receipt, unless it has only one call. Calls
 	// whose operands do not fit go into the next receipt.
 	maxOperandBytes = 512 << 10
@@ -33,6 +38,7 @@ type call struct {
 	node       jobs.Node   // of Merge
 	assignment *assignment // nil while the call is queued
 	done       bool        // the call has returned, so it is not in callList any more
+	queuedAt   time.Duration
 
 	failed      int           // attempts that returned an error
 	deaths      int           // workers that died while the call was assigned to them
@@ -80,7 +86,7 @@ func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	if j.ending() || j.calls.find(function, node) != nil {
 		return
 	}
-	c := &call{function: function, node: node}
+	c := &call{function: function, node: node, queuedAt: l.now}
 	for i, r := range j.calls.record {
 		if r.Function == function.String() && r.Node == node {
 			c.failed, c.deaths = r.Failed, r.Deaths
@@ -136,19 +142,28 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job) bool {
 
 // canCall reports whether a worker can be given a queued call now. Calls of Plan and Finish
 // may take long, so a worker gets no more of them than it can run. The leader's own worker
-// makes only calls that no other worker can make, since a call may kill its process.
+// makes a call only if no other worker can make it, or can begin it for some time, since a
+// call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
-	limit := w.callSlots
-	if c.function == wire.Merge {
-		limit *= maxPerSlot
+	if !l.mayAssign(c) || !l.takesCalls(w, j) || w.calls >= maxCalls {
+		return false
 	}
+	free := w.callSlots - w.longCalls // merges do not wait behind calls that may take long
 	switch {
-	case !l.mayAssign(c) || w.calls >= min(limit, maxCalls) || !l.takesCalls(w, j):
+	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
 		return false
 	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j):
 		return false
 	}
-	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j)
+	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j)
+}
+
+// countCall adds n to the numbers of a worker's calls.
+func (w *worker) countCall(c *call, n int) {
+	w.calls += n
+	if c.function != wire.Merge {
+		w.longCalls += n
+	}
 }
 
 // takesCalls reports whether a worker can make calls of a job.

@@ -74,7 +74,8 @@
 //     call is blamed, and the job fails.
 //   - A call that has not begun is taken back if its worker has more calls than it can run
 //     and another worker can begin it, or if its node is finished in another way.
-//   - The leader's own worker makes a call only if no other worker can make it.
+//   - The leader's own worker makes a call only if no other worker can make it, or if no other
+//     worker can begin it for 5 s.
 //
 // A plan is accepted from a call of any leader. A merge or a result that was computed for an
 // earlier leader is dropped, and the call is made again: that leader may have skipped other

@@ -29,6 +29,7 @@ type worker struct {
 	slots     int // slots that are not lost
 	callSlots int // how many calls the worker can run at a time
 	calls     int // calls among the assignments
+	longCalls int // calls of Plan and Finish among the calls
 
 	conversation uint64       // number of the conversation, from the reports
 	sequence     uint64       // sequence number of the last report
