@@ -132,8 +132,8 @@ var defects = []defect{
 	{
 		name:   "a submission begins its job again after the job was removed",
 		file:   "coordinator/term/load.go",
-		old:    "!submission.IsOf(spec):",
-		new:    "false:",
+		old:    "ErrNotFound) && !submission.IsOf(spec):",
+		new:    "ErrNotFound) && false:",
 		within: "500",
 	},
 	{
