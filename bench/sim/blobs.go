@@ -23,8 +23,11 @@ type origin struct {
 }
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
+	st := b.process.storage
+	writes := len(st.history[key]) // that returned before this read
 	err = b.process.call(ctx, func() (err error) {
-		data, version, err = b.process.storage.blobs.Get(context.Background(), key)
+		data, version, err = st.blobs.Get(context.Background(), key)
+		b.process.sim.checks.read(b.process, st, key, version, writes)
 		return err
 	})
 	if err != nil {
@@ -43,6 +46,7 @@ func (b *blobs) Put(ctx context.Context, key string, data []byte, cond store.Con
 		if err != nil {
 			return err
 		}
+		st.history[key] = append(st.history[key], version)
 		s.trace.printf(b.process, "    writes %s, late: %v", key, st.late)
 		st.origins[key] = origin{b.process, b.process.leads(), st.late}
 		if st == s.storage {
@@ -61,6 +65,7 @@ func (b *blobs) Delete(ctx context.Context, key string) error {
 		st := b.process.storage
 		b.process.sim.trace.printf(b.process, "    removes %s", key)
 		delete(st.origins, key)
+		st.history[key] = append(st.history[key], "")
 		return st.blobs.Delete(context.Background(), key)
 	})
 }

@@ -53,6 +53,15 @@ func (c *checks) written(by, key string) {
 	}
 }
 
+// read is called when a process has read a value. It checks the contract of a driver: the
+// read sees every write that returned before it began, of which there were the given number.
+func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
+	history := st.history[key]
+	if writes > 0 && !slices.Contains(history[writes-1:], version) {
+		c.sim.fail("%s reads a value of %s that was replaced before the read began", p.name, key)
+	}
+}
+
 // sound checks that a manifest's nodes are disjoint and in order, and have the bytes
 // that a single process would compute for the nodes.
 func (c *checks) sound(by string, j *job, m store.Manifest) {

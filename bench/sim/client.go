@@ -54,7 +54,8 @@ func (s *Sim) remove(client *process, j *job) {
 
 // storeAgain lets a delayed write of the client take effect, if no value is stored.
 func (s *Sim) storeAgain(client *process, key string, value []byte) {
-	if _, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
+	if version, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
+		s.storage.history[key] = append(s.storage.history[key], version)
 		s.cover("fault: spec stored again after the job was removed")
 		s.trace.printf(client, "    writes %s, late: true", key)
 		s.storage.origins[key] = origin{writer: client, late: true}

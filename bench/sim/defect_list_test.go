@@ -11,6 +11,13 @@ var defects = []defect{
 		within: "100",
 	},
 	{
+		name:   "storage reads from a replica that lags behind",
+		file:   "bench/sim/blobs.go",
+		old:    "		data, version, err = st.blobs.Get(context.Background(), key)\n",
+		new:    "		if data, version, err = st.blobs.Get(context.Background(), key); b.process.sim.rng.chance(0.01) {\n			data, version, err = nil, \"\", store.ErrNotFound\n		}\n",
+		within: "100",
+	},
+	{
 		name:   "a new leader does not fence",
 		file:   "coordinator/term/load.go",
 		old:    "switch err := t.fence(j); {",

@@ -18,8 +18,9 @@ type storage struct {
 	identity string
 	up       bool
 	blobs    *memory.Blobs
-	store    *store.Store      // reads blobs without delay or faults
-	origins  map[string]origin // origin of each blob, by key
+	store    *store.Store               // reads blobs without delay or faults
+	origins  map[string]origin          // origin of each blob, by key
+	history  map[string][]store.Version // versions that each blob has had, by key; "" after a removal
 	messages []*message
 	lease    *lease
 	late     bool // the caller of the current effect has given up or is dead
@@ -33,7 +34,7 @@ func newStorage(s *Sim, digits string) *storage {
 	if _, err := blobs.Put(context.Background(), "identity", record, store.IfAbsent); err != nil {
 		panic(fmt.Errorf("store identity: %w", err)) // cannot happen: the storage is empty
 	}
-	return &storage{sim: s, identity: identity, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}}
+	return &storage{sim: s, identity: identity, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}, history: map[string][]store.Version{}}
 }
 
 // callTimeout bounds every call, as in the drivers.

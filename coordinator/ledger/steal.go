@@ -6,7 +6,8 @@ import (
 )
 
 // speculateAfter is the least time that a worker must have run a partition before another
-// worker runs a speculative copy.
+// worker runs a speculative copy, or that work must have waited on its worker before another
+// worker takes it however little it is.
 const speculateAfter = 2 * time.Second
 
 // steal finds work for a worker with idle slots when the queues have no work for that
@@ -65,7 +66,8 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 				continue // w has a slot for this assignment
 			}
 			_, left := l.remaining(a)
-			if left <= l.minWork() || len(found) == n && left <= found[n-1].left {
+			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // its worker does not come to it
+			if left <= l.minWork() && !waits || len(found) == n && left <= found[n-1].left {
 				continue
 			}
 			c := candidate{a, left}
