@@ -58,6 +58,10 @@ chaos: ## real processes under faults drawn from a seed (MINUTES=10 SEED=7 STORA
 	$(GO) test $(RACE) -count=1 -v -timeout 0 -run '^TestChaos$$/^$(or $(STORAGE),jetstream)$$' ./bench/chaos \
 		-args -chaos.minutes=$(or $(MINUTES),10) -chaos.seed=$(or $(SEED),0)
 
+.PHONY: hostile
+hostile: ## jobs whose functions crash, hang and lie, in 20 minutes a storage (STORAGE=azure CASE=open_exit)
+	$(GO) test -count=1 -v -timeout 0 -run '^TestHostile$$/^$(or $(STORAGE),jetstream)_/$(CASE)' ./bench/hostile -args -hostile.all
+
 FUZZTIME = 10s
 
 .PHONY: fuzz

@@ -254,18 +254,18 @@ func (b binding[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
 	}()
 	l, err := b.def.Codec.Decode(left)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("Codec.Decode: %w", err)
 	}
 	r, err := b.def.Codec.Decode(right)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("Codec.Decode: %w", err)
 	}
 	m, err := b.def.Merge(l, r)
 	if err != nil {
 		return nil, Permanent(err)
 	}
 	if merged, err = b.def.Codec.Encode(m); err != nil {
-		return nil, Permanent(err)
+		return nil, Permanent(fmt.Errorf("Codec.Encode: %w", err))
 	}
 	return merged, nil
 }
@@ -287,7 +287,7 @@ func (b binding[P, T, R]) finish(ctx context.Context, params Params, root []byte
 	}
 	t, err := b.def.Codec.Decode(root)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("Codec.Decode: %w", err)
 	}
 	r, err := b.def.Finish(ctx, p, t)
 	if err != nil {

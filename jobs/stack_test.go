@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -261,6 +263,46 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 	if partials, err := s.Drain(4); err != nil || len(partials) != 1 {
 		t.Fatalf("drained %v: %v", partials, err)
 	}
+}
+
+// TestStackNamesTheFunctionThatEndsItsGoroutine calls runtime.Goexit in each function that a
+// stack calls.
+func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
+	calls := map[string]*stack[int]{
+		"Fork":  {mapper: endingForker{}},
+		"Map":   {mapper: ending{}},
+		"Merge": {mapper: endingForker{mapping: true}, merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }},
+	}
+	for name, s := range calls {
+		s.tree = must(NewTree(2))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = s.Run(context.Background(), Span{0, 2}, new(atomic.Bool))
+		}()
+		<-done
+		if err := s.Interrupted(); !errors.Is(err, ErrGoexit) || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// ending is a mapper whose Map ends its goroutine.
+type ending struct{}
+
+func (ending) Map(context.Context, uint64) (int, error) { runtime.Goexit(); return 0, nil }
+
+// endingForker ends its goroutine in Fork, unless mapping is set.
+type endingForker struct {
+	ending
+	mapping bool
+}
+
+func (f endingForker) Fork() func(context.Context, uint64) (int, error) {
+	if !f.mapping {
+		runtime.Goexit()
+	}
+	return func(context.Context, uint64) (int, error) { return 0, nil }
 }
 
 // A merge that fails may leave its operands inconsistent, so they must not be reported.

@@ -111,7 +111,8 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 			err = newPanicError(v)
 			s.mapOne = nil // the fork may be in an inconsistent state
 		} else if !returned {
-			err, s.mapOne = ErrGoexit, nil
+			err = fmt.Errorf("%s: %w", s.running(), ErrGoexit)
+			s.mapOne = nil
 			defer func() { s.interrupted = err }() // the goroutine ends, so Run does not return
 		}
 		next = s.next
@@ -128,6 +129,17 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 	err = s.run(ctx, span.Hi, stop)
 	returned = true
 	return s.next, err
+}
+
+// running names the function that runs, or has ended the goroutine.
+func (s *stack[T]) running() string {
+	switch {
+	case s.merging:
+		return "Merge"
+	case s.mapOne == nil:
+		return "Fork"
+	}
+	return "Map"
 }
 
 // run maps partitions from s.next on until hi, until stop is set or until one fails.

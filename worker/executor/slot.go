@@ -256,6 +256,9 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		s.lose(span, t, failure(hi, fmt.Errorf("encode partials: %w", err)), gone)
 		return nil, errLost
 	}
+	if err == jobs.ErrGoexit {
+		err = fmt.Errorf("encode partials: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,32 @@
+// Package hostile tests a cluster of real processes with jobs that misbehave on purpose. Each
+// function of a definition (Plan, Open, Fork, Map, Merge, Finish, both directions of the Codec,
+// and the mapper's Close) can do each of these:
+//
+//	exit       end the process
+//	panic      panic in another goroutine, which ends the process
+//	overflow   overflow the stack, which ends the process after a traceback that takes time
+//	allocate   allocate until the process reaches its memory limit
+//	goexit     call runtime.Goexit
+//	hang       not return, whatever its context says
+//	slow       take long
+//	garbage    return what the function must not return
+//
+// A supervisor restarts each worker that ends. For each case the tests check:
+//
+//   - The job fails with an error that names the function and what it did. A slow job, and a
+//     job whose Close misbehaves, completes. For a process that died while it ran a span, the
+//     error names the partition, because nothing says which function ran.
+//   - At most five processes die.
+//   - Another job goes on at no less than half of its speed. That speed is measured on the same
+//     cluster without a hostile job, and measured again after the case if the case seems slow.
+//   - Other jobs can be cancelled all the time: the median takes at most 2 s.
+//   - All workers end on SIGTERM while code hangs in them.
+//
+// In the end the other job completes with the result that it has alone.
+//
+// # Running it
+//
+//	make hostile STORAGE=azure CASE=open_exit
+//
+// The ordinary tests run only a case for each mechanism, on JetStream.
+package hostile
