@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,11 +92,18 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, partials []Partial) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
+	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine the job's code ended
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
 	for range max(l.Slots, 1) {
 		group.Go(func() error {
 			s := task.NewStack()
+			defer func() {
+				if err := s.Interrupted(); err != nil {
+					stop.Store(true)
+					interrupted <- err
+				}
+			}()
 			for {
 				i := next.Add(1) - 1
 				if i >= n {
@@ -118,6 +126,11 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 	err := group.Wait()
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	select {
+	case exited := <-interrupted:
+		err = cmp.Or(err, exited)
+	default:
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,4 +91,28 @@ func TestLocalReportsClose(t *testing.T) {
 	if _, err := runTrace(context.Background(), t, Local{}, "3", &closeFails{}); err == nil || !strings.Contains(err.Error(), "cannot close") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A Map function that ends its goroutine fails the run; without a check its subtree would
+// be missing from the result.
+func TestLocalGoexit(t *testing.T) {
+	job := MustNew(Definition[struct{}, int, int]{
+		Name: "exits", Version: "1",
+		Plan:   func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 8}, nil },
+		Open:   func(context.Context, struct{}, Plan) (Mapper[int], error) { return exits{}, nil },
+		Merge:  func(left, right int) (int, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ struct{}, root int) (int, error) { return root, nil },
+	})
+	if _, err := (Local{Slots: 2, Attempts: 1}).Run(context.Background(), job, Params(`{}`)); !errors.Is(err, ErrGoexit) {
+		t.Errorf("got %v, want ErrGoexit", err)
+	}
+}
+
+type exits struct{}
+
+func (exits) Map(_ context.Context, partition uint64) (int, error) {
+	if partition == 5 {
+		runtime.Goexit()
+	}
+	return 1, nil
 }
