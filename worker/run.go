@@ -40,7 +40,16 @@ func Run(ctx context.Context, cfg Config) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop(nil)
-	defer context.AfterFunc(ctx, func() { log.Info("Stopping gracefully", "reason", context.Cause(ctx)) })()
+	logged := make(chan struct{})
+	notStopped := context.AfterFunc(ctx, func() {
+		defer close(logged)
+		log.Info("Stopping gracefully", "reason", context.Cause(ctx))
+	})
+	defer func() {
+		if !notStopped() {
+			<-logged
+		}
+	}()
 	if !cfg.WatchEvictions {
 		return connectAndRun(ctx, cfg, log)
 	}

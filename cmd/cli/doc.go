@@ -42,7 +42,6 @@
 // means the same in every package:
 //
 //	address     where this process serves health and metrics
-//	attempt     number of the attempt to plan a job, from 1
 //	blob        name of a partial that is stored outside the manifest
 //	bytes       length of a message
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
@@ -52,12 +51,14 @@
 //	election    name of the election in which the command elect stands
 //	epoch       epoch of the leader in question
 //	error       the error that occurred
+//	function    function of a job's definition
 //	id          ID of this process in that election
 //	items       number of finished nodes and failures that a worker keeps until they are durable
 //	job         ID of a job
 //	key         key of a record in storage
 //	kind        the name of a job's definition
 //	leader      the worker that leads
+//	limit       how long the code of a job may take
 //	machine     name of the virtual machine in Azure
 //	name        name of an entry of the poison list, or of a stored value
 //	nodes       number of finished nodes that a job was resumed with

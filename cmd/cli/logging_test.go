@@ -49,7 +49,8 @@ func TestLogHasChanges(t *testing.T) {
 	for _, line := range []string{
 		`level=INFO msg=Leading .*epoch=1 cause=first`,
 		`msg="Worker joined" .*epoch=1 worker=\S+`,
-		`msg="Job started" .*epoch=1 job=` + id + ` kind=squares partitions=400`,
+		`msg="Job started" .*epoch=1 job=` + id + ` kind=squares`,
+		`msg="Job planned" .*epoch=1 job=` + id + ` partitions=400`,
 		`msg="Leader seems dead" .*epoch=1 leader=\S+ cause=died detect=\S+`,
 		`msg=Leading .*epoch=2 cause=died predecessor=\S+ detect=\S+ elect=\S+`,
 		`msg="Job resumed" .*epoch=2 job=` + id + ` kind=squares partitions=400`,

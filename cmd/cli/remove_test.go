@@ -58,7 +58,7 @@ func submitMany(t *testing.T, storage *store.Store, n int) (ids []string) {
 	first := time.Now().Add(-time.Hour)
 	for i := range n {
 		at := first.Add(time.Duration(i) * time.Second)
-		spec := store.Spec{ID: store.NewID(at), Job: "squares", Version: "1", MaxAttempts: 1, Submitted: at}
+		spec := store.Spec{ID: store.NewID(at), Job: "squares", Version: "1", Params: jobs.Params("{}"), MaxAttempts: 1, Submitted: at}
 		ids = append(ids, spec.ID)
 		if err := storage.Submit(t.Context(), spec); err != nil {
 			t.Fatal(err)

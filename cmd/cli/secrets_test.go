@@ -129,6 +129,8 @@ func runSearched(ctx context.Context, args []string, stays bool) string {
 		}()
 	}
 	cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: output, Err: output}, jobs.MustNew(squares), jobs.MustNew(primes.Definition))
+	output.mu.Lock()
+	defer output.mu.Unlock()
 	return output.text.String()
 }
 

@@ -359,7 +359,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	if resumed {
 		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))
 	} else {
-		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions)
+		t.log.Info("Job started", "job", j.spec.ID, "kind", j.spec.Job)
 	}
 	t.step(e)
 }

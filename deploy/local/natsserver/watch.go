@@ -33,7 +33,7 @@ func (s *Server) watch() {
 				continue
 			}
 			broken = true
-			log.Error("NATS: cannot write, waiting for room on the disk", "directory", s.cfg.Dir, "error", problem)
+			log.Error("NATS: cannot write, waiting for room on the disk", "dir", s.cfg.Dir, "error", problem)
 		}
 		if !s.hasRoom() {
 			continue
