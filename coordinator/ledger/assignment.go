@@ -125,6 +125,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	if died {
 		deaths = a.deathsAfterOne()
 		j.checkpoint.request() // the next leader must know
+		j.deadly = true
 	}
 	if duplicate != nil { // the duplicate continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))

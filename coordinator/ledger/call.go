@@ -37,6 +37,7 @@ type call struct {
 	function   wire.Function
 	node       jobs.Node   // of Merge
 	assignment *assignment // nil while the call is queued
+	givenUp    bool        // of Merge: the leader has given up the same merge, which may kill the leader yet
 	done       bool        // the call has returned, so it is not in callList any more
 	queuedAt   time.Duration
 
@@ -325,6 +326,10 @@ func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	}
 	j.merges.assigned = true
 	l.addCall(j, wire.Merge, n)
+	if c := j.calls.find(wire.Merge, n); c != nil {
+		c.givenUp = true
+		j.checkpoint.request() // the next leader must know
+	}
 }
 
 // onCallFailed counts a failed attempt at a call.
@@ -384,7 +389,8 @@ func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 }
 
 // resumeCalls keeps what the manifest says of calls. If the last leader died, the calls of
-// that leader's own worker may be the cause.
+// that leader's own worker may be the cause. A silent leader may be dying: a traceback of a
+// large stack takes seconds.
 func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	for _, r := range list {
 		if leaderDied {
@@ -400,14 +406,18 @@ func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	}
 }
 
-// snapshotCalls returns what the manifest says of calls. A call of the leader's own worker
-// may kill the leader. Then the next leader counts one more death for the call.
+// snapshotCalls returns what the manifest says of calls. A call of the leader's own worker,
+// or a merge that the leader has given up, may kill the leader. Then the next leader counts
+// one more death for the call.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {
 		r := store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
 		if c.assignment != nil && c.assignment.worker.id == l.cfg.Self && !l.stopping {
 			r.Led = c.deathsAfterOne()
+		}
+		if c.givenUp && !l.stopping {
+			r.Led = max(r.Led, c.deaths, 1)
 		}
 		if r.Failed > 0 || r.Deaths > 0 || r.Led > 0 {
 			list = append(list, r)

@@ -22,7 +22,7 @@
 // place, in calls of Merge,
 //
 //   - if the leader's program does not have the job's definition,
-//   - for 10 s after the last leader died, since a merge may have killed it,
+//   - for 10 s after the last leader died or fell silent, since a merge may have killed it,
 //   - if a merge of the job has taken the leader too long, or has killed a worker.
 //
 // # Where a partition is
@@ -46,7 +46,8 @@
 //     crash suspects runs again in pieces of one eighth. A single partition that was
 //     assigned to two workers that died is quarantined: it runs alone, on a worker
 //     reserved for quarantined partitions and calls. After at most three more deaths the
-//     partition is blamed.
+//     partition is blamed. If no partition of the job is finished, perhaps Open kills every
+//     worker: one worker at a time has partitions of the job, until one has run for 2 s.
 //
 // The other two places are:
 //
@@ -74,6 +75,8 @@
 //     call is blamed, and the job fails.
 //   - A call that has not begun is taken back if its worker has more calls than it can run
 //     and another worker can begin it, or if its node is finished in another way.
+//   - A merge that the leader has given up is a call too. It may kill the leader yet, so the
+//     manifest says that the leader has begun it.
 //   - The leader's own worker makes a call only if no other worker can make it, or if no other
 //     worker can begin it for 5 s.
 //

@@ -44,6 +44,7 @@ type JobAdded struct {
 	OtherErrors   uint64
 	Calls         []store.CallRecord
 	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
+	LeaderSilent  bool // the last leader gave no sign of life: it may be dying
 }
 
 // FinishedNode is a finished node and its partial.

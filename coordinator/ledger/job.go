@@ -40,6 +40,7 @@ type job struct {
 	// writeAhead says that the job may have killed a leader: an assignment to the leader's
 	// own worker is checkpointed before the worker learns of it.
 	writeAhead bool
+	deadly     bool // a worker died while it held partitions of the job: see awaitsSurvivor
 }
 
 // mergePlace says where the merges of a job run. The leader merges, unless a merge might
@@ -115,7 +116,7 @@ func (l *Ledger) addJob(e JobAdded) {
 	if e.Spec.Timeout > 0 {
 		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
 	}
-	if e.LeaderDied {
+	if e.LeaderDied || e.LeaderSilent {
 		j.merges.until = l.now + mergeProbation
 	}
 	i, _ := slices.BinarySearchFunc(l.jobs, j, compareJobs)
@@ -152,7 +153,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		}
 	}
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
-	l.resumeCalls(j, e.Calls, e.LeaderDied)
+	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
 	if !j.planned() {
 		l.addCall(j, wire.Plan, jobs.Node{})

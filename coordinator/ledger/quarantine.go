@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -43,6 +44,7 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 				continue
 			}
 			l.enqueue(j, gap, deaths)
+			j.deadly = j.deadly || deaths > 0
 		}
 	}
 }
@@ -107,6 +109,31 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	suspects.remove(span)
 	l.log(j.spec.ID, w.id, "Partition %d runs alone: %d workers died while it was assigned to them", s.span.Lo, s.deaths)
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
+}
+
+// survived is how long a worker must have run a partition of a job to show that the job does
+// not kill every worker that begins to run it. A report must say so: a process that overflows
+// its stack is silent for seconds before it ends.
+const survived = 2 * time.Second
+
+// awaitsSurvivor reports whether a worker gets no partitions of a job that has killed workers
+// and has finished no partition. Perhaps every worker that opens the job dies, so only one
+// worker at a time has partitions of such a job, until one has survived.
+func (l *Ledger) awaitsSurvivor(w *worker, j *job) bool {
+	if !j.deadly || j.forest.done() > 0 {
+		return false
+	}
+	wait := j.queue.suspects.quarantined > 0
+	for a := range j.assignments.all() {
+		if a.call != nil {
+			continue
+		}
+		if a.state == stateRunning && a.worker.spansReportedAt-a.progressAt >= survived {
+			return false
+		}
+		wait = wait || a.worker != w
+	}
+	return wait
 }
 
 // settled reports whether every manifest says what this leader's worker still runs. If the

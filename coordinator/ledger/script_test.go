@@ -192,7 +192,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			ID: job, Job: "k", Version: "1",
 			MaxAttempts: int(arg("attempts", 3)), MaxSkipped: arg("skip", 0),
 		},
-		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), CanMerge: !d.HasArg("cannot-merge"),
+		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")

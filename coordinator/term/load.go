@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
+	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -341,6 +342,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 		Workers: m.Workers, Executed: m.Executed, Skipped: m.Skipped, Attempts: m.Attempts, CrashSuspects: m.CrashSuspects,
 		Errors: m.Errors, OtherErrors: m.OtherErrors, Builds: m.Builds,
 		Calls: m.Calls, LeaderDied: t.leadership.Cause.Crashed() && resumed,
+		LeaderSilent: t.leadership.Cause == election.Silent && resumed,
 	}
 	if len(e.Spec.Params) > maxParams {
 		sum := sha256.Sum256(e.Spec.Params)
