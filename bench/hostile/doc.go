@@ -18,11 +18,15 @@
 //     error names the partition, because nothing says which function ran.
 //   - At most five processes die. Known exception: if Open or Fork ends the process, so do all
 //     workers that begin the job at once, before the first death is known. With three workers,
-//     up to eight processes die, and the tests allow for as many.
+//     the tests allow for eight deaths.
 //   - Another job goes on at no less than half of its speed. That speed is measured on the same
 //     cluster without a hostile job, and measured again after the case if the case seems slow.
 //   - Other jobs can be cancelled all the time: the median takes at most 2 s.
 //   - All workers end on SIGTERM while code hangs in them.
+//
+// Known to fail: open_exit on Azure, with 12 deaths, since all workers and their leader die
+// before a manifest says that the job has killed; and at times another function that kills the
+// process of a span, with 6 deaths, if the leader is the first to die.
 //
 // In the end the other job completes with the result that it has alone.
 //

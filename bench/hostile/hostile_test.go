@@ -134,7 +134,7 @@ func TestHostile(t *testing.T) {
 				for _, tc := range cases(kills) {
 					t.Run(tc.String(), func(t *testing.T) {
 						c.t = t
-						c.check(tc, &baseline)
+						c.check(tc, baseline)
 					})
 				}
 				c.t = t
@@ -176,7 +176,7 @@ func (c *cluster) speed(from, to sample) float64 {
 }
 
 // check runs a hostile job beside the steady job and cancellations of third jobs.
-func (c *cluster) check(tc testCase, baseline *float64) {
+func (c *cluster) check(tc testCase, baseline float64) {
 	t := c.t
 	t.Helper()
 	deaths, logged := len(c.died(0)), c.log.len()
@@ -205,7 +205,7 @@ func (c *cluster) check(tc testCase, baseline *float64) {
 	cancelling.Wait()
 	died := c.died(deaths)
 
-	ratio := c.speed(from, to) / *baseline
+	ratio := c.speed(from, to) / baseline
 	if tc.kills() || tc.misdeed == hang {
 		if tc.misdeed == hang {
 			c.terminate(t, 4) // SIGTERM with code that does not return, and then workers with all their slots
@@ -213,8 +213,7 @@ func (c *cluster) check(tc testCase, baseline *float64) {
 		c.awaitWorkers()
 	}
 	if ratio < atLeast { // perhaps the machine has become slower
-		*baseline = min(*baseline, c.speed(c.during(window)))
-		ratio = c.speed(from, to) / *baseline
+		ratio = c.speed(from, to) / min(baseline, c.speed(c.during(window)))
 	}
 	slices.Sort(cancels)
 	median := cancels[len(cancels)/2]
