@@ -54,10 +54,15 @@ func (c testCase) completes() bool { return c.misdeed == slow || c.function == c
 
 // quick has a case for each mechanism, for the tests that run by default.
 var quick = []testCase{
-	{plan, exit}, {root, allocate}, // deaths in a call, and in the leader
-	{finish, hang}, {mapOne, hang}, // lost slots
-	{mapOne, goexit}, {finish, goexit},
-	{open, garbage}, {encode, garbage}, {closed, garbage},
+	{plan, exit},
+	{root, allocate}, // deaths in a call, and in the leader
+	{finish, hang},
+	{mapOne, hang}, // lost slots
+	{mapOne, goexit},
+	{finish, goexit},
+	{open, garbage},
+	{encode, garbage},
+	{closed, garbage},
 }
 
 // cases returns the cases to run that kill processes, or the other ones.

@@ -261,7 +261,9 @@ func TestManifestKeepsNewerFields(t *testing.T) {
 	m := someManifest()
 	wrote := newerRecord{
 		manifestRecord{m, micros(m.Started), micros(m.Finished)},
-		[]newerNode{{m.Nodes[0], "host-7"}}, map[string]uint64{"plan": 3, "finish": 1}, "later",
+		[]newerNode{{m.Nodes[0], "host-7"}},
+		map[string]uint64{"plan": 3, "finish": 1},
+		"later",
 	}
 	next, err := decodeManifest(encode(wrote))
 	if err != nil {
