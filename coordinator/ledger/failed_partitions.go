@@ -20,7 +20,7 @@ type failedPartition struct {
 	queued      bool
 }
 
-func (f failedPartition) compare(g failedPartition) int { return cmp.Compare(f.partition, g.partition) }
+func (f failedPartition) Compare(g failedPartition) int { return cmp.Compare(f.partition, g.partition) }
 
 // retry is a queued failed partition.
 type retry struct {
@@ -29,7 +29,7 @@ type retry struct {
 	partition   uint64
 }
 
-func (r retry) compare(s retry) int {
+func (r retry) Compare(s retry) int {
 	return cmp.Or(cmp.Compare(r.avoidWorker, s.avoidWorker), cmp.Compare(r.due, s.due), cmp.Compare(r.partition, s.partition))
 }
 

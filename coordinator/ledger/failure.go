@@ -98,7 +98,7 @@ func (j *job) unskip(span jobs.Span) {
 // skippedPartition is the index of a skipped partition.
 type skippedPartition uint64
 
-func (p skippedPartition) compare(q skippedPartition) int { return cmp.Compare(p, q) }
+func (p skippedPartition) Compare(q skippedPartition) int { return cmp.Compare(p, q) }
 
 // firstSkipped returns the first skipped partitions, but at most n.
 func (j *job) firstSkipped(n int) []uint64 {

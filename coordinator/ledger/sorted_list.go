@@ -10,7 +10,7 @@ const maxChunk = 128
 
 // sortedList is a sorted list without duplicates. The list is cut into chunks, so that an
 // insertion or a removal moves few of its elements, even if it has a million.
-type sortedList[T interface{ compare(T) int }] struct {
+type sortedList[T interface{ Compare(T) int }] struct {
 	chunks [][]T // none is empty
 	len    int
 }
@@ -18,9 +18,9 @@ type sortedList[T interface{ compare(T) int }] struct {
 // search returns the chunk and the position in that chunk of the first element that is not
 // below x, or len(chunks) if there is none.
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
-	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].compare(x) })
+	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {
-		at, found = slices.BinarySearchFunc(s.chunks[chunk], x, T.compare)
+		at, found = slices.BinarySearchFunc(s.chunks[chunk], x, T.Compare)
 	}
 	return chunk, at, found
 }

@@ -9,7 +9,7 @@ import (
 
 type number int
 
-func (n number) compare(m number) int { return int(n - m) }
+func (n number) Compare(m number) int { return int(n - m) }
 
 // TestSortedList compares a sortedList with a sorted slice.
 func TestSortedList(t *testing.T) {

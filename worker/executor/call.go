@@ -91,7 +91,7 @@ func (c *call) make() (wire.Item, error) {
 		return wire.Item{}, err
 	}
 	var item wire.Item
-	err, gone := guard{w: c.w, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
+	gone, err := guard{w: c.w, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
 		item, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
 		return err
 	})

@@ -47,7 +47,7 @@ type guard struct {
 // It waits until the code has returned, and at most timing.stopTimeout after the end of the
 // context. In that case gone is not nil, and gets a value once the code has returned after
 // all. Until then the caller must not use what the code uses.
-func (g guard) run(parent context.Context, code func(ctx context.Context) error) (err error, gone <-chan struct{}) {
+func (g guard) run(parent context.Context, code func(ctx context.Context) error) (gone <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit
 	done := make(chan struct{}, 1)
@@ -65,12 +65,12 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	select {
 	case <-done:
 	case <-timer.C:
-		return &limitError{limit: g.limit}, done
+		return done, &limitError{limit: g.limit}
 	}
 	if passed && returned != nil {
-		return &limitError{limit: g.limit, returned: returned}, nil
+		return nil, &limitError{limit: g.limit, returned: returned}
 	}
-	return returned, nil
+	return nil, returned
 }
 
 // wait waits until the context is done, which is also the case once the code has returned,

@@ -134,7 +134,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 			return same
 		}
 	}
-	failed, gone := g.run(t.ctx, func(ctx context.Context) (err error) {
+	gone, failed := g.run(t.ctx, func(ctx context.Context) (err error) {
 		next, err = stack.Run(ctx, claim, &s.stop)
 		return err
 	})
@@ -248,7 +248,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		}
 	}()
 	var partials []jobs.Partial
-	err, gone := guard{w: s.w, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
+	gone, err := guard{w: s.w, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
 		partials, err = t.stacks[s.number].Drain(hi)
 		return err
 	})

@@ -62,7 +62,7 @@ func (t *task) run() {
 
 // close closes the job.
 func (t *task) close(opened *jobs.Task) {
-	err, _ := guard{w: t.w}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
+	_, err := guard{w: t.w}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
 		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
@@ -109,7 +109,7 @@ func (t *task) open() (*jobs.Task, error) {
 		return nil, err
 	}
 	var opened *jobs.Task
-	err, gone := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
+	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
 		opened, err = job.Open(ctx, params, plan)
 		return err
 	})
