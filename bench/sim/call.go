@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
@@ -106,7 +107,7 @@ func (c *call) operands() (list [][]byte, err error) {
 			if data, err = p.store.Partial(c.ctx, c.job.spec.ID, operand.Blob); err == nil {
 				break
 			}
-			if c.ctx.Err() != nil {
+			if c.ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) {
 				return nil, err
 			}
 			p.pause(c.ctx, 100*time.Millisecond)

@@ -153,6 +153,9 @@ func (s *Sim) unended() string {
 		if j.removeIn >= 0 && !j.removed {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
+		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // a leader may be about to delete it
+			return fmt.Sprintf("%s is in storage of job %s, which was removed", key, j.spec.ID)
+		}
 	}
 	for _, m := range s.storage.messages {
 		if !m.deleted {

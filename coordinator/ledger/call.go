@@ -269,6 +269,9 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	c := j.calls.find(s.Function, s.Node)
 	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
+		if s.Running { // it goes on, and no other call can take its place
+			w.callSlots = max(0, w.callSlots-1)
+		}
 		return
 	}
 	state := stateConfirmed

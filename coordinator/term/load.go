@@ -74,13 +74,14 @@ func (t *Term) admit(id string, p *pendingJob) {
 // loadedJob is the outcome of [Term.load]: one of active, ended, gone, queued and parked
 // is set.
 type loadedJob struct {
-	id     string
-	active *activeJob // this leader has fenced the job and may work on it
-	plan   jobs.Plan  // of the active job; zero if it is not planned
-	ended  bool       // the job has ended, or was removed
-	gone   bool       // the job is not in storage: see confirmGone
-	queued bool       // no leader has begun the job, and its submission has not been received
-	parked parkedJob  // this leader cannot work on the job
+	id      string
+	active  *activeJob // this leader has fenced the job and may work on it
+	plan    jobs.Plan  // of the active job; zero if it is not planned
+	ended   bool       // the job has ended, or was removed
+	removed bool       // it has ended, and was removed before its submission was delivered
+	gone    bool       // the job is not in storage: see confirmGone
+	queued  bool       // no leader has begun the job, and its submission has not been received
+	parked  parkedJob  // this leader cannot work on the job
 }
 
 // Reasons why one attempt to load a job has no outcome.
@@ -124,7 +125,7 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 		return loadedJob{id: id, queued: true}, nil
 	case errors.Is(manifestErr, store.ErrNotFound) && !submission.IsOf(spec):
 		t.log.Warn("Submission dropped: the job was removed, and a delayed write has stored the spec again", "job", id)
-		return loadedJob{id: id, ended: true}, nil
+		return loadedJob{id: id, ended: true, removed: true}, nil
 	case errors.Is(manifestErr, store.ErrNotFound):
 		return t.begin(spec, store.Manifest{}, store.IfAbsent)
 	case manifestErr != nil:
@@ -286,7 +287,12 @@ func (t *Term) admitted(loaded loadedJob) {
 			return nil
 		})
 	}
-	if len(p.cancels) > 0 {
+	switch {
+	case loaded.removed: // a manifest that says so would stay for ever
+		for _, answer := range p.cancels {
+			answer(fmt.Errorf("cancel job %s: %w", id, store.ErrNotFound))
+		}
+	case len(p.cancels) > 0:
 		t.withdraw(id, &pendingJob{cancels: p.cancels})
 	}
 }
