@@ -134,7 +134,7 @@ var defects = []defect{
 		file:   "coordinator/term/load.go",
 		old:    "if err != nil || !cond.Absent() {",
 		new:    "if cond == cond {",
-		within: "1000",
+		within: "10000",
 	},
 	{
 		name:   "a submission begins its job again after the job was removed",
