@@ -144,13 +144,6 @@ var defects = []defect{
 		within: "500",
 	},
 	{
-		name:   "a job that was removed while it was begun counts as present if its spec was stored again",
-		file:   "coordinator/term/load.go",
-		old:    "now.Written != spec.Written",
-		new:    "now.Written == \"\"",
-		within: "2000",
-	},
-	{
 		name:   "a worker that drains leaves before its items are durable",
 		file:   "worker/session/drain.go",
 		old:    "case s.Empty() && known:",
