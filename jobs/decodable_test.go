@@ -37,7 +37,7 @@ func TestDrainRefusesWhatCannotBeDecoded(t *testing.T) {
 	cyclic.Of = map[string]words{"a": {Next: cyclic}}
 	for _, c := range []struct {
 		value words
-		want  string // of the error; empty if there is none
+		want  string // part of the error's text; empty if no error is expected
 	}{
 		{words{Names: []string{"ok", "é"}, By: map[float64]int{math.NaN(): 1, 0: 2}}, ""},
 		{words{Names: []string{"ok", "\xff"}}, `["Names"][1]: string "\xff" is not UTF-8: want UTF-8, or a []byte`},

@@ -72,8 +72,8 @@ type Definition[P, T, R any] struct {
 	// Limits bound how long the functions may take.
 	Limits Limits
 
-	// Restricted says that a submitter can harm the workers with the job's parameters: kill
-	// processes, write files and the like. The command worker leaves the job out unless the
+	// Restricted says that a submitter can harm the workers with the job's parameters, for
+	// example kill processes or write files. The command worker leaves the job out unless the
 	// flag --allow names it.
 	Restricted bool
 }
@@ -81,10 +81,10 @@ type Definition[P, T, R any] struct {
 // Limits bound how long each call of a definition's functions may take. When a limit has
 // passed, the context of the call is done, and the call has failed. It is tried again up to
 // the job's number of attempts. Code that does not return then costs its worker a slot until
-// it does. A negative limit is none.
+// it does. A negative value means no limit.
 type Limits struct {
 	Plan   time.Duration // 0 means 10 min
-	Open   time.Duration // 0 means 10 min
+	Open   time.Duration // 0 means 10 min; also the limit of Close
 	Map    time.Duration // of one partition, with the merges that follow from it; 0 means none
 	Merge  time.Duration // of a merge outside a span; 0 means 10 min
 	Finish time.Duration // 0 means 10 min
@@ -92,7 +92,7 @@ type Limits struct {
 
 const defaultLimit = 10 * time.Minute
 
-// withDefaults returns l with 0 for each limit that is none.
+// withDefaults returns l with its defaults. A limit of 0 in the result means no limit.
 func (l Limits) withDefaults() Limits {
 	l.Plan = cmp.Or(l.Plan, defaultLimit)
 	l.Open = cmp.Or(l.Open, defaultLimit)

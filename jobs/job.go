@@ -83,7 +83,7 @@ func (j Job) Version() string { return j.version }
 // Summary returns the definition's summary, one line.
 func (j Job) Summary() string { return j.summary }
 
-// Limits returns how long the functions may take. A limit of 0 is none.
+// Limits returns how long the functions may take. A limit of 0 means no limit.
 func (j Job) Limits() Limits { return j.limits }
 
 // Restricted returns the definition's field Restricted.

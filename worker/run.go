@@ -22,7 +22,7 @@ import (
 )
 
 // ErrStuck says that a worker has stopped and code of a job has not returned. If such code
-// occupies all slots, the worker drains and stops by itself, so that a supervisor can start
+// occupies all slots, the worker drains and stops, so that a supervisor can start
 // it again. The goroutines of the code are left behind, so the program must exit.
 var ErrStuck = executor.ErrStuck
 
@@ -114,8 +114,8 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 }
 
 // identifyAndRun reads the storage's identity, retrying until storage answers, and runs the
-// process until ctx is done. The read has attempts of its own, because slow storage may not
-// answer all requests in the time of one attempt.
+// process until ctx is done. The read is not part of an attempt to open the storage, because
+// slow storage may not answer all requests in the time of one attempt.
 func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
 	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
 		identity, err := p.store.Identity(ctx)

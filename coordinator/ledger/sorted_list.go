@@ -16,7 +16,7 @@ type sortedList[T interface{ Compare(T) int }] struct {
 }
 
 // search returns the chunk and the position in that chunk of the first element that is not
-// below x, or len(chunks) if there is none.
+// below x. Chunk is len(chunks) if all elements are below x.
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {

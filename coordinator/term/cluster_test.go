@@ -38,7 +38,7 @@ type cluster struct {
 	moments int                                 // of its storage calls so far
 	hold    func(moment int) (over func() bool) // what ends a moment that is held; nil if it is not held
 	loses   bool                                // a call that was held, or its answer, is lost
-	fault   func(memory.Call) error             // of the leaders' storage calls; nil if there is none
+	fault   func(memory.Call) error             // returns the error of a storage call of a leader; nil if no call fails
 }
 
 // stopWithin bounds the time that a leader takes to stop.

@@ -137,7 +137,7 @@
 //
 //	a write of the spec is delayed     until before the removal: its condition fails, since
 //	                                   the spec exists, or the client reads its version
-//	                                   until after: it has a version of its own, and no
+//	                                   until after: its version is a new one, and no
 //	                                   submission names that version
 //	the submission is delivered twice  the second delivery finds the job active or ended,
 //	                                   no spec, or a spec of another version

@@ -93,7 +93,8 @@ func TestRemoveWhileBegun(t *testing.T) {
 	removeWhileBegun(t, (*cluster).remove, func(c *cluster, _ string) { c.wantNothing() })
 }
 
-// Besides, a delayed write stores the spec again.
+// A job is cancelled and removed while its leader begins it, and a delayed write then stores
+// the spec again.
 func TestLateSpecAfterRemoveWhileBegun(t *testing.T) {
 	removeWhileBegun(t, func(c *cluster, job string) {
 		spec := c.get("spec/" + job)

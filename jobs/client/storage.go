@@ -23,7 +23,7 @@ type ownStorage struct {
 const (
 	identityTimeout = 2 * time.Second  // of the read of the storage's identity
 	matchLasts      = 10 * time.Second // for how long Submit relies on the last answer of a leader
-	electionTakes   = 2 * time.Second  // usually less; meanwhile a stray leader may be the only one that answers
+	electionTakes   = 2 * time.Second  // upper bound; until the election has ended, a leader on another storage may be the only one that answers
 )
 
 // neverUsed stands for the identity of a storage that has none.
@@ -87,8 +87,8 @@ func (c *Client) checkLeader(ctx context.Context) error {
 }
 
 // askOthers repeats a question that a leader on another storage has answered, and returns the
-// first answer of a leader on the client's storage. If there is none until ctx is done,
-// askOthers returns the mismatch.
+// first answer of a leader on the client's storage. If no such leader answers before ctx is
+// done, askOthers returns the mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()

@@ -45,8 +45,8 @@ func TestLeaderOnAnotherStorage(t *testing.T) {
 	}
 }
 
-// TestTwoFleets has two fleets of one cluster name on one NATS: each client gets the answers
-// of its own leader.
+// TestTwoFleets runs two fleets with the same cluster name on one NATS. Each client gets only
+// answers of the leader that uses the client's storage.
 func TestTwoFleets(t *testing.T) {
 	here := onJetStream(t)
 	here.Name = "pair-" + store.NewID(time.Now()) // Azurite is shared

@@ -31,8 +31,8 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.returned }
 
-// guard runs a job's code on a goroutine of its own: the caller survives code that calls
-// [runtime.Goexit], and goes on without code that does not return.
+// guard runs a job's code on a separate goroutine. So the caller survives code that calls
+// [runtime.Goexit], and continues if the code does not return.
 type guard struct {
 	w     *Worker
 	limit time.Duration // 0: none

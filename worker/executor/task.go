@@ -60,9 +60,9 @@ func (t *task) run() {
 	t.close(opened)
 }
 
-// close closes the job.
+// close closes the job. It leaves code behind that does not return.
 func (t *task) close(opened *jobs.Task) {
-	_, err := guard{w: t.w}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
+	_, err := guard{w: t.w, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
 		t.w.cfg.Logger.Warn("Could not close a job", "job", t.opening.Job, "error", err)
 	}
