@@ -2,6 +2,7 @@
 package secrettest
 
 import (
+	"context"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
 // The marked secrets. Each is valid where it is used.
@@ -73,4 +75,42 @@ func Endpoints(t testing.TB) []faults.Endpoint {
 	}
 	t.Cleanup(stop)
 	return list
+}
+
+// EachAccount runs a parallel subtest for each bad endpoint and each way to configure an
+// account there. The account is closed at the end of the subtest.
+func EachAccount(t *testing.T, test func(t *testing.T, a *account.Account)) {
+	for _, endpoint := range Endpoints(t) {
+		for _, configured := range Accounts(endpoint) {
+			t.Run(endpoint.Name+"/"+configured.Name, func(t *testing.T) {
+				t.Parallel()
+				cfg := account.Config{ConnectionString: configured.ConnectionString, URL: configured.URL}
+				if cfg.URL != "" {
+					cfg.QueueURL = QueueURL(endpoint)
+				}
+				a, err := account.Open(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(a.Close)
+				test(t, a)
+			})
+		}
+	}
+}
+
+// WantErrors makes calls to a bad endpoint, by name. Each call must fail, with an error that
+// contains no secret.
+func WantErrors(t *testing.T, calls map[string]func(context.Context) error) {
+	t.Helper()
+	for name, call := range calls {
+		err := call(t.Context())
+		if err == nil {
+			t.Errorf("%s succeeds", name)
+			continue
+		}
+		if secret := Find(err.Error()); secret != "" {
+			t.Errorf("%s: the error contains %s: %v", name, secret, err)
+		}
+	}
 }

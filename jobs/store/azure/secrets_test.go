@@ -17,57 +17,34 @@ import (
 // No error and no log line of any method contains a secret, whatever the endpoint answers.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
-	for _, endpoint := range secrettest.Endpoints(t) {
-		for _, configured := range secrettest.Accounts(endpoint) {
-			t.Run(endpoint.Name+"/"+configured.Name, func(t *testing.T) {
-				t.Parallel()
-				cfg := account.Config{ConnectionString: configured.ConnectionString, URL: configured.URL}
-				if cfg.URL != "" {
-					cfg.QueueURL = secrettest.QueueURL(endpoint)
-				}
-				a, err := account.Open(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(a.Close)
-				var log lockedBuffer
-				d, err := azure.Open(a, azure.Config{
-					Cluster: "secrets", CallTimeout: 100 * time.Millisecond,
-					Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for method, call := range map[string]func(context.Context) error{
-					"Check":        d.Check,
-					"Get":          func(ctx context.Context) error { _, _, err := d.Get(ctx, "a/b"); return err },
-					"Put":          func(ctx context.Context) error { _, err := d.Put(ctx, "a/b", []byte("x"), store.IfAbsent); return err },
-					"Delete":       func(ctx context.Context) error { return d.Delete(ctx, "a/b") },
-					"List":         func(ctx context.Context) error { _, err := d.List(ctx, "a/"); return err },
-					"DeletePrefix": func(ctx context.Context) error { return d.DeletePrefix(ctx, "a/") },
-					"Send":         func(ctx context.Context) error { return d.Send(ctx, []byte("x")) },
-					"Receive": func(ctx context.Context) error {
-						ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-						defer cancel()
-						_, err := d.Receive(ctx)
-						return err
-					},
-				} {
-					err := call(t.Context())
-					if err == nil {
-						t.Errorf("%s succeeds", method)
-						continue
-					}
-					if secret := secrettest.Find(err.Error()); secret != "" {
-						t.Errorf("%s: the error contains %s: %v", method, secret, err)
-					}
-				}
-				if secret := secrettest.Find(log.String()); secret != "" {
-					t.Errorf("the log contains %s:\n%s", secret, &log)
-				}
-			})
+	secrettest.EachAccount(t, func(t *testing.T, a *account.Account) {
+		var log lockedBuffer
+		d, err := azure.Open(a, azure.Config{
+			Cluster: "secrets", CallTimeout: 100 * time.Millisecond,
+			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		secrettest.WantErrors(t, map[string]func(context.Context) error{
+			"Check":        d.Check,
+			"Get":          func(ctx context.Context) error { _, _, err := d.Get(ctx, "a/b"); return err },
+			"Put":          func(ctx context.Context) error { _, err := d.Put(ctx, "a/b", []byte("x"), store.IfAbsent); return err },
+			"Delete":       func(ctx context.Context) error { return d.Delete(ctx, "a/b") },
+			"List":         func(ctx context.Context) error { _, err := d.List(ctx, "a/"); return err },
+			"DeletePrefix": func(ctx context.Context) error { return d.DeletePrefix(ctx, "a/") },
+			"Send":         func(ctx context.Context) error { return d.Send(ctx, []byte("x")) },
+			"Receive": func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+				defer cancel()
+				_, err := d.Receive(ctx)
+				return err
+			},
+		})
+		if secret := secrettest.Find(log.String()); secret != "" {
+			t.Errorf("the log contains %s:\n%s", secret, &log)
+		}
+	})
 }
 
 type lockedBuffer struct {
