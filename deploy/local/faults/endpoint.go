@@ -68,7 +68,8 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}
 	list = append(list,
 		Endpoint{"unreachable", "http://127.0.0.1:1"},
-		Endpoint{"unknown host", "http://storage.invalid"},
+		// A label of 64 bytes is no host name (RFC 1035, section 2.3.4), so no name server is asked.
+		Endpoint{"unknown host", "http://" + strings.Repeat("x", 64)},
 		Endpoint{"no TLS", strings.Replace(list[0].URL, "http://", "https://", 1)},
 	)
 	return list, stop, nil
