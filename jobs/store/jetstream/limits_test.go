@@ -77,12 +77,18 @@ func TestReservedRoom(t *testing.T) {
 	if err := group.Wait(); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("a small partial: %v, want ErrFull", err)
 	}
-	refused := newSpec()
-	if err := s.Submit(t.Context(), refused); !errors.Is(err, store.ErrFull) {
-		t.Errorf("Submit: %v, want ErrFull", err)
+	// A few submissions still fit where the smallest partial of the writers did not.
+	accepted, refused := 1, newSpec()
+	err := s.Submit(t.Context(), refused)
+	for ; err == nil && accepted < 1000; err = s.Submit(t.Context(), refused) {
+		accepted++
+		refused = newSpec()
 	}
-	if ids := must[[]string](t)(s.Jobs(t.Context())); len(ids) != 1 {
-		t.Errorf("jobs are %q, want the first alone", ids)
+	if !errors.Is(err, store.ErrFull) {
+		t.Fatalf("Submit: %v, want ErrFull", err)
+	}
+	if ids := must[[]string](t)(s.Jobs(t.Context())); len(ids) != accepted {
+		t.Errorf("%d jobs are in storage, want the %d that were accepted", len(ids), accepted)
 	}
 	if _, err := s.PutPartial(t.Context(), running.ID, jobs.Leaf(1), make([]byte, 60<<20)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("a partial of 60 MiB: %v, want ErrTooLarge", err)
