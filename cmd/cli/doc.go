@@ -21,6 +21,7 @@
 //	cancel              storage, then the leader
 //	workers, leader     the leader
 //	worker              package worker: election, execution and, if elected, leading
+//	health              the worker process on this machine, over HTTP
 //	dev, demo, bench    a NATS server in this process, and worker processes; bench scale
 //	                    simulates workers, and bench failover --attach uses a cluster
 //	                    that runs already

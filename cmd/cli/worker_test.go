@@ -33,6 +33,19 @@ func TestWorkerFlags(t *testing.T) {
 			t.Errorf("%s: got status %d, want 200", path, answer.StatusCode)
 		}
 	}
+	health := func(flags ...string) (status int, output string) {
+		cmd := exec.Command("bellwether", append([]string{"health", "--http", address}, flags...)...)
+		out, _ := cmd.CombinedOutput() // the status is checked
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	if status, out := health("--reply-timeout", "1m", "-o", "json"); status != 0 || out != `{"ok":true,"reasons":[],"leads":true}`+"\n" {
+		t.Errorf("health of a worker that leads: got status %d: %s", status, out)
+	}
+	sendSignal(t, worker, syscall.SIGSTOP)
+	if status, out := health("--reply-timeout", "100ms"); status != 3 || !strings.Contains(out, "no worker answers on "+address) {
+		t.Errorf("health of a worker that is suspended: got status %d: %s", status, out)
+	}
+	sendSignal(t, worker, syscall.SIGCONT)
 	stopWorker(t, worker)
 	output.await(regexp.MustCompile(`msg="(Stopping gracefully)" .*reason="signal: terminated"`))
 	output.await(regexp.MustCompile(`level=(WARN) .*running=1`))
@@ -71,6 +84,13 @@ func (c *testCluster) awaitBusy() {
 		c.do(&workers, "workers")
 		return len(workers) == 1 && workers[0].State == "busy"
 	})
+}
+
+func sendSignal(t *testing.T, worker *exec.Cmd, s syscall.Signal) {
+	t.Helper()
+	if err := worker.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // startWorker starts a worker process with one slot.

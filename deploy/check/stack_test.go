@@ -145,9 +145,13 @@ func TestStack(t *testing.T) {
 		}
 	})
 	until(t, "the worker is healthy", func() error {
-		cmd := exec.Command(program, worker.HealthCheck.Test[2:]...)
-		cmd.Env = env
-		return errors.Join(cmd.Run(), get("http://"+ports[2]+"/healthz"), get("http://"+ports[2]+"/readyz"))
+		var health []string
+		for _, arg := range worker.HealthCheck.Test[2:] {
+			health = append(health, hosts.Replace(arg))
+		}
+		cmd := exec.Command(program, health...)
+		cmd.Env = []string{} // it asks the worker, not the cluster
+		return errors.Join(cmd.Run(), get("http://"+ports[2]+"/readyz"))
 	})
 
 	var host []string

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// defaultHTTP is the address at which health asks, and which the files in deploy give to
+// workers.
+const defaultHTTP = ":9464"
+
+// healthAnswer is the part of a worker's answer on /healthz that health shows.
+type healthAnswer struct {
+	OK      bool     `json:"ok"`
+	Reasons []string `json:"reasons"` // if OK, why the worker is not ready
+	Leads   bool     `json:"leads"`
+}
+
+func (a *app) healthCommand() *cobra.Command {
+	var address string
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask one worker process whether it is healthy",
+		Long: `Ask the worker process at --http whether its loops turn, as GET /healthz does. The
+command needs neither NATS nor storage. It suits health checks of containers whose
+image has no other program.
+
+A worker that waits for NATS, storage or a leader is healthy, because a restart would
+not help.
+
+Exit status: 0 if the worker is healthy, 1 if it is not, 3 if it does not answer
+within --reply-timeout.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), a.timeout)
+			defer cancel()
+			answer, err := askHealth(ctx, address)
+			if err != nil {
+				return absentf("no worker answers on %s: %w", address, err)
+			}
+			if !answer.OK {
+				return fmt.Errorf("the worker on %s is not healthy: %s", address, strings.Join(answer.Reasons, ", "))
+			}
+			return a.show(answer, func(w io.Writer) {
+				row(w, "healthy", answer.OK)
+				row(w, "leads", answer.Leads)
+				if len(answer.Reasons) > 0 {
+					row(w, "not ready", strings.Join(answer.Reasons, ", "))
+				}
+			})
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&address, "http", defaultHTTP, "address that the worker was given with its flag --http")
+	return cmd
+}
+
+// askHealth asks the worker that listens on an address. An address without a host is this
+// machine.
+func askHealth(ctx context.Context, address string) (answer healthAnswer, err error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://worker/healthz", nil)
+	if err != nil {
+		return answer, err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return answer, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		return answer, errors.New(response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("read the answer: %w", err)
+	}
+	return answer, nil
+}
