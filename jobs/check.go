@@ -54,8 +54,8 @@ const (
 	causeMerge   = "Merge depends on more than its operands, such as the time, random numbers or the order of a map"
 	causeMap     = "Map depends on more than the partition, the parameters and the plan, such as the time, random numbers, the order of a map or the calls before it"
 	causeCodec   = "the codec loses a part of the value, or depends on the order of a map"
-	causeEncoded = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands"
-	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share"
+	causeEncoded = "Merge differs for partials that were encoded and decoded, because the codec loses a part of the value, or Merge depends on more than its operands, or Fill on what its spare value contains"
+	causeShared  = "Map or Merge depends on which calls came before it or run at the same time, such as by memory that slots share, or Fill on what its spare value contains"
 )
 
 // checkRun is one of the runs of a check.
@@ -179,7 +179,11 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 	}
 	f := checkForest{checker: k, run: r.name, waiting: make(map[Node][]byte)}
 	local := Local{Slots: r.slots, Attempts: k.attempts}
-	err = local.each(ctx, task, pieces, span, func(i uint64, partials []Partial) error {
+	err = local.each(ctx, task, pieces, span, func(i uint64, s Stack) error {
+		partials, err := s.Drain(span(i).Hi)
+		if err != nil {
+			return err
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, p := range partials {
@@ -310,9 +314,14 @@ func (k *checker) differsAlone(ctx context.Context, task *Task, n Node) (bool, e
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	span := k.tree.Span(n)
-	partials, err := Local{Attempts: k.attempts}.runSpan(ctx, task.NewStack(), span, &stop)
+	var partials []Partial
+	s := task.NewStack()
+	err := Local{Attempts: k.attempts}.runSpan(ctx, s, span, &stop)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
+	}
+	if err == nil {
+		partials, err = s.Drain(span.Hi)
 	}
 	if err != nil {
 		return false, fmt.Errorf("run %s again: %w", k.describe(n), err)

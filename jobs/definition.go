@@ -17,7 +17,7 @@ type Plan struct {
 // called from several goroutines at once. The caller owns the returned value: Merge
 // may change it.
 //
-// A Mapper may also implement [Forker], and [io.Closer]: Close is called once, after
+// A Mapper may also implement [Forker] or [Filler], and [io.Closer]: Close is called once, after
 // the last Map has returned.
 type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
@@ -61,12 +61,14 @@ type Definition[P, T, R any] struct {
 	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)
 	// Merge merges two partials. The partial left covers the lower partitions. Merge may
-	// change both operands and return either. An error or a panic fails the job, because
+	// change both operands and return either. The usual Merge changes left and returns it: so
+	// large partials need no fresh memory, and a [Filler] gets the memory of right. An error or a panic fails the job, because
 	// a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
 	// Finish computes the result from the root's partial, which covers all partitions.
 	Finish func(ctx context.Context, p P, root T) (R, error)
-	// Codec encodes partials. Nil means CBOR in core deterministic encoding.
+	// Codec encodes partials. Nil means CBOR in core deterministic encoding. For large slices
+	// use [Vector] or [Raw], and [Zstd] to compress partials.
 	Codec Codec[T]
 
 	// Limits bound how long the functions may take.

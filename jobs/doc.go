@@ -86,7 +86,9 @@
 // A job has 1 to [MaxPartitions] partitions. A partition is best sized to run for
 // about 10 ms to a few seconds, because workers are preempted at partition boundaries
 // only and a crash loses the partitions that were running. Partials are best kept small:
-// partials above 256 KiB are passed through storage instead of in messages.
+// partials above 256 KiB are passed through storage instead of in messages. If partials must be
+// large, such as vectors of numbers, use the codec [Vector] or [Raw], a Merge that changes its
+// left operand and returns it, and a mapper that is a [Filler].
 //
 // # Errors
 //

@@ -23,10 +23,18 @@ type Job struct {
 	encode    func(params any) (Params, error)
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
-	merge     func(left, right []byte) ([]byte, error)
+	merge     func(decode decoding, left, right []byte) ([]byte, error)
 	recode    func(partial []byte) ([]byte, error) // decodes and encodes
-	finish    func(ctx context.Context, p Params, root []byte) (json.RawMessage, error)
+	finish    func(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, error)
 }
+
+// decoding says who owns encoded operands.
+type decoding bool
+
+const (
+	copied  decoding = false // the caller still owns the operands, which must not change
+	inPlace decoding = true  // nobody uses the operands again
+)
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -137,8 +145,17 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 
 // Merge returns the encoded merge of two encoded partials of sibling nodes. An error is
 // permanent unless a partial could not be decoded.
-func (j Job) Merge(left, right []byte) ([]byte, error) {
-	merged, err := j.merge(left, right)
+func (j Job) Merge(left, right []byte) ([]byte, error) { return j.mergeOperands(copied, left, right) }
+
+// MergeInPlace is like [Job.Merge], and may change the operands and return memory of them.
+// The caller must be the only owner of the operands, see [InPlaceCodec], and must not use
+// them again, not even after an error.
+func (j Job) MergeInPlace(left, right []byte) ([]byte, error) {
+	return j.mergeOperands(inPlace, left, right)
+}
+
+func (j Job) mergeOperands(decode decoding, left, right []byte) ([]byte, error) {
+	merged, err := j.merge(decode, left, right)
 	if err != nil {
 		return nil, fmt.Errorf("merge partials of job %s: %w", j.name, err)
 	}
@@ -147,7 +164,16 @@ func (j Job) Merge(left, right []byte) ([]byte, error) {
 
 // Finish returns the result, as JSON, for the encoded partial of the root.
 func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
-	result, err := j.finish(ctx, p, root)
+	result, err := j.finish(ctx, p, copied, root)
+	if err != nil {
+		return nil, fmt.Errorf("finish job %s: %w", j.name, err)
+	}
+	return result, nil
+}
+
+// finishOwned is like Finish. Nobody uses root again.
+func (j Job) finishOwned(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
+	result, err := j.finish(ctx, p, inPlace, root)
 	if err != nil {
 		return nil, fmt.Errorf("finish job %s: %w", j.name, err)
 	}
@@ -171,6 +197,10 @@ func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 			return b, fmt.Errorf("the default codec cannot encode partials: %w", err)
 		}
 		b.def.Codec = codec
+	} else if c, ok := d.Codec.(interface{ check() error }); ok {
+		if err := c.check(); err != nil {
+			return b, fmt.Errorf("the codec cannot encode partials: %w", err)
+		}
 	}
 	if err := resultIsJSON(reflect.TypeFor[R]()); err != nil {
 		return b, fmt.Errorf("the result: %w", err)
@@ -238,33 +268,58 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	if mapper == nil {
 		return nil, errors.New("Open returned neither a mapper nor an error")
 	}
+	pool := new(spares[T])
+	if _, ok := mapper.(Filler[T]); ok {
+		if err := fillable(reflect.TypeFor[T]()); err != nil {
+			return nil, err
+		}
+		if _, ok := mapper.(Forker[T]); ok {
+			return nil, fmt.Errorf("the mapper %T has the methods Fill and Fork: want one of them", mapper)
+		}
+		pool.share = sharing[T]()
+	}
 	return &Task{
 		mapper: mapper,
 		stack: func() Stack {
-			return &stack[T]{tree: tree, mapper: mapper, merge: b.def.Merge, codec: b.def.Codec}
+			return &stack[T]{tree: tree, mapper: mapper, merge: b.def.Merge, codec: b.def.Codec, pool: pool}
+		},
+		forest: func() forest {
+			return &valueForest[T]{tree: tree, merge: b.def.Merge, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
 		},
 	}, nil
 }
 
-func (b binding[P, T, R]) merge(left, right []byte) (merged []byte, err error) {
+func (b binding[P, T, R]) decode(decode decoding, data []byte) (value T, err error) {
+	if decode == inPlace {
+		value, err = decodeInPlace(b.def.Codec, data)
+	} else {
+		value, err = b.def.Codec.Decode(data)
+	}
+	if err != nil {
+		err = fmt.Errorf("Codec.Decode: %w", err)
+	}
+	return value, err
+}
+
+func (b binding[P, T, R]) merge(decode decoding, left, right []byte) (merged []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
 		}
 	}()
-	l, err := b.def.Codec.Decode(left)
+	l, err := b.decode(decode, left)
 	if err != nil {
-		return nil, fmt.Errorf("Codec.Decode: %w", err)
+		return nil, err
 	}
-	r, err := b.def.Codec.Decode(right)
+	r, err := b.decode(decode, right)
 	if err != nil {
-		return nil, fmt.Errorf("Codec.Decode: %w", err)
+		return nil, err
 	}
 	m, err := b.def.Merge(l, r)
 	if err != nil {
 		return nil, Permanent(err)
 	}
-	if merged, err = b.def.Codec.Encode(m); err != nil {
+	if merged, err = encodeInPlace(b.def.Codec, m); err != nil {
 		return nil, Permanent(fmt.Errorf("Codec.Encode: %w", err))
 	}
 	return merged, nil
@@ -279,15 +334,15 @@ func (b binding[P, T, R]) recode(partial []byte) (again []byte, err error) {
 	return b.def.Codec.Encode(t)
 }
 
-func (b binding[P, T, R]) finish(ctx context.Context, params Params, root []byte) (result json.RawMessage, err error) {
+func (b binding[P, T, R]) finish(ctx context.Context, params Params, decode decoding, root []byte) (result json.RawMessage, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
 		return nil, err
 	}
-	t, err := b.def.Codec.Decode(root)
+	t, err := b.decode(decode, root)
 	if err != nil {
-		return nil, fmt.Errorf("Codec.Decode: %w", err)
+		return nil, err
 	}
 	r, err := b.def.Finish(ctx, p, t)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -51,7 +50,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
-	result, err := job.Finish(ctx, params, root)
+	result, err := job.finishOwned(ctx, params, root)
 	if err != nil {
 		return LocalResult{}, err
 	}
@@ -62,20 +61,23 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 // early busy; fewer subtrees are larger.
 const subtreesPerSlot = 64
 
-// reduce computes the partials of all subtrees of one level concurrently and then merges
-// the partials level by level. The subtrees are nodes of the aggregation tree, so reduce
-// performs exactly the merges of the tree.
+// reduce computes the subtrees of one level concurrently and merges them as soon as two
+// siblings are finished. The subtrees are nodes of the aggregation tree, so reduce performs
+// exactly the merges of the tree. Slots begin the subtrees in order, so the number of values
+// in memory is about the number of slots plus the number of levels.
 func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]byte, error) {
 	slots := max(l.Slots, 1)
 	level := tree.Root().Level
 	for level > 0 && subtrees(tree, level) < uint64(slots)*subtreesPerSlot {
 		level--
 	}
-	partials := make([][]byte, subtrees(tree, level))
 	var done atomic.Uint64
-	err := l.each(ctx, task, uint64(len(partials)), func(i uint64) Span { return tree.Span(Node{level, i}) },
-		func(i uint64, subtree []Partial) error {
-			partials[i] = subtree[0].Data
+	f := task.forest()
+	err := l.each(ctx, task, subtrees(tree, level), func(i uint64) Span { return tree.Span(Node{level, i}) },
+		func(i uint64, s Stack) error {
+			if err := f.add(s); err != nil {
+				return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
+			}
 			if l.Progress != nil {
 				l.Progress(done.Add(tree.Span(Node{level, i}).Len()), tree.Partitions())
 			}
@@ -84,12 +86,16 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	if err != nil {
 		return nil, err
 	}
-	return mergeLevels(job, partials)
+	root, err := f.root()
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", job.Name(), err)
+	}
+	return root, nil
 }
 
-// each runs the spans 0 to n-1 in the slots and passes the partials of each span to done.
-// The function done is called from several goroutines.
-func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, partials []Partial) error) error {
+// each runs the spans 0 to n-1 in the slots and calls done when the stack has the nodes of a
+// span. The function done must empty the stack. It is called from several goroutines.
+func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
 	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine the job's code ended
@@ -109,12 +115,12 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 				if i >= n {
 					return nil
 				}
-				partials, err := l.runSpan(ctx, s, span(i), &stop)
+				err := l.runSpan(ctx, s, span(i), &stop)
 				if err == errStopped {
 					return nil // the slot that failed returns the error
 				}
 				if err == nil {
-					err = done(i, partials)
+					err = done(i, s)
 				}
 				if err != nil {
 					stop.Store(true)
@@ -142,9 +148,8 @@ func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1
 // errStopped ends a slot because another slot has failed, or the context is done.
 var errStopped = errors.New("stopped")
 
-// runSpan runs a span and returns its partials. It retries a failed partition without a
-// pause.
-func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) ([]Partial, error) {
+// runSpan runs a span. It retries a failed partition without a pause.
+func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) error {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)
 		if next > span.Lo {
@@ -153,32 +158,12 @@ func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Boo
 		span.Lo = next
 		if err != nil {
 			if failed++; IsPermanent(err) || failed >= l.Attempts {
-				return nil, err
+				return err
 			}
 		}
 		if stop.Load() && !span.Empty() {
-			return nil, errStopped
+			return errStopped
 		}
 	}
-	return s.Drain(span.Hi)
-}
-
-// mergeLevels merges the partials of all nodes of one level up to the root. A last node
-// without a sibling is the same as its parent, so its partial moves up unchanged.
-func mergeLevels(job Job, partials [][]byte) ([]byte, error) {
-	for len(partials) > 1 {
-		parents := partials[:0]
-		for pair := range slices.Chunk(partials, 2) {
-			data := pair[0]
-			if len(pair) == 2 {
-				var err error
-				if data, err = job.Merge(pair[0], pair[1]); err != nil {
-					return nil, err
-				}
-			}
-			parents = append(parents, data)
-		}
-		partials = parents
-	}
-	return partials[0], nil
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 type Task struct {
 	mapper any // may implement io.Closer
 	stack  func() Stack
+	forest func() forest
 }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep
@@ -89,6 +90,9 @@ type stack[T any] struct {
 	merge  func(left, right T) (T, error)
 	codec  Codec[T]
 
+	spares []T        // freed by merges of this stack, unless the mapper is no Filler
+	pool   *spares[T] // freed by other merges of the task
+
 	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until needed
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
 	nodes   []Node
@@ -145,7 +149,7 @@ func (s *stack[T]) running() string {
 // run maps partitions from s.next on until hi, until stop is set or until one fails.
 func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
 	if s.mapOne == nil {
-		s.mapOne = mapFunc(s.mapper)
+		s.mapOne = s.mapFunc()
 	}
 	for ; s.next < hi && !stop.Load(); s.next++ {
 		s.progress.set(s.next, false)
@@ -164,11 +168,23 @@ func (s *stack[T]) Interrupted() error { return s.interrupted }
 
 func (s *stack[T]) Watch(p *Progress) { s.progress = p }
 
-func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T, error) {
-	if f, ok := m.(Forker[T]); ok {
-		return f.Fork()
+func (s *stack[T]) mapFunc() func(ctx context.Context, partition uint64) (T, error) {
+	switch m := s.mapper.(type) {
+	case Filler[T]:
+		return func(ctx context.Context, partition uint64) (T, error) { return m.Fill(ctx, partition, s.spare()) }
+	case Forker[T]:
+		return m.Fork()
 	}
-	return m.Map
+	return s.mapper.Map
+}
+
+// spare removes a freed value from the stack or from the task's pool. It returns the zero
+// value if there is none.
+func (s *stack[T]) spare() T {
+	if len(s.spares) == 0 {
+		return s.pool.get()
+	}
+	return pop(&s.spares)
 }
 
 // push adds a node. While the topmost node's sibling is on the stack, push merges the two
@@ -176,11 +192,15 @@ func mapFunc[T any](m Mapper[T]) func(ctx context.Context, partition uint64) (T,
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
-		var err error
 		s.merging = true
 		s.progress.set(s.next, true)
-		if value, err = s.merge(s.values[top-1], value); err != nil {
+		left, right := s.values[top-1], value
+		var err error
+		if value, err = s.merge(left, right); err != nil {
 			return err
+		}
+		if spare, ok := s.pool.freed(left, right, value); ok {
+			s.spares = append(s.spares, spare)
 		}
 		s.merging = false
 		top--
@@ -205,7 +225,7 @@ func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
 			kept++
 			continue
 		}
-		data, err := s.codec.Encode(s.values[i])
+		data, err := encodeInPlace(s.codec, s.values[i]) // the value leaves the stack
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}

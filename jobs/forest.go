@@ -1,0 +1,79 @@
+package jobs
+
+import (
+	"fmt"
+	"sync"
+)
+
+// forest merges the subtrees that the slots of a run in one process have finished. Its values
+// are not encoded. It may be used from several goroutines.
+type forest interface {
+	// add moves the only node of a stack into the forest, and merges it with its sibling
+	// and with the siblings of its ancestors that are finished. An error is permanent.
+	add(s Stack) error
+	// root returns the encoded partial of the root, after all partitions were added.
+	root() ([]byte, error)
+}
+
+type valueForest[T any] struct {
+	tree  Tree
+	merge func(left, right T) (T, error)
+	codec Codec[T]
+	pool  *spares[T]
+
+	mu      sync.Mutex
+	waiting map[Node]T // nodes whose sibling is not finished
+}
+
+func (f *valueForest[T]) add(from Stack) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = Permanent(newPanicError(v))
+		}
+	}()
+	s := from.(*stack[T])
+	n, value := s.nodes[0], s.values[0]
+	s.clear()
+	for {
+		sibling, ok := f.takeSibling(n, value)
+		if !ok {
+			return nil
+		}
+		left, right := sibling, value
+		if !n.IsRight() {
+			left, right = value, sibling
+		}
+		if value, err = f.merge(left, right); err != nil {
+			return Permanent(err)
+		}
+		if spare, ok := f.pool.freed(left, right, value); ok {
+			f.pool.put(spare)
+		}
+		n = f.tree.Lift(n.Parent())
+	}
+}
+
+// takeSibling removes the sibling of a node and returns it. If the sibling is not finished,
+// takeSibling keeps the node.
+func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if sibling, ok = f.waiting[n.Sibling()]; ok && n != f.tree.Root() {
+		delete(f.waiting, n.Sibling())
+		return sibling, true
+	}
+	f.waiting[n] = value
+	return sibling, false
+}
+
+func (f *valueForest[T]) root() (data []byte, err error) {
+	defer recoverTo(&err)
+	root, ok := f.waiting[f.tree.Root()]
+	if !ok { // the goroutine of a slot has ended in Merge
+		return nil, fmt.Errorf("Merge: %w", ErrGoexit)
+	}
+	if data, err = encodeInPlace(f.codec, root); err != nil {
+		return nil, fmt.Errorf("encode the root: %w", err)
+	}
+	return data, nil
+}

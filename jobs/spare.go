@@ -1,0 +1,180 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"unsafe"
+)
+
+// Filler is an optional interface of a [Mapper] whose partials are large. Fill is called
+// instead of Map. It is like Map and may use the memory of spare for the value that it
+// returns, which avoids most allocations: fresh memory costs about as much time as summing
+// a vector into it.
+//
+// Spare is a value that Merge has freed, or the zero value of T if there is none. What it
+// contains must not affect the result. A value is freed if it was an operand of Merge and
+// shares no memory with the value that Merge returned. So Merge should change left, and
+// return it:
+//
+//	func (m mapper) Fill(ctx context.Context, partition uint64, spare []float64) ([]float64, error) {
+//		if len(spare) != m.length {
+//			spare = make([]float64, m.length)
+//		}
+//		for i := range spare { … }
+//		return spare, nil
+//	}
+//
+//	Merge: func(left, right []float64) ([]float64, error) {
+//		for i := range left {
+//			left[i] += right[i]
+//		}
+//		return left, nil
+//	}
+//
+// For this check T, or what T points to, must be made of numbers, strings and slices of
+// these, in structs and arrays. A Mapper must not be a Filler and a [Forker] at once.
+type Filler[T any] interface {
+	Fill(ctx context.Context, partition uint64, spare T) (T, error)
+}
+
+// block is a range of addresses that a value refers to.
+type block struct{ lo, hi uintptr }
+
+// fillable returns an error if blocks does not find all memory that values of type t share
+// with their copies.
+func fillable(t reflect.Type) error {
+	inner := t
+	if t.Kind() == reflect.Pointer {
+		inner = t.Elem()
+	}
+	if part := opaque(inner, true); part != nil {
+		return fmt.Errorf("the mapper has the method Fill, and partials contain a %v: want numbers, strings and slices of these, in structs and arrays", part)
+	}
+	return nil
+}
+
+// opaque returns a part of type t whose memory blocks does not find, or nil.
+func opaque(t reflect.Type, slices bool) reflect.Type {
+	switch t.Kind() {
+	case reflect.Slice:
+		if slices {
+			return opaque(t.Elem(), false)
+		}
+		return t
+	case reflect.Array:
+		return opaque(t.Elem(), slices)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if part := opaque(t.Field(i).Type, slices); part != nil {
+				return part
+			}
+		}
+		return nil
+	case reflect.Pointer, reflect.Map, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Uintptr:
+		return t
+	}
+	return nil
+}
+
+// blocks returns the memory that a copy of the value would share with it. Strings are left
+// out, because nobody changes them.
+func blocks(v reflect.Value) (list []block) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return append(blocks(v.Elem()), block{v.Pointer(), v.Pointer() + v.Type().Elem().Size()})
+	case reflect.Slice:
+		if size := uintptr(v.Cap()) * v.Type().Elem().Size(); size > 0 {
+			return []block{{v.Pointer(), v.Pointer() + size}}
+		}
+	case reflect.Array:
+		if opaque(v.Type(), false) == nil {
+			return nil
+		}
+		for i := range v.Len() {
+			list = append(list, blocks(v.Index(i))...)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			list = append(list, blocks(v.Field(i))...)
+		}
+	}
+	return list
+}
+
+// sharing returns a function that reports whether two values share memory that can be
+// changed. Type T must be fillable.
+func sharing[T any]() func(a, b T) bool {
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Slice {
+		size := t.Elem().Size()
+		return func(a, b T) bool { return slicesShare(unsafe.Pointer(&a), unsafe.Pointer(&b), size) }
+	}
+	return func(a, b T) bool {
+		others := blocks(reflect.ValueOf(b))
+		for _, x := range blocks(reflect.ValueOf(a)) {
+			for _, y := range others {
+				if x.lo < y.hi && y.lo < x.hi {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// slicesShare is the fast way of sharing. It gets two pointers to slices of elements of the
+// same size.
+func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
+	x, y := *(*[]struct{})(a), *(*[]struct{})(b)
+	begin, other := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
+	return begin < other+uintptr(cap(y))*size && other < begin+uintptr(cap(x))*size
+}
+
+// spares are freed values that all stacks of a task share.
+type spares[T any] struct {
+	share func(a, b T) bool // nil unless the mapper is a Filler
+
+	mu   sync.Mutex
+	list []T
+}
+
+// freed returns the operand of a merge whose memory is free. There may be none.
+func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
+	switch {
+	case s.share == nil:
+	case !s.share(right, merged):
+		return right, true
+	case !s.share(left, merged):
+		return left, true
+	}
+	return spare, false
+}
+
+// put adds a freed value.
+func (s *spares[T]) put(value T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, value)
+}
+
+// get removes a freed value, or returns the zero value if there is none.
+func (s *spares[T]) get() (value T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) > 0 {
+		value = pop(&s.list)
+	}
+	return value
+}
+
+// pop removes the last value of a list. It leaves no reference to the value in the list.
+func pop[T any](list *[]T) (value T) {
+	last := len(*list) - 1
+	value, (*list)[last] = (*list)[last], value
+	*list = (*list)[:last]
+	return value
+}

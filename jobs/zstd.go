@@ -1,0 +1,72 @@
+package jobs
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Zstd returns a codec that compresses what the inner codec encodes. A nil inner codec means
+// the default codec. Compression pays if storage or the network is slower than about 300 MB/s
+// per core and the encoded partials contain repetition; random floats contain none.
+//
+// The level is fixed, so the same value has the same encoding in all processes of one build.
+// Another version of the compression library may encode it in other bytes, which decode to
+// the same value.
+func Zstd[T any](inner Codec[T]) Codec[T] {
+	if inner != nil {
+		return zstdCodec[T]{inner: inner}
+	}
+	codec, err := newCBORCodec[T]()
+	return zstdCodec[T]{codec, err}
+}
+
+type zstdCodec[T any] struct {
+	inner Codec[T]
+	err   error // the default codec cannot encode values of type T
+}
+
+// check returns the error that New reports for a definition with this codec.
+func (c zstdCodec[T]) check() error { return c.err }
+
+func (c zstdCodec[T]) Encode(value T) ([]byte, error) {
+	data, err := c.inner.Encode(value)
+	return compress(data, err)
+}
+
+func (c zstdCodec[T]) EncodeInPlace(value T) ([]byte, error) {
+	return compress(encodeInPlace(c.inner, value))
+}
+
+func (c zstdCodec[T]) Decode(data []byte) (T, error) {
+	plain, err := zstdDecoder().DecodeAll(data, nil)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("decompress partial of %d bytes: %w", len(data), err)
+	}
+	return decodeInPlace(c.inner, plain)
+}
+
+func (c zstdCodec[T]) DecodeInPlace(data []byte) (T, error) { return c.Decode(data) }
+
+func compress(data []byte, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return zstdEncoder().EncodeAll(data, nil), nil
+}
+
+// The encoder and the decoder are made at their first use, because they allocate. Their
+// options are valid, so New returns no error. One call uses one core: a worker has a slot
+// for each core.
+var (
+	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
+		return e
+	})
+	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0))
+		return d
+	})
+)
