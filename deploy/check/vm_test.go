@@ -49,7 +49,7 @@ func TestUnit(t *testing.T) {
 	}
 	// It checks that the program exists.
 	file := filepath.Join(t.TempDir(), filepath.Base(unitFile))
-	text := strings.Replace(read(t, unitFile), "ExecStart="+installed, "ExecStart="+program+" ", 1)
+	text := strings.ReplaceAll(read(t, unitFile), strings.TrimSpace(installed), program)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -110,33 +110,64 @@ func TestCloudConfig(t *testing.T) {
 		}
 	}
 
+	// The commands run as one script, as in cloud-init, with a curl that copies a local file
+	// and a systemctl that leaves a mark.
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"install": strings.ReplaceAll(written[config.RunCmd[0][0]].Content, "/usr/local/bin", dir),
-		"curl":    "#!/bin/sh\nwhile [ $# -gt 2 ]; do [ \"$1\" = --output ] && target=$2; shift; done\ncp \"$2\" \"$target\"\n",
-		"program": "the program",
+		"install":   strings.ReplaceAll(written[config.RunCmd[1][0]].Content, "/usr/local/bin", dir),
+		"curl":      "#!/bin/sh\necho >>" + dir + "/curls\n[ -z \"$CURL_FAILS\" ] || exit $CURL_FAILS\nwhile [ $# -gt 2 ]; do [ \"$1\" = --output ] && target=$2; shift; done\ncp \"$2\" \"$target\"\n",
+		"sleep":     "#!/bin/sh\n",
+		"systemctl": "#!/bin/sh\necho >>" + dir + "/started\n",
+		"program":   "the program",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	install, installed := filepath.Join(dir, "install"), filepath.Join(dir, "bellwether")
-	if err := run(install, filepath.Join(dir, "program"), strings.Repeat("0", 64)); err == nil {
-		t.Error("the script accepts a wrong digest")
+	lines := func(name string) int { // 0 if there is no such file
+		data, _ := os.ReadFile(filepath.Join(dir, name))
+		return strings.Count(string(data), "\n")
 	}
-	if _, err := os.Stat(installed); err == nil {
-		t.Error("a program with a wrong digest is installed")
+	install := func(digest, curlFails string) error {
+		t.Setenv("CURL_FAILS", curlFails)
+		values := strings.NewReplacer(config.RunCmd[1][0], filepath.Join(dir, "install"),
+			"PROGRAM_URL", filepath.Join(dir, "program"), "PROGRAM_SHA256", digest)
+		var script strings.Builder
+		for _, command := range config.RunCmd {
+			script.WriteString("'" + values.Replace(strings.Join(command, "' '")) + "'\n")
+		}
+		return run("sh", "-c", script.String())
 	}
 	sum, err := exec.Command("sha256sum", filepath.Join(dir, "program")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run(install, filepath.Join(dir, "program"), strings.Fields(string(sum))[0]); err != nil {
+	digest, installed := strings.Fields(string(sum))[0], filepath.Join(dir, "bellwether")
+	for _, wrong := range []struct {
+		name, digest, curlFails string
+		curls                   int
+	}{
+		{"a wrong digest", strings.Repeat("0", 64), "", 1},
+		{"a URL that the server refuses", digest, "22", 1},
+		{"no name service", digest, "6", 60},
+	} {
+		before := lines("curls")
+		if err := install(wrong.digest, wrong.curlFails); err == nil {
+			t.Errorf("%s: the commands succeed", wrong.name)
+		}
+		if got := lines("curls") - before; got != wrong.curls {
+			t.Errorf("%s: curl runs %d times, want %d", wrong.name, got, wrong.curls)
+		}
+		if left, _ := filepath.Glob(installed + "*"); len(left) > 0 || lines("started") > 0 {
+			t.Errorf("%s: left behind %v, systemctl runs %d times", wrong.name, left, lines("started"))
+		}
+	}
+	if err := install(digest, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(t, installed); got != "the program" {
-		t.Errorf("installed %q", got)
+	if got := read(t, installed); got != "the program" || lines("started") == 0 {
+		t.Errorf("installed %q, systemctl runs %d times", got, lines("started"))
 	}
 	if left, _ := filepath.Glob(installed + ".*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
