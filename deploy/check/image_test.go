@@ -126,6 +126,33 @@ func TestProgramIsReproducible(t *testing.T) {
 	}
 }
 
+// TestProgramHasAVersion checks that the build refuses a folder that is not a clone: the
+// program would not contain its version. In a worktree, .git is a file.
+func TestProgramHasAVersion(t *testing.T) {
+	stages, _, err := parseDockerfile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, ok := stages[0].Commands[2].(*instructions.RunCommand)
+	if !ok {
+		t.Fatalf("got %v after COPY, want a check of .git", stages[0].Commands[2])
+	}
+	clone, worktree := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(clone, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(worktree, ".git"), []byte("gitdir: /elsewhere\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{clone: true, worktree: false, t.TempDir(): false} {
+		cmd := exec.Command("sh", "-c", command.CmdLine[0])
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); (err == nil) != want {
+			t.Errorf("%s: got %v %s, want success: %t", dir, err, out, want)
+		}
+	}
+}
+
 func TestProgramIsStatic(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the image's program is built for Linux")
