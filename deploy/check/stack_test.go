@@ -87,10 +87,10 @@ func TestCompose(t *testing.T) {
 }
 
 // TestStack runs compose.yaml's NATS configuration and worker command as processes, with
-// storage on JetStream, and a job from the host with the environment of compose.env. Then it
-// compares the queries of the chart with the metrics of the leader.
+// the storage of the file's default, and a job from the host with the environment of
+// compose.env. Then it compares the queries of the chart with the metrics of the leader.
 func TestStack(t *testing.T) {
-	project := loadCompose(t, "BELLWETHER_STORAGE=jetstream")
+	project := loadCompose(t)
 	var ports []string
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,15 +154,13 @@ func TestStack(t *testing.T) {
 		return errors.Join(cmd.Run(), get("http://"+ports[2]+"/readyz"))
 	})
 
-	var host []string
-	for line := range strings.Lines(read(t, "../compose.env")) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			host = append(host, hosts.Replace(strings.ReplaceAll(line, "'", "")))
-		}
+	host := []string{"PATH=" + os.Getenv("PATH")}
+	for _, line := range composeEnv(t) {
+		host = append(host, hosts.Replace(line))
 	}
 	digest := func(args ...string) string {
 		cmd := exec.Command(program, append(args, "primes", "-p", "limit=1e8", "-o", "json")...)
-		cmd.Env = append(host, "BELLWETHER_STORAGE=jetstream")
+		cmd.Env = host
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%v: %v", args, err)
@@ -179,6 +177,32 @@ func TestStack(t *testing.T) {
 		return nil
 	})
 	checkSeries(t, series(t, ports[2]))
+}
+
+// composeEnv returns the environment that compose.env makes of another environment.
+func composeEnv(t *testing.T, env ...string) []string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "set -a; . ../compose.env; set +a; env | grep -E '^(BELLWETHER|AZURE)_'")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// TestComposeStorage checks that the workers and the command line use the same storage,
+// whether BELLWETHER_STORAGE is set or not.
+func TestComposeStorage(t *testing.T) {
+	for _, env := range [][]string{nil, {"BELLWETHER_STORAGE=azure"}, {"BELLWETHER_STORAGE=jetstream"}} {
+		want := "BELLWETHER_STORAGE=" + *loadCompose(t, env...).Services["worker"].Environment["BELLWETHER_STORAGE"]
+		if got := composeEnv(t, env...); !slices.Contains(got, want) {
+			t.Errorf("with %v, workers have %s and the command line %v", env, want, got)
+		}
+		if len(env) > 0 && env[0] != want {
+			t.Errorf("with %v, workers have %s", env, want)
+		}
+	}
 }
 
 // get fails if the answer is not OK.
