@@ -114,7 +114,8 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 		}
 		result.Runs = append(result.Runs, r.name)
 	}
-	if result.Result, err = job.Finish(ctx, params, root); err != nil {
+	attaching := job.OnAttachment(func(a Attachment) { result.Attachment = a })
+	if result.Result, err = attaching.Finish(ctx, params, root); err != nil {
 		return CheckResult{}, err
 	}
 	finished, err := job.Finish(ctx, params, root)

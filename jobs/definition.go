@@ -65,7 +65,8 @@ type Definition[P, T, R any] struct {
 	// large partials need no fresh memory, and a [Filler] gets the memory of right. An error or a panic fails the job, because
 	// a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
-	// Finish computes the result from the root's partial, which covers all partitions.
+	// Finish computes the result from the root's partial, which covers all partitions. A
+	// large part of the result may be an [Attachment].
 	Finish func(ctx context.Context, p P, root T) (R, error)
 	// Codec encodes partials. Nil means CBOR in core deterministic encoding. For large slices
 	// use [Vector] or [Raw], and [Zstd] to compress partials.

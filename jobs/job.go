@@ -25,7 +25,10 @@ type Job struct {
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
 	merge     func(decode decoding, left, right []byte) ([]byte, error)
 	recode    func(partial []byte) ([]byte, error) // decodes and encodes
-	finish    func(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, error)
+	finish    func(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, Attachment, error)
+
+	attaches     bool
+	onAttachment func(Attachment) // nil: the attachments of results are dropped
 }
 
 // decoding says who owns encoded operands.
@@ -70,6 +73,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		merge:      b.merge,
 		recode:     b.recode,
 		finish:     b.finish,
+		attaches:   b.attachment.exists,
 	}, nil
 }
 
@@ -162,20 +166,28 @@ func (j Job) mergeOperands(decode decoding, left, right []byte) ([]byte, error) 
 	return merged, nil
 }
 
+// Attaches reports whether the job's results may have an [Attachment].
+func (j Job) Attaches() bool { return j.attaches }
+
+// OnAttachment returns a copy of the job whose Finish calls take with the result's
+// attachment, if it has one, before Finish returns.
+func (j Job) OnAttachment(take func(Attachment)) Job {
+	j.onAttachment = take
+	return j
+}
+
 // Finish returns the result, as JSON, for the encoded partial of the root.
 func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
-	result, err := j.finish(ctx, p, copied, root)
+	return j.finishOperand(ctx, p, copied, root)
+}
+
+func (j Job) finishOperand(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, error) {
+	result, attachment, err := j.finish(ctx, p, decode, root)
 	if err != nil {
 		return nil, fmt.Errorf("finish job %s: %w", j.name, err)
 	}
-	return result, nil
-}
-
-// finishOwned is like Finish. Nobody uses root again.
-func (j Job) finishOwned(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
-	result, err := j.finish(ctx, p, inPlace, root)
-	if err != nil {
-		return nil, fmt.Errorf("finish job %s: %w", j.name, err)
+	if attachment.name != "" && j.onAttachment != nil {
+		j.onAttachment(attachment)
 	}
 	return result, nil
 }
@@ -184,6 +196,11 @@ func (j Job) finishOwned(ctx context.Context, p Params, root []byte) (json.RawMe
 type binding[P, T, R any] struct {
 	def    Definition[P, T, R]
 	params paramsCodec[P]
+
+	attachment struct { // the result's Attachment
+		exists bool
+		field  []int
+	}
 }
 
 func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
@@ -203,6 +220,10 @@ func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 		}
 	}
 	if err := resultIsJSON(reflect.TypeFor[R]()); err != nil {
+		return b, fmt.Errorf("the result: %w", err)
+	}
+	var err error
+	if b.attachment.field, b.attachment.exists, err = attachmentField(reflect.TypeFor[R]()); err != nil {
 		return b, fmt.Errorf("the result: %w", err)
 	}
 	list, err := describe(d.Defaults)
@@ -334,22 +355,31 @@ func (b binding[P, T, R]) recode(partial []byte) (again []byte, err error) {
 	return b.def.Codec.Encode(t)
 }
 
-func (b binding[P, T, R]) finish(ctx context.Context, params Params, decode decoding, root []byte) (result json.RawMessage, err error) {
+func (b binding[P, T, R]) finish(ctx context.Context, params Params, decode decoding, root []byte) (result json.RawMessage, attachment Attachment, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
-		return nil, err
+		return nil, attachment, err
 	}
 	t, err := b.decode(decode, root)
 	if err != nil {
-		return nil, err
+		return nil, attachment, err
 	}
 	r, err := b.def.Finish(ctx, p, t)
 	if err != nil {
-		return nil, err
+		return nil, attachment, err
+	}
+	if b.attachment.exists {
+		attachment = reflect.ValueOf(&r).Elem().FieldByIndex(b.attachment.field).Interface().(Attachment)
+		if err := attachment.complete(); err != nil {
+			return nil, attachment, err
+		}
 	}
 	if result, err = json.Marshal(r); err != nil {
-		return nil, fmt.Errorf("encode result: %w", err)
+		return nil, attachment, fmt.Errorf("encode result: %w", err)
 	}
-	return result, nil
+	if described, _ := FindAttachment(result); attachment.name != "" && described.sha256 != attachment.sha256 {
+		return nil, attachment, fmt.Errorf("attachment %q: the JSON of the result does not contain it", attachment.name)
+	}
+	return result, attachment, nil
 }

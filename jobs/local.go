@@ -26,6 +26,7 @@ type Local struct {
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
+	Attachment Attachment // the zero Attachment if the result has none
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -50,11 +51,12 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
-	result, err := job.finishOwned(ctx, params, root)
-	if err != nil {
+	result := LocalResult{Partitions: plan.Partitions}
+	job = job.OnAttachment(func(a Attachment) { result.Attachment = a })
+	if result.Result, err = job.finishOperand(ctx, params, inPlace, root); err != nil {
 		return LocalResult{}, err
 	}
-	return LocalResult{Result: result, Partitions: plan.Partitions}, nil
+	return result, nil
 }
 
 // subtreesPerSlot is the number of subtrees per slot. More subtrees keep slots that finish

@@ -93,7 +93,7 @@ func (a *app) demo(ctx context.Context, job jobs.Job, params jobs.Params, log lo
 		return err
 	}
 	n.say("the cluster is stopped and removed; the same job in this process alone:")
-	report.Run = a.runLocal(ctx, job, params, jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts}, false)
+	report.Run, _ = a.runLocal(ctx, job, params, jobs.Local{Slots: runtime.GOMAXPROCS(0), Attempts: client.DefaultMaxAttempts}, false)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}

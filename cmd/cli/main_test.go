@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -67,22 +68,28 @@ var squares = jobs.Definition[squaresParams, uint64, squaresResult]{
 	},
 	Open:  openSquares,
 	Merge: func(left, right uint64) (uint64, error) { return left + right, nil },
-	Finish: func(_ context.Context, _ squaresParams, root uint64) (squaresResult, error) {
-		return squaresResult{root}, nil
+	Finish: func(_ context.Context, p squaresParams, root uint64) (r squaresResult, err error) {
+		r.Sum = root
+		if p.Attach > 0 {
+			r.Digits = jobs.NewAttachment("digits.txt", []byte(strings.Repeat("0123456789", p.Attach)))
+		}
+		return r, nil
 	},
 }
 
 type squaresParams struct {
-	N     uint64        `json:"n" min:"1" max:"1000000000" help:"squares of the numbers below it"`
-	Width uint64        `json:"width" min:"1" max:"1000000" help:"numbers per partition"`
-	Sleep time.Duration `json:"sleep" min:"0s" max:"1m" help:"duration of each partition"`
-	Fail  string        `json:"fail" help:"fail with this error"`
-	Trace string        `json:"trace" help:"folder in which each process notes what it executes"`
-	Hold  string        `json:"hold" help:"file without which the last partition does not end, unless its process is told to stop"`
+	N      uint64        `json:"n" min:"1" max:"1000000000" help:"squares of the numbers below it"`
+	Width  uint64        `json:"width" min:"1" max:"1000000" help:"numbers per partition"`
+	Sleep  time.Duration `json:"sleep" min:"0s" max:"1m" help:"duration of each partition"`
+	Fail   string        `json:"fail" help:"fail with this error"`
+	Trace  string        `json:"trace" help:"folder in which each process notes what it executes"`
+	Attach int           `json:"attach" min:"0" help:"tens of digits in the attachment"`
+	Hold   string        `json:"hold" help:"file without which the last partition does not end, unless its process is told to stop"`
 }
 
 type squaresResult struct {
-	Sum uint64 `json:"sum"`
+	Sum    uint64          `json:"sum"`
+	Digits jobs.Attachment `json:"digits,omitzero"`
 }
 
 type squaresMapper struct {

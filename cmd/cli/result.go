@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -10,11 +12,15 @@ import (
 )
 
 func (a *app) resultCommand() *cobra.Command {
-	return &cobra.Command{
+	var save string
+	cmd := &cobra.Command{
 		Use:   "result ID",
 		Short: "Show the result of a job that has ended",
 		Long: `Show the result of a job that has ended. The exit status is 0 if it completed, 1
-if it failed or was cancelled, 3 if it has not ended.`,
+if it failed or was cancelled, 3 if it has not ended.
+
+Some jobs attach bytes that are too large for the result, which then shows their name,
+size and SHA-256. With --save, they are written to a file.`,
 		Args: wantArgs(1, 1),
 		RunE: a.onJob(func(ctx context.Context, c *client.Client, id string) error {
 			o, err := c.Outcome(ctx, id)
@@ -24,8 +30,19 @@ if it failed or was cancelled, 3 if it has not ended.`,
 			if err != nil {
 				return err
 			}
-			return a.showOutcome(newOutcome(o))
+			if err := a.showOutcome(newOutcome(o)); err != nil || save == "" {
+				return err
+			}
+			attachment, ok := o.Attachment()
+			if !ok {
+				return fmt.Errorf("the result of job %s has no attachment, so nothing was saved", o.ID)
+			}
+			ctx, stop := interruptible(ctx)
+			defer stop()
+			return a.saveAttachment(save, attachment, func(w io.Writer) error { return c.WriteAttachment(ctx, o.ID, attachment, w) })
 		}),
 		ValidArgsFunction: a.completeID,
 	}
+	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
+	return cmd
 }

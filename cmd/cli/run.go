@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ func (a *app) runCommand() *cobra.Command {
 		slots    int
 		attempts int
 		check    bool
+		save     string
 	)
 	cmd := &cobra.Command{
 		Use:   "run JOB",
@@ -42,13 +44,26 @@ status is 1. Use parameters for which the job is short.`,
 			if slots < 1 || attempts < 1 {
 				return usagef("--slots and --max-attempts must be at least 1")
 			}
+			if save != "" && !job.Attaches() {
+				return usagef("--save: the results of job %s have no attachment", job.Name())
+			}
 			p, err := params.read(a, job)
 			if err != nil {
 				return err
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return a.showOutcome(a.runLocal(ctx, job, p, jobs.Local{Slots: slots, Attempts: attempts}, check))
+			o, attachment := a.runLocal(ctx, job, p, jobs.Local{Slots: slots, Attempts: attempts}, check)
+			if err := a.showOutcome(o); err != nil || save == "" {
+				return err
+			}
+			if attachment.Name() == "" {
+				return errors.New("the result has no attachment, so nothing was saved")
+			}
+			return a.saveAttachment(save, attachment, func(w io.Writer) error {
+				_, err := w.Write(attachment.Data())
+				return err
+			})
 		},
 		ValidArgsFunction: a.completeJob,
 	}
@@ -56,6 +71,7 @@ status is 1. Use parameters for which the job is short.`,
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().BoolVar(&check, "check", false, "run the job several times in different ways and compare the bytes")
+	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
 	return cmd
 }
 
@@ -63,8 +79,8 @@ status is 1. Use parameters for which the job is short.`,
 const localID = "local"
 
 // runLocal runs a job in this process and shows progress. If check is true, it runs the job
-// several times and compares the runs.
-func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) outcome {
+// several times and compares the runs. It also returns the attachment of the result.
+func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (outcome, jobs.Attachment) {
 	var done, all atomic.Uint64
 	local.Progress = func(d, n uint64) {
 		all.Store(n)
@@ -100,7 +116,7 @@ func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, lo
 	if check && err == nil {
 		a.note("the bytes are the same in %d runs: %s", len(runs), strings.Join(runs, "; "))
 	}
-	return o
+	return o, result.Attachment
 }
 
 // runOrCheck also returns the descriptions of a check's runs.

@@ -33,10 +33,13 @@ type sumParams struct {
 	Wait time.Duration `json:"wait" help:"of each partition"`
 	Fail string        `json:"fail" help:"fail with this error"`
 	Hold bool          `json:"hold" help:"partition 0 ends only when it is cancelled"`
+
+	Attach int `json:"attach" min:"0" help:"bytes of the attachment"`
 }
 
 type sumResult struct {
-	Sum uint64 `json:"sum"`
+	Sum   uint64          `json:"sum"`
+	Bytes jobs.Attachment `json:"bytes,omitzero"`
 }
 
 // sum adds the numbers of its partitions.
@@ -46,8 +49,14 @@ var sum = jobs.Definition[sumParams, uint64, sumResult]{
 	Open: func(_ context.Context, p sumParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
 		return sumMapper{p}, nil
 	},
-	Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
-	Finish: func(_ context.Context, _ sumParams, root uint64) (sumResult, error) { return sumResult{root}, nil },
+	Merge: func(left, right uint64) (uint64, error) { return left + right, nil },
+	Finish: func(_ context.Context, p sumParams, root uint64) (r sumResult, err error) {
+		r.Sum = root
+		if p.Attach > 0 {
+			r.Bytes = jobs.NewAttachment("bytes", attachedBytes(p.Attach))
+		}
+		return r, nil
+	},
 }
 
 type sumMapper struct{ sumParams }
@@ -124,17 +133,20 @@ func want(t *testing.T, what string, err, target error, texts ...string) {
 	}
 }
 
+// storages are the kinds of storage.
+var storages = map[string]func(*testing.T) cluster.Config{
+	"jetstream": onJetStream,
+	"azure": func(t *testing.T) cluster.Config {
+		where := onJetStream(t)
+		where.Storage = cluster.Azure
+		where.Azure.Config = account.Config{ConnectionString: azuritetest.Server(t).ConnectionString()}
+		return where
+	},
+}
+
 // TestJobs submits, follows and reads jobs on each kind of storage.
 func TestJobs(t *testing.T) {
-	for name, on := range map[string]func(*testing.T) cluster.Config{
-		"jetstream": onJetStream,
-		"azure": func(t *testing.T) cluster.Config {
-			where := onJetStream(t)
-			where.Storage = cluster.Azure
-			where.Azure.Config = account.Config{ConnectionString: azuritetest.Server(t).ConnectionString()}
-			return where
-		},
-	} {
+	for name, on := range storages {
 		t.Run(name, func(t *testing.T) {
 			where := on(t)
 			startWorkers(t, where, 1)

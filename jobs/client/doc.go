@@ -14,7 +14,8 @@
 //
 //	Submit                           storage
 //	Status, List, Each, Watch, Wait  storage, and the leader if it answers
-//	Result, Outcome, History         storage
+//	Result, Outcome, History,        storage
+//	WriteAttachment
 //	Remove, Poisoned, Requeue        storage
 //	Cancel                           storage, then the leader
 //	Progress, Workers, Leader,       the leader

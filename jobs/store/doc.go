@@ -1,5 +1,6 @@
 // Package store keeps the durable state of a cluster: submissions, specs, plans,
-// manifests, partials, results, the index of active jobs and the history of leaders.
+// manifests, partials, results, attachments, the index of active jobs and the history of
+// leaders.
 //
 // It is internal to Bellwether. Programs submit and read jobs through jobs/client.
 // Authors of other drivers implement only [Blobs] and [Queue].
@@ -20,6 +21,8 @@
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
 //	partial/JOB/SHA256  a node and its large partial; immutable
 //	result/JOB          the result, as the definition encoded it; immutable
+//	attachment/JOB/SHA256/OFFSET
+//	                    a piece of the attachment of a result; immutable
 //	active/JOB          empty; exists until the job has ended
 //	term/EPOCH          one change of leader
 //	poison/NAME         a message that was moved out of the queue, and why

@@ -28,6 +28,8 @@ const (
 	actives   = "active/"
 	terms     = "term/"
 	poisons   = "poison/"
+
+	attachments = "attachment/"
 )
 
 // Store is the storage of one cluster. Its methods may be called from several
@@ -38,6 +40,7 @@ type Store struct {
 	log   *slog.Logger
 
 	remains RemainsDeleter // nil if the driver leaves no remains
+	sizer   Sizer          // nil if storage has no limit
 }
 
 // Config configures a store.
@@ -58,6 +61,7 @@ type Config struct {
 func New(cfg Config) *Store {
 	s := &Store{blobs: cfg.Blobs, queue: cfg.Queue, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
 	s.remains, _ = cfg.Blobs.(RemainsDeleter)
+	s.sizer, _ = cfg.Blobs.(Sizer)
 	if cfg.Observe != nil {
 		s.blobs, s.queue = observe(cfg.Blobs, cfg.Queue, cfg.Observe)
 	}
@@ -200,7 +204,12 @@ func (s *Store) Jobs(ctx context.Context) ([]string, error) { return s.listIDs(c
 
 // DropPartials removes the partials of a job that has ended.
 func (s *Store) DropPartials(ctx context.Context, id string) error {
-	key, err := jobKey(partials, id)
+	return s.dropAll(ctx, partials, id)
+}
+
+// dropAll removes all values of a kind that belong to a job, or to a part of it.
+func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) error {
+	key, err := jobKey(kind, id, more...)
 	if err != nil {
 		return err
 	}
@@ -239,7 +248,7 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			left[id] = true
 		}
 	}
-	for _, kind := range []string{partials, results, plans, manifests} {
+	for _, kind := range []string{partials, attachments, results, plans, manifests} {
 		keys, err := s.blobs.List(ctx, kind)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", kind, err)
@@ -289,8 +298,10 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
 	}
-	if err := s.DropPartials(ctx, id); err != nil {
-		return err
+	for _, kind := range []string{partials, attachments} {
+		if err := s.dropAll(ctx, kind, id); err != nil {
+			return err
+		}
 	}
 	for _, kind := range []string{results, plans, specs, manifests} {
 		if err := s.remove(ctx, kind, id); err != nil {

@@ -382,11 +382,12 @@ func fill(t *testing.T, f fixture, spec store.Spec) {
 	_, err = f.PutPartial(t.Context(), spec.ID, jobs.Leaf(1), []byte("partial"))
 	must(t, err)
 	must(t, f.PutResult(t.Context(), spec.ID, []byte("1")))
+	must(t, f.PutAttachmentPiece(t.Context(), spec.ID, someDigest, 0, []byte("piece")))
 }
 
 func keys(t *testing.T, f fixture) (all []string) {
 	t.Helper()
-	for _, kind := range []string{"spec/", "plan/", "manifest/", "partial/", "result/", "active/", "term/", "poison/"} {
+	for _, kind := range []string{"spec/", "plan/", "manifest/", "partial/", "result/", "attachment/", "active/", "term/", "poison/"} {
 		list, err := f.blobs.List(t.Context(), kind)
 		must(t, err)
 		all = append(all, list...)

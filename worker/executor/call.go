@@ -23,6 +23,8 @@ type call struct {
 
 	storage jobStorage
 	blob    string // the blob that the call may have written, or empty
+
+	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
 
 // beginCalls begins the calls that wait and may run. The caller must hold w.mu.
@@ -44,8 +46,14 @@ func (w *Worker) beginCalls() {
 func (c *call) run() {
 	defer c.cancel()
 	item, err := c.make()
-	if ended := c.end(item, err); ended && c.blob != "" {
+	if ended := c.end(item, err); !ended {
+		return
+	}
+	if c.blob != "" {
 		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this one was written
+	}
+	if c.attachment.Name() != "" {
+		c.storage.dropAttachment(c.attachment)
 	}
 }
 
@@ -90,6 +98,7 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
+	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a })
 	var item wire.Item
 	gone, err := guard{w: c.w, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
 		item, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
@@ -150,6 +159,11 @@ func (c *call) operands() ([][]byte, error) {
 
 // store moves the data of an item into storage if it is too large for a report.
 func (c *call) store(item wire.Item) (_ wire.Item, err error) {
+	if c.attachment.Name() != "" {
+		if err := c.storage.writeAttachment(c.attachment); err != nil {
+			return wire.Item{}, err
+		}
+	}
 	switch {
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
 		p := *item.Partial

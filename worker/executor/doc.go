@@ -41,7 +41,7 @@
 //   - A partition: the failure is reported, and the span continues with the next
 //     partition.
 //   - Opening a job: reported; the leader plans the job's spans again.
-//   - Storage: writes of large partials and reads of plans are retried until storage answers; the slot waits.
+//   - Storage: writes of large partials and attachments and reads of plans are retried until storage answers; the slot waits.
 //   - NATS, the leader: see package session.
 //   - Malformed messages: ignored, with a line in the log now and then.
 //   - A job's code that does not return: Run returns [ErrStuck].

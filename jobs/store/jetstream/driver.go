@@ -88,6 +88,7 @@ var (
 	_ store.Blobs          = (*Driver)(nil)
 	_ store.PrefixDeleter  = (*Driver)(nil)
 	_ store.RemainsDeleter = (*Driver)(nil)
+	_ store.Sizer          = (*Driver)(nil)
 	_ store.Queue          = (*Driver)(nil)
 )
 

@@ -43,6 +43,10 @@ func TestLimitsOfAStream(t *testing.T) {
 	put("partial/c", 4<<20, store.ErrTooLarge)
 	check(t, d.Delete(t.Context(), "partial/a"))
 	put("partial/b", 2<<20, nil)
+	check(t, d.Fits(t.Context(), 3<<20))
+	if err := d.Fits(t.Context(), 3<<20+1); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("Fits of more than the stream may keep: %v", err)
+	}
 	limit(func(cfg *natsjs.StreamConfig) { cfg.MaxBytes, cfg.MaxMsgSize = -1, 100<<10 })
 	put("partial/c", 2<<20, store.ErrTooLarge)
 }
@@ -54,6 +58,10 @@ func TestReservedRoom(t *testing.T) {
 	nc := natstest.Connect(t, srv.URL())
 	d := open(t, nc, jetstream.Config{})
 	s := store.New(store.Config{Blobs: d, Queue: d})
+	check(t, s.Fits(t.Context(), 40<<20))
+	if err := s.Fits(t.Context(), 60<<20); !errors.Is(err, store.ErrTooLarge) { // an eighth is reserved
+		t.Errorf("Fits of more than the account may keep: %v", err)
+	}
 	lease := must[*kvlease.Lease](t)(kvlease.Open(t.Context(), must[natsjs.JetStream](t)(natsjs.New(nc)), kvlease.Config{Bucket: "lease"}))
 	held := must[election.Record](t)(lease.Acquire(t.Context(), election.Claim{Holder: "w", LeaseID: "l"}))
 	running := newSpec()

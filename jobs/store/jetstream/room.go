@@ -46,6 +46,14 @@ func (d *Driver) room(ctx context.Context, size int) error {
 	return nil
 }
 
+// Fits implements [store.Sizer].
+func (d *Driver) Fits(ctx context.Context, size int64) error {
+	if err := d.room(ctx, int(size)); err != nil {
+		return translate(ctx, err)
+	}
+	return d.tooLarge(ctx, int(size), nil)
+}
+
 // tier returns what the account uses and may use.
 func (d *Driver) tier(ctx context.Context) (jetstream.Tier, error) {
 	info, err := d.js.AccountInfo(ctx)

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// saveAttachment writes an attachment to a file. It replaces the file only after write has
+// written all bytes.
+func (a *app) saveAttachment(file string, attachment jobs.Attachment, write func(w io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return fmt.Errorf("save the attachment: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("save the attachment: %w", err), os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), file); err != nil {
+		return err
+	}
+	a.note("saved the attachment %s, %s, as %s", attachment.Name(), humanize.Bytes(uint64(attachment.Size())), file)
+	return nil
+}

@@ -1,0 +1,189 @@
+package jobs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Attachment is a part of a result that is too large for JSON, such as a vector of numbers.
+// A definition whose Finish returns one declares a field of type Attachment in its type R,
+// or uses Attachment as R:
+//
+//	type result struct {
+//		Mean    float64         `json:"mean"`
+//		Vectors jobs.Attachment `json:"vectors"`
+//	}
+//
+// The bytes go to storage, in pieces. The JSON of the result contains the attachment's
+// name, size and SHA-256, so the result's SHA-256 covers them:
+//
+//	{"mean": 1.5, "vectors": {"attachment": "vectors.f64", "size": 8000000, "sha256": "5f70…"}}
+//
+// "result ID --save FILE" on the command line and package jobs/client fetch the bytes. They
+// are removed with the job. The zero Attachment stands for no attachment.
+type Attachment struct {
+	name, sha256 string
+	size         int64
+	data         []byte
+}
+
+// NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100
+// characters without slashes and control characters. The attachment owns data.
+func NewAttachment(name string, data []byte) Attachment {
+	sum := sha256.Sum256(data)
+	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
+}
+
+// Name returns the attachment's name, which is empty for the zero Attachment.
+func (a Attachment) Name() string { return a.name }
+
+// Size returns the number of bytes.
+func (a Attachment) Size() int64 { return a.size }
+
+// SHA256 returns the SHA-256 of the bytes in hexadecimal.
+func (a Attachment) SHA256() string { return a.sha256 }
+
+// Data returns the bytes, or nil if the attachment was decoded from a result. The caller
+// must not change them.
+func (a Attachment) Data() []byte { return a.data }
+
+// attachmentJSON is what the JSON of a result says about an attachment.
+type attachmentJSON struct {
+	Name   *string `json:"attachment"`
+	Size   *int64  `json:"size"`
+	SHA256 *string `json:"sha256"`
+}
+
+// MarshalJSON returns the attachment's name, size and SHA-256, or null for the zero
+// Attachment.
+func (a Attachment) MarshalJSON() ([]byte, error) {
+	if a.name == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(attachmentJSON{&a.name, &a.size, &a.sha256})
+}
+
+// UnmarshalJSON decodes what MarshalJSON returned. The attachment has no data.
+func (a *Attachment) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*a = Attachment{}
+		return nil
+	}
+	decoded, ok := decodeAttachment(data)
+	if !ok {
+		return fmt.Errorf("decode attachment %.100q: want its attachment, size and sha256", data)
+	}
+	*a = decoded
+	return nil
+}
+
+// decodeAttachment decodes an attachment. It reports false for other JSON.
+func decodeAttachment(data []byte) (a Attachment, ok bool) {
+	var j attachmentJSON
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if d.Decode(&j) != nil || j.Name == nil || j.Size == nil || j.SHA256 == nil {
+		return a, false
+	}
+	a = Attachment{name: *j.Name, size: *j.Size, sha256: *j.SHA256}
+	sum, err := hex.DecodeString(a.sha256)
+	return a, err == nil && len(sum) == sha256.Size && a.size >= 0 && a.check() == nil
+}
+
+const maxAttachmentName = 100
+
+func (a Attachment) check() error {
+	if a.name == "" || len(a.name) > maxAttachmentName || strings.ContainsFunc(a.name, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' || r == 0x7f }) {
+		return fmt.Errorf("attachment %.100q: want a name of 1 to %d characters without slashes and control characters", a.name, maxAttachmentName)
+	}
+	return nil
+}
+
+// complete returns an error if the attachment of a result cannot be stored.
+func (a Attachment) complete() error {
+	if a.name == "" && a.data == nil {
+		return nil
+	}
+	if int64(len(a.data)) != a.size {
+		return fmt.Errorf("attachment %q has %d of its %d bytes: want one that NewAttachment returned", a.name, len(a.data), a.size)
+	}
+	return a.check()
+}
+
+// FindAttachment returns the attachment that the JSON of a result describes, without its
+// data. It reports false if there is none.
+func FindAttachment(result json.RawMessage) (Attachment, bool) {
+	text := bytes.TrimSpace(result)
+	if len(text) == 0 || text[0] != '{' || !bytes.Contains(text, []byte(`"attachment"`)) {
+		return Attachment{}, false
+	}
+	if a, ok := decodeAttachment(text); ok {
+		return a, true
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return Attachment{}, false
+	}
+	for d.More() {
+		var value json.RawMessage
+		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
+			break
+		}
+		if a, ok := FindAttachment(value); ok {
+			return a, true
+		}
+	}
+	return Attachment{}, false
+}
+
+var attachmentType = reflect.TypeFor[Attachment]()
+
+// attachmentField returns the place of the only Attachment in a result's type: the indices of
+// the fields that lead to it. It reports false if there is none.
+func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
+	places, hidden := findAttachments(t, nil, nil)
+	switch {
+	case hidden:
+		return nil, false, errors.New("an Attachment is in a slice, an array, a map or behind a pointer: want one in a field")
+	case len(places) > 1:
+		return nil, false, errors.New("there are several fields of type Attachment: want one")
+	case len(places) == 0:
+		return nil, false, nil
+	}
+	return places[0], true, nil
+}
+
+// findAttachments returns the places of all attachments in struct fields, and whether there
+// are others.
+func findAttachments(t reflect.Type, at []int, within []reflect.Type) (places [][]int, hidden bool) {
+	if t == attachmentType {
+		return [][]int{at}, false
+	}
+	for _, w := range within {
+		if w == t {
+			return nil, false
+		}
+	}
+	within = append(within[:len(within):len(within)], t)
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		found, inner := findAttachments(t.Elem(), nil, within)
+		return nil, inner || len(found) > 0
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if !f.IsExported() || f.Tag.Get("json") == "-" {
+				continue
+			}
+			found, inner := findAttachments(f.Type, append(at[:len(at):len(at)], i), within)
+			places, hidden = append(places, found...), hidden || inner
+		}
+	}
+	return places, hidden
+}

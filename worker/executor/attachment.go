@@ -1,0 +1,73 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// AttachmentStore is an optional interface of a [Store] that keeps attachments of results.
+type AttachmentStore interface {
+	// Fits returns store.ErrTooLarge if storage can never keep size more bytes.
+	Fits(ctx context.Context, size int64) error
+	// PutAttachmentPiece stores a part of an attachment. Storing it again is not an error.
+	PutAttachmentPiece(ctx context.Context, job, sha256 string, offset int64, piece []byte) error
+	// DropAttachment removes all pieces of an attachment.
+	DropAttachment(ctx context.Context, job, sha256 string) error
+	// Manifest reads the checkpoint of a job.
+	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
+}
+
+// writeAttachment writes the attachment of a result, before the result is reported. So an
+// attachment is complete before a leader can commit the result that describes it. A process
+// that dies meanwhile leaves pieces, which the next call of Finish writes again under the
+// same names, or the removal of the job removes.
+func (s jobStorage) writeAttachment(a jobs.Attachment) error {
+	kept, ok := s.w.store.(AttachmentStore)
+	if !ok {
+		return jobs.Permanent(fmt.Errorf("attachment %q of %d bytes: the worker's storage keeps no attachments", a.Name(), a.Size()))
+	}
+	retryable := func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }
+	err := s.retry("check room for attachment", func() error {
+		err := kept.Fits(s.ctx, a.Size())
+		if errors.Is(err, store.ErrFull) { // pieces that an earlier call has written need no room
+			return nil
+		}
+		return err
+	}, retryable)
+	for offset := int64(0); err == nil && offset < a.Size(); offset += store.MaxAttachmentPiece {
+		piece := a.Data()[offset:min(offset+store.MaxAttachmentPiece, a.Size())]
+		err = s.retry("write attachment", func() error {
+			return kept.PutAttachmentPiece(s.ctx, s.job, a.SHA256(), offset, piece)
+		}, retryable)
+	}
+	if errors.Is(err, store.ErrTooLarge) {
+		return jobs.Permanent(fmt.Errorf("attachment %q of %d bytes: %w", a.Name(), a.Size(), err))
+	}
+	return err
+}
+
+// dropAttachment removes the attachment of a job that has ended, unless the job's result may
+// contain it. Another worker may have written the same attachment, so it stays if the job
+// completed.
+func (s jobStorage) dropAttachment(a jobs.Attachment) {
+	kept, ok := s.w.store.(AttachmentStore)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
+	defer cancel()
+	manifest, _, err := kept.Manifest(ctx, s.job)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // the job was removed
+		err = kept.DropAttachment(ctx, s.job, a.SHA256())
+	case err == nil && manifest.State.Final() && manifest.State != store.Completed:
+		err = kept.DropAttachment(ctx, s.job, a.SHA256())
+	}
+	if err != nil {
+		s.w.cfg.Logger.Warn("Could not remove the attachment of a job that has ended", "job", s.job, "attachment", a.Name(), "error", err)
+	}
+}
