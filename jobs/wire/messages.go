@@ -65,6 +65,11 @@ type HeldSpan struct {
 	Running  bool      `cbor:"4,keyasint,omitempty"` // a slot has begun the span, or the call has begun
 	Function Function  `cbor:"5,keyasint,omitempty"` // of a call
 	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // of a merge
+
+	// Step is the function of the job's definition that the worker calls next, if the span's
+	// assignment says Alone and the worker has begun it. The worker calls the function once it
+	// has the receipt.
+	Step string `cbor:"7,keyasint,omitempty"`
 }
 
 // JobReport has items First, First+1, … of one job. A worker numbers its items of a job
@@ -192,6 +197,10 @@ type Assignment struct {
 	Job  string    `cbor:"2,keyasint"`
 	Span jobs.Span `cbor:"3,keyasint"` // empty for a call
 	Call *Call     `cbor:"4,keyasint,omitempty"`
+
+	// Alone says that workers that ran the span died. The span is one partition, nothing else
+	// is assigned to the worker, and the worker reports each step.
+	Alone bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Call is one call of a job's Plan, Merge or Finish.

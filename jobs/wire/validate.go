@@ -10,6 +10,7 @@ import (
 // These are the bounds on messages. Senders keep the bounds, and Validate checks them.
 const (
 	MaxJobID     = 80      // bytes of a job's ID
+	maxStep      = 16      // bytes of the name of a function
 	MaxErrorText = 4 << 10 // bytes of Failure.Error
 	MaxSlots     = 1000    // slots of one worker
 	MaxHost      = 255     // bytes of a host's name
@@ -56,6 +57,9 @@ func (r Report) Validate() error {
 	for _, s := range r.Spans {
 		if err := validateAssigned(s.ID, s.Job, s.Span, s.Function); err != nil {
 			return err
+		}
+		if len(s.Step) > maxStep {
+			return malformed("span %v has a step of %d bytes, want at most %d", s.ID, len(s.Step), maxStep)
 		}
 		if held[s.ID] {
 			return malformed("span %v is held twice", s.ID)

@@ -50,6 +50,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"span turned round":   func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 4}}} },
 		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1<<62 + 1}}} },
 		"spans, but more":     func(r *Report) { r.More = true },
+		"long step":           func(r *Report) { r.Spans[0].Step = strings.Repeat("x", 17) },
 		"span twice":          func(r *Report) { r.Spans = append(r.Spans, r.Spans[0]) },
 		"job without name":    func(r *Report) { r.Jobs = []JobReport{{First: 1}} },
 		"job's name too long": func(r *Report) { r.Jobs = []JobReport{{Job: strings.Repeat("j", MaxJobID+1), First: 1}} },

@@ -40,8 +40,12 @@
 //
 //   - A partition: the failure is reported, and the span continues with the next
 //     partition.
-//   - Opening a job: reported; the leader plans the job's spans again.
-//   - Storage: writes of large partials and attachments and reads of plans are retried until storage answers; the slot waits.
+//   - Opening a job: reported; the leader assigns the job's spans again. The first Fork belongs
+//     to it, so that a Fork that does not return takes no slot.
+//   - A job's code that ends the process: before each function of a span that runs alone the
+//     worker waits until the leader knows the function's name.
+//   - Storage: writes of large partials and attachments and reads of plans are retried until
+//     storage answers; the slot waits.
 //   - NATS, the leader: see package session.
 //   - Malformed messages: ignored, with a line in the log now and then.
 //   - A job's code that does not return: Run returns [ErrStuck].

@@ -85,6 +85,7 @@ type leader struct {
 	nodes    map[string]map[jobs.Node][]byte // by job
 	blobs    map[string]map[jobs.Node]string // by job
 	failures []wire.Failure
+	alone    bool // spans are assigned to run alone
 	durable  bool // everything received is durable at once
 	mute     int  // reports that get no answer
 	garbled  int  // reports that are answered with garbage
@@ -259,7 +260,7 @@ func (l *leader) assign(id string, job jobs.Job, priority int, partitions uint64
 		first = wire.SpanID{Epoch: l.epoch, Number: l.number + 1}
 		for _, s := range spans {
 			l.number++
-			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: l.epoch, Number: l.number}, Job: id, Span: s})
+			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: l.epoch, Number: l.number}, Job: id, Span: s, Alone: l.alone})
 		}
 	})
 	return first

@@ -157,6 +157,9 @@ func (l *link) perform(action session.Action) {
 			w.cfg.Logger.Warn("Draining takes too long, running partitions are cancelled", "running", a.Running)
 		}
 		w.kill()
+		w.mu.Lock()
+		w.work.Broadcast() // see task.before
+		w.mu.Unlock()
 	case session.Leave:
 		l.left = true
 		if a.Reason == session.TimedOut {

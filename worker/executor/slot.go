@@ -72,7 +72,7 @@ func (s *slot) handedOver() {
 // run runs a span until its end, or until the session needs the slot for another span.
 func (s *slot) run(span *session.HeldSpan, t *task) {
 	if t.stacks[s.number] == nil {
-		t.stacks[s.number] = t.opened.NewStack()
+		t.stacks[s.number] = t.newStack()
 	}
 	w := s.w
 	began := time.Now()
@@ -87,6 +87,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		if claim.Empty() {
 			break
 		}
+		t.before(span, "Map")
 		before := now
 		var err error
 		if next, err = s.runClaim(span, t, claim); errors.Is(err, errLost) {
@@ -248,6 +249,7 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 		}
 	}()
 	var partials []jobs.Partial
+	t.before(span, "Encode")
 	gone, err := guard{w: s.w, limit: t.limits.Map}.run(t.ctx, func(context.Context) (err error) {
 		partials, err = t.stacks[s.number].Drain(hi)
 		return err

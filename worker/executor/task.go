@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
 // task is a job that this worker has opened or is opening.
@@ -25,6 +27,7 @@ type task struct {
 	users   sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
 	opened  *jobs.Task     // set before the session is told that the job is open
 	stacks  []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
+	first   jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
 	panics  sync.Once      // logs the stack trace of the first panic only
 	orphans []string       // blobs to remove once the job has ended; set before ctx is done
 }
@@ -108,6 +111,7 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.before(t.alone(), "Open")
 	var opened *jobs.Task
 	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
 		opened, err = job.Open(ctx, params, plan)
@@ -121,7 +125,71 @@ func (t *task) open() (*jobs.Task, error) {
 		})
 		return nil, err
 	}
-	return opened, err
+	if err != nil {
+		return nil, err
+	}
+	return opened, t.fork(opened)
+}
+
+// fork makes the first stack and its fork, so that a Fork that does not return takes no slot.
+// If that fails, fork closes the job.
+func (t *task) fork(opened *jobs.Task) error {
+	t.before(t.alone(), "Fork")
+	t.first = opened.NewStack()
+	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) error {
+		_, err := t.first.Run(ctx, jobs.Span{}, new(atomic.Bool))
+		return err
+	})
+	if gone == nil && err == nil {
+		return nil
+	}
+	t.w.goroutines.Go(func() {
+		if gone != nil {
+			<-gone
+		}
+		t.close(opened)
+	})
+	if err == jobs.ErrGoexit {
+		err = cmp.Or(t.first.Interrupted(), err)
+	}
+	var at *jobs.PartitionError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("Fork: %w", err)
+}
+
+// newStack returns an empty stack for a slot.
+func (t *task) newStack() jobs.Stack {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	if first := t.first; first != nil {
+		t.first = nil
+		return first
+	}
+	return t.opened.NewStack()
+}
+
+// alone returns the span of the job that runs alone, or nil.
+func (t *task) alone() *session.HeldSpan {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	return t.w.session.Alone(t.opening.Job)
+}
+
+// before is called before a function of the job is called for a span. If the span runs alone,
+// before waits until the leader knows of the call, in case it ends the process.
+func (t *task) before(span *session.HeldSpan, function string) {
+	w := t.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.session.Announce(span, function) {
+		return
+	}
+	w.wakeLink()
+	for t.ctx.Err() == nil && !w.session.Announced(span) {
+		w.work.Wait()
+	}
 }
 
 // readPlan reads the job's plan. readPlan retries while storage is unavailable.

@@ -61,7 +61,7 @@
 //
 // A report is made when its interval has passed, or earlier if something is urgent (a span
 // or its job is at an end and work runs short, a failure, a cut, a call that returned, a slot
-// that is lost or comes back) or the leader nudges. A
+// that is lost or comes back, the next function of a span that runs alone) or the leader nudges. A
 // report is never made sooner than [Timing.Spacing] after the last report, and never while
 // a report is in flight. Before a report that is due by the interval, by a nudge or while
 // draining, the session asks slots for their results. The session waits for these results
@@ -117,6 +117,8 @@
 //	a job cannot be opened         reports it and gives up the job's spans             open-fails
 //	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends,
 //	                                                                                   call-job-ends
+//	code ends the process, in a    tells the leader of each function before it is      alone
+//	span that runs alone           called
 //	draining while calls run       keeps their items until these are durable           drain-call
 //	draining with lost slots       leaves without them                                 drain-lost
 //	draining takes too long        cancels, and leaves a second later                  drain-too-long

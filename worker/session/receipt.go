@@ -26,6 +26,7 @@ func (s *Session) check(r wire.Receipt) error {
 // receive carries out a receipt that passed check and does not refuse the report.
 func (s *Session) receive(r wire.Receipt) {
 	s.conversation.inFlight = false
+	s.work.alone.known = s.work.alone.reported
 	for _, j := range r.Jobs {
 		s.receiveJob(j)
 	}
@@ -154,7 +155,11 @@ func (s *Session) assign(a wire.Assignment) error {
 		j.calls = append(j.calls, &HeldCall{id: a.ID, job: j, call: *a.Call, arrival: s.work.assigned})
 		return nil
 	}
-	j.queued = append(j.queued, &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned})
+	h := &HeldSpan{id: a.ID, job: j, lo: a.Span.Lo, claimed: a.Span.Lo, hi: a.Span.Hi, arrival: s.work.assigned}
+	j.queued = append(j.queued, h)
+	if a.Alone {
+		s.work.alone = alone{span: h}
+	}
 	if j.state == closed {
 		j.state = opening
 		s.do(OpenJob{j.opening})

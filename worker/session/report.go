@@ -38,6 +38,7 @@ func (s *Session) nextReport() wire.Report {
 	if !r.More {
 		r.Spans = s.heldSpans()
 	}
+	s.work.alone.reported = !r.More
 	r.LostSlots, r.LostCalls = s.occupied()
 	c.moreFollows = r.More
 	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans) == 0
@@ -101,7 +102,11 @@ func (s *Session) heldSpans() []wire.HeldSpan {
 	})
 	spans := make([]wire.HeldSpan, 0, s.work.held)
 	for i, h := range slices.Concat(running, queued) {
-		spans = append(spans, wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running)})
+		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running)}
+		if h == s.work.alone.span {
+			span.Step = s.work.alone.function
+		}
+		spans = append(spans, span)
 	}
 	for _, j := range s.work.jobs {
 		for _, h := range j.calls {

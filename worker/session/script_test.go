@@ -22,11 +22,12 @@ import (
 //	leader EPOCH, nudge EPOCH [storage=S]  a beacon, or an answer to who leads; a nudge
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
-//	    [assign=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
+//	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
 //	                                   by default of the last report; keys may be repeated; the opening
 //	                                   of a call of Plan has no plan; a merge is of node 1/0
 //	no-responders [exchange=N]         by default of the last report
 //	opened JOB, open-failed JOB
+//	announce JOB FUNCTION, announced   the span of the job that runs alone comes to a function
 //	take [slot=N]                      a slot takes a span; slot 1 by default
 //	run N [slot=N]                     it claims and runs N partitions
 //	deliver [slot=N] [size=BYTES]      it delivers what it has run; items have one byte by default
@@ -164,6 +165,13 @@ func (s *script) call() {
 	case "open-failed":
 		s.session.OpenFailed(s.word(0), wire.Failure{Error: "cannot open", Function: wire.Open})
 		return
+	case "announce":
+		h := s.session.Alone(s.word(0))
+		s.printf("%s must wait: %t", s.word(1), s.session.Announce(h, s.word(1)))
+		return
+	case "announced":
+		s.printf("the leader knows: %t", s.session.Announced(s.session.work.alone.span))
+		return
 	case "take-call", "return", "lose-call":
 		s.callFunction(s.text("call", "1"))
 		return
@@ -274,12 +282,12 @@ func (s *script) receipt() ReceiptHeard {
 			r.Every = s.duration(a.Vals[0])
 		case "refused":
 			r.Refused = a.Vals[0]
-		case "assign":
+		case "assign", "alone":
 			s.spans++
 			r.Opens = append(r.Opens, wire.Opening{Job: a.Vals[0], Partitions: 1000})
 			r.Assigned = append(r.Assigned, wire.Assignment{
 				ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0],
-				Span: jobs.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])},
+				Span: jobs.Span{Lo: s.number(a.Vals[1]), Hi: s.number(a.Vals[2])}, Alone: a.Key == "alone",
 			})
 		case "call":
 			s.spans++

@@ -106,7 +106,7 @@ func held(r wire.Report) string {
 	for _, s := range r.Spans {
 		text := strconv.FormatUint(s.ID.Number, 10) + s.Job
 		if s.Function == wire.Map {
-			text += s.Span.String()
+			text += s.Span.String() + s.Step
 		} else {
 			text += ":" + s.Function.String()
 		}

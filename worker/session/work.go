@@ -25,6 +25,8 @@ type work struct {
 	lostSlots, lostCalls int
 	straySlots           int // number of busy spans that are lost or whose jobs have ended
 
+	alone alone
+
 	assigned uint64 // number of spans and calls ever assigned
 	taken    uint64 // number of spans ever taken by slots
 }
