@@ -26,6 +26,7 @@ type assignment struct {
 	// For crash suspects.
 	deaths      int    // workers that died while some of the partitions were assigned to them
 	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
+	step        string // of a quarantined partition: the function that the worker calls, or has called last; empty if unknown
 	waitsFor    uint64 // the assignment is sent only after the checkpoint with this number is durable; 0 if it need not wait
 
 	// For the end of a job, where idle workers take over work.
@@ -87,8 +88,11 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 
 func (l *Ledger) addAssignment(a *assignment) {
 	a.worker.assignments = append(a.worker.assignments, a)
-	if a.call != nil {
+	switch {
+	case a.call != nil:
 		a.worker.countCall(a.call, 1)
+	case a.quarantined:
+		a.job.trial.isolated++
 	}
 	a.job.assignments.add(a)
 	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader awaits it
@@ -104,9 +108,12 @@ func (l *Ledger) release(a *assignment) {
 	if a.duplicate != nil {
 		a.duplicate.duplicate, a.duplicate = nil, nil
 	}
-	if a.call != nil {
+	switch {
+	case a.call != nil:
 		a.worker.countCall(a.call, -1)
 		a.call.assignment, a.call.queuedAt = nil, l.now
+	case a.quarantined:
+		a.job.trial.isolated--
 	}
 	i := slices.Index(a.worker.assignments, a)
 	a.worker.assignments = slices.Delete(a.worker.assignments, i, i+1)
@@ -124,8 +131,8 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	j, deaths, duplicate := a.job, a.deaths, a.duplicate
 	if died {
 		deaths = a.deathsAfterOne()
+		j.spareLeaderUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know
-		j.deadly = true
 	}
 	if duplicate != nil { // the duplicate continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))
@@ -134,9 +141,10 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	switch {
 	case duplicate != nil || j.ending():
 	case a.quarantined && blamed(j, deaths) && j.forest.anyMissing(a.span):
-		l.giveUp(j, a.span.Lo, blame(a.span.Lo, deaths, a.worker.id))
+		l.giveUp(j, a.span.Lo, blame(a.span.Lo, a.step, deaths, a.worker.id))
 	default:
 		l.enqueue(j, a.span, deaths)
+		j.isolateSuspect()
 	}
 }
 

@@ -18,7 +18,8 @@ const (
 	// maxMerges bounds the merges among the calls of a worker, so that other calls do not wait
 	// until no merge is queued any more.
 	maxMerges = 40
-	// leaderMakesAfter is how long a call waits for another worker than the leader's own.
+	// leaderMakesAfter is how long a call, or quarantined work, waits for another worker than
+	// the leader's own.
 	leaderMakesAfter = 5 * time.Second
 	// maxOperandBytes bounds the operands in a receipt, unless it has only one call. Calls
 	// whose operands do not fit go into the next receipt.
@@ -359,6 +360,7 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
+		j.spareLeaderUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know
 	}
 	l.release(a)

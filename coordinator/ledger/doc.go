@@ -46,8 +46,7 @@
 //     crash suspects runs again in pieces of one eighth. A single partition that was
 //     assigned to two workers that died is quarantined: it runs alone, on a worker
 //     reserved for quarantined partitions and calls. After at most three more deaths the
-//     partition is blamed. If no partition of the job is finished, perhaps Open kills every
-//     worker: one worker at a time has partitions of the job, until one has run for 2 s.
+//     partition is blamed.
 //
 // The other two places are:
 //
@@ -55,6 +54,17 @@
 //     worker runs a speculative copy. The first result wins and the other is dropped.
 //   - finished: a finished node covers the partition. The node has a partial, or none if
 //     all of the node's partitions were skipped.
+//
+// # The trial of a job
+//
+// A job begins on trial, since it may kill each worker that begins it. Two workers, not the
+// leader's own, get partitions. Once one of them has opened the job, the number of workers
+// doubles every 100 ms. If a worker dies, one crash suspect is quarantined at once, and no
+// other partition of the job is assigned. So a job whose Open ends the process ends five. The
+// trial is over when a partition is finished or has run for 2 s.
+//
+// The worker of a quarantined partition reports each function before it calls the function.
+// So the job's error names the function that ended the processes.
 //
 // # Where a call is
 //

@@ -312,7 +312,7 @@ func TestFewAssignmentsAndShortTail(t *testing.T) {
 		{4, 2, 1_000_000, 1e4, 250, 500 * time.Millisecond},
 		{2, 1, 10_000, 1160, 60, 200 * time.Millisecond},
 		{3, 2, 600, 10, 150, 500 * time.Millisecond},
-		{2, 8, 12, 0.5, 12, 500 * time.Millisecond},
+		{2, 8, 12, 0.5, 16, 800 * time.Millisecond}, // the second worker begins when the first has opened the job
 		{1, wire.MaxSlots, 50_000, 10, 10_000, 1500 * time.Millisecond},
 		{1000, 8, 1_000_000_000, 20e6, 20_000, time.Second}, // half of the report interval
 	} {

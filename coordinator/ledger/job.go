@@ -39,8 +39,9 @@ type job struct {
 
 	// writeAhead says that the job may have killed a leader: an assignment to the leader's
 	// own worker is checkpointed before the worker learns of it.
-	writeAhead bool
-	deadly     bool // a worker died while it held partitions of the job: see awaitsSurvivor
+	writeAhead       bool
+	trial            trial
+	spareLeaderUntil time.Duration // a worker died before: see quarantinedFor
 }
 
 // mergePlace says where the merges of a job run. The leader merges, unless a merge might
@@ -111,7 +112,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		executed:     e.Executed, builds: builds{list: slices.Clone(e.Builds)},
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
-		merges:     mergePlace{assigned: !e.CanMerge},
+		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
 	}
 	if e.Spec.Timeout > 0 {
 		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)
@@ -152,6 +153,9 @@ func (l *Ledger) addJob(e JobAdded) {
 			j.errors.add(a.Error, a.Partition, 1)
 		}
 	}
+	if j.writeAhead {
+		j.spareLeaderUntil = l.now + leaderMakesAfter
+	}
 	l.resumeSuspects(j, e.CrashSuspects, e.LeaderDied)
 	l.resumeCalls(j, e.Calls, e.LeaderDied || e.LeaderSilent)
 	j.display = rateDisplay{measuredAt: l.now, done: j.forest.done()}
@@ -187,6 +191,7 @@ func (l *Ledger) removeJob(j *job) {
 // finish records a finished node. A node that a worker executed contains all of its
 // partitions; a node that was merged from finished nodes lacks the skipped partitions.
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
+	l.endTrial(j)
 	n := finished.Node
 	drop, added := j.forest.insert(finished)
 	l.dropPartials(drop...)

@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -24,9 +23,13 @@ func blamed(j *job, deaths int) bool {
 	return deaths >= quarantineAfter+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
 
-// blame returns the reason for giving up a partition that kills its workers.
-func blame(partition uint64, deaths int, lastWorker string) string {
-	return fmt.Sprintf("partition %d kills its worker: %d died while it was assigned to them, the last was %s", partition, deaths, lastWorker)
+// blame returns the reason for giving up a partition that kills its workers, the last one in
+// a function of the job's definition.
+func blame(partition uint64, function string, deaths int, lastWorker string) string {
+	if function != "" {
+		function = " in " + function
+	}
+	return fmt.Sprintf("partition %d kills its worker%s: %d died while it ran alone, the last was %s", partition, function, deaths-quarantineAfter, lastWorker)
 }
 
 // resumeSuspects queues the crash suspects of a manifest. If the last leader died, the
@@ -40,13 +43,13 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 			}
 			deaths = max(deaths, j.queue.remove(gap)) // if spans of the list overlap, the higher number counts
 			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
-				l.giveUp(j, gap.Lo, blame(gap.Lo, deaths, "an earlier leader"))
+				l.giveUp(j, gap.Lo, blame(gap.Lo, "", deaths, "an earlier leader"))
 				continue
 			}
 			l.enqueue(j, gap, deaths)
-			j.deadly = j.deadly || deaths > 0
 		}
 	}
+	j.isolateSuspect()
 }
 
 // reserve reports whether a worker is reserved for quarantined partitions and calls. It
@@ -107,33 +110,8 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	s := suspects.list[suspects.first(true)]
 	span := single(s.span.Lo)
 	suspects.remove(span)
-	l.log(j.spec.ID, w.id, "Partition %d runs alone: %d workers died while it was assigned to them", s.span.Lo, s.deaths)
+	l.log(j.spec.ID, w.id, "Partition %d runs alone, workers that died while it ran alone: %d", s.span.Lo, s.deaths-quarantineAfter)
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
-}
-
-// survived is how long a worker must have run a partition of a job to show that the job does
-// not kill every worker that begins to run it. A report must say so: a process that overflows
-// its stack is silent for seconds before it ends.
-const survived = 2 * time.Second
-
-// awaitsSurvivor reports whether a worker gets no partitions of a job that has killed workers
-// and has finished no partition. Perhaps every worker that opens the job dies, so only one
-// worker at a time has partitions of such a job, until one has survived.
-func (l *Ledger) awaitsSurvivor(w *worker, j *job) bool {
-	if !j.deadly || j.forest.done() > 0 {
-		return false
-	}
-	wait := j.queue.suspects.quarantined > 0
-	for a := range j.assignments.all() {
-		if a.call != nil {
-			continue
-		}
-		if a.state == stateRunning && a.worker.spansReportedAt-a.progressAt >= survived {
-			return false
-		}
-		wait = wait || a.worker != w
-	}
-	return wait
 }
 
 // settled reports whether every manifest says what this leader's worker still runs. If the
@@ -147,9 +125,13 @@ func (l *Ledger) settled() bool {
 }
 
 // quarantinedFor returns the first job with a quarantined partition or call for a worker,
-// or nil.
+// or nil. After a death the leader's own worker gets none for some time, since a supervisor
+// may restart the worker that died.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
+		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {
+			return false
+		}
 		return (j.queue.suspects.quarantined > 0 || l.quarantinedCall(w, j) != nil) && l.canRun(w, j) && !l.sparesLeader(w, j)
 	})
 	if i < 0 {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -39,6 +40,10 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		case a.state != stateRunning:
 			a.state = stateRunning
 			a.progressAt = l.now
+		}
+		a.step = cmp.Or(s.Step, a.step)
+		if s.Running {
+			l.ranFor(a.job, l.now-a.progressAt)
 		}
 		if a.cut != nil && a.cut.sent {
 			a.removeCut() // this report answers the cut

@@ -209,7 +209,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 			w.receipt.Opens = append(w.receipt.Opens, opening)
 		}
 		a.state = stateSent
-		assigned := wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span}
+		assigned := wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span, Alone: a.quarantined && a.call == nil}
 		if a.call != nil {
 			assigned.Call = &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
 			for _, o := range operands {

@@ -18,7 +18,7 @@ import (
 // their expected output. The commands are:
 //
 //	new [epoch=N] [self=W] [storage=S]  make a ledger; the time goes on
-//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge]
+//	add JOB [partitions=N] [priority=N] [attempts=N] [skip=N] [died] [cannot-merge] [past-trial]
 //	                                without partitions, the job is not planned
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
@@ -81,7 +81,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		*s = script{t: t, ledger: l, now: s.now, sequences: map[string]uint64{}, conversations: map[string]uint64{}, merges: map[string][]Merge{}, lastRef: s.lastRef}
 		return ""
 	case "add":
-		return s.step(s.jobAdded(d, subject, arg))
+		out := s.step(s.jobAdded(d, subject, arg))
+		if d.HasArg("past-trial") {
+			s.ledger.endTrial(s.ledger.jobsByID[subject])
+		}
+		return out
 	case "report":
 		r := wire.Report{
 			Epoch: s.ledger.cfg.Epoch, Worker: subject, Sequence: s.sequences[subject] + 1,

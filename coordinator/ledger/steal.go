@@ -53,7 +53,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		if len(found) > 0 && j.spec.Priority < found[0].assignment.job.spec.Priority {
 			break
 		}
-		if !l.canRun(w, j) || l.awaitsSurvivor(w, j) {
+		if !l.canRun(w, j) || l.heldBack(w, j) {
 			continue
 		}
 		for a := range j.assignments.backward() { // later assignments are probably not started
