@@ -116,12 +116,12 @@ const (
 	maxMemory = 1 << 30
 )
 
-// allocateAll allocates until the process dies: by the limit of its address space (see
+// allocateAll allocates until the process dies: by the limit of its memory (see
 // limitMemory), or by the signal that a kernel sends to a process above its memory limit.
 func allocateAll() {
 	const block = 16 << 20
 	var all [][]byte
-	for len(all) < maxMemory/block {
+	for len(all) < 2*maxMemory/block {
 		all = append(all, make([]byte, block))
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

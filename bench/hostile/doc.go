@@ -14,22 +14,12 @@
 // A supervisor restarts each worker that ends. For each case the tests check:
 //
 //   - The job fails with an error that names the function and what it did. A slow job, and a
-//     job whose Close misbehaves, completes. For a process that died while it ran a span, the
-//     error names the partition, because nothing says which function ran.
-//   - At most five processes die. Known exception: if Open or Fork ends the process, so do all
-//     workers that begin the job at once, before the first death is known. With three workers,
-//     the tests allow for eight deaths.
+//     job whose Close misbehaves, completes.
+//   - At most five processes die.
 //   - Another job goes on at no less than half of its speed. That speed is measured on the same
 //     cluster without a hostile job, and measured again after the case if the case seems slow.
 //   - Other jobs can be cancelled all the time: the median takes at most 2 s.
 //   - All workers end on SIGTERM while code hangs in them.
-//
-// Known to fail: fork_hang on JetStream. Every partition hangs, so the job takes all slots,
-// the workers leave, and the other job runs at a third of its speed.
-//
-// Known to fail: open_exit on Azure, with 12 deaths, since all workers and their leader die
-// before a manifest says that the job has killed; and at times another function that kills the
-// process of a span, with 6 deaths, if the leader is the first to die.
 //
 // In the end the other job completes with the result that it has alone.
 //
