@@ -6,6 +6,7 @@
 //	             throughput during the failover, lost work
 //	Overhead     a cluster compared with a plain loop that computes the same result
 //	Throughput   empty partitions per second, and small jobs per second
+//	Aggregate    sums of small and large vectors, compared with a plain loop
 //	Scale        the cost of leading, by numbers of workers and of partitions
 //
 // Each benchmark but Scale takes a client of the cluster. A benchmark that measures or kills
@@ -29,6 +30,11 @@
 // Overhead and Throughput measure the time from the submission of a job until its result was
 // durable. The job's manifest records both times.
 //
+// Aggregate compares the sum with that of a plain loop that reuses its memory. The memory of each
+// process is sampled 20 times a second. The bytes that a process moves are those of its reads
+// and writes, files and sockets together, because Linux does not count the bytes of sockets by
+// process.
+//
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process: simulated workers use the session code of real workers over shared
 // connections, and wait instead of computing. The partials of the job are known without
@@ -37,6 +43,6 @@
 // # What can fail
 //
 // A benchmark fails if the cluster does not react within a minute, or if a result is wrong.
-// The resource usage of processes is read from /proc: without it, Overhead and Scale fail with
+// The resource usage of processes is read from /proc: without it, Overhead, Aggregate and Scale fail with
 // [ErrNoProc].
 package bench

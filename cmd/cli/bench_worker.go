@@ -32,5 +32,5 @@ func benchJobs(traces string) []jobs.Job {
 	if traces != "" {
 		load = bench.Traced(load, traces)
 	}
-	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition)}
+	return []jobs.Job{jobs.MustNew(load), jobs.MustNew(probe.Definition), jobs.MustNew(bench.Vectors)}
 }

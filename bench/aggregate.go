@@ -1,0 +1,243 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/procs"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+)
+
+// AggregateConfig configures Aggregate.
+type AggregateConfig struct {
+	// Cluster is a client of a cluster whose workers are the processes of Flock and whose NATS
+	// server runs in this process. The workers know the job [Vectors].
+	Cluster *client.Client
+	Flock   *procs.Supervisor
+	Workers int
+
+	Shapes []AggregateShape
+	Rounds int // each round runs the loop, the job in this process and the cluster once for each shape
+	Kill   Victim
+
+	Progress func(doing string, done, all uint64) // as in FailoverConfig
+}
+
+// AggregateShape is a number of vectors and the size of each in bytes, a multiple of 8.
+type AggregateShape struct {
+	Bytes      uint64 `json:"bytes"`
+	Partitions uint64 `json:"partitions"`
+}
+
+// Victim is the process that is killed while a job runs.
+type Victim string
+
+// The victims of Aggregate.
+const (
+	KillNobody Victim = ""
+	KillLeader Victim = "leader"
+	KillWorker Victim = "worker" // a worker that does not lead
+)
+
+func (c AggregateConfig) validate() error {
+	switch {
+	case c.Flock == nil:
+		return errors.New("Flock nil: want the processes of the workers")
+	case c.Workers < 1:
+		return fmt.Errorf("Workers %d: want at least 1", c.Workers)
+	case c.Rounds < 1:
+		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
+	case len(c.Shapes) == 0:
+		return errors.New("Shapes []: want at least one")
+	case c.Kill != KillNobody && c.Kill != KillLeader && c.Kill != KillWorker:
+		return fmt.Errorf("Kill %q: want %q, %q or nothing", c.Kill, KillLeader, KillWorker)
+	case c.Kill != KillNobody && c.Workers < 2:
+		return fmt.Errorf("Workers %d: want at least 2 if one is killed", c.Workers)
+	}
+	for _, s := range c.Shapes {
+		if s.Bytes < 8 || s.Bytes%8 != 0 || s.Partitions < 1 {
+			return fmt.Errorf("Shapes: %d vectors of %d bytes: want at least 1 of a multiple of 8 bytes", s.Partitions, s.Bytes)
+		}
+	}
+	return nil
+}
+
+// Aggregate measures how fast a cluster adds up vectors, beside a plain loop that reuses its
+// memory and a run of the same job in this process, both with one goroutine per core.
+func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, uint64, uint64) {}
+	}
+	if err := cfg.validate(); err != nil {
+		return AggregateReport{}, fmt.Errorf("configure aggregation benchmark: %w", err)
+	}
+	r, err := (&aggregation{cfg, jobs.MustNew(Vectors), runtime.GOMAXPROCS(0)}).run(ctx)
+	if err != nil {
+		return AggregateReport{}, fmt.Errorf("measure aggregation: %w", err)
+	}
+	return r, nil
+}
+
+type aggregation struct {
+	AggregateConfig
+	job   jobs.Job
+	cores int
+}
+
+func (a *aggregation) run(ctx context.Context) (AggregateReport, error) {
+	report := AggregateReport{Workers: a.Workers, Cores: a.cores, Kill: a.Kill}
+	rounds := make([][]aggregateRound, len(a.Shapes))
+	all := uint64(a.Rounds * len(a.Shapes))
+	for n := range all {
+		i := n % uint64(len(a.Shapes))
+		r, err := a.round(ctx, a.Shapes[i], n, all)
+		if err != nil {
+			return report, fmt.Errorf("%v: %w", a.Shapes[i], err)
+		}
+		rounds[i] = append(rounds[i], r)
+	}
+	for i, list := range rounds {
+		report.Points = append(report.Points, newAggregatePoint(a.Shapes[i], list))
+	}
+	return report, nil
+}
+
+// aggregateRound is one measurement of a shape.
+type aggregateRound struct {
+	loop, local float64 // seconds
+	cluster     clusterRun
+	killed      clusterRun // zero unless a process is killed
+}
+
+// clusterRun is one run of the job in the cluster.
+type clusterRun struct {
+	seconds   float64 // from submission to the durable result
+	processes []ProcessUse
+	epochs    int
+	repeated  uint64 // executions of partitions beyond the first
+}
+
+func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {
+	params := VectorParams{Partitions: s.Partitions, Length: int(s.Bytes / 8)}
+	stored, err := a.job.EncodeParams(params)
+	if err != nil {
+		return r, err
+	}
+	a.Progress(fmt.Sprintf("%v: plain loop", s), done, all)
+	began := time.Now()
+	want, err := vectorLoop(ctx, params, a.cores)
+	if err != nil {
+		return r, err
+	}
+	r.loop = time.Since(began).Seconds()
+	debug.FreeOSMemory() // the memory of this process is measured while the cluster runs
+
+	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
+	began = time.Now()
+	local, err := jobs.Local{Slots: a.cores, Attempts: 1}.Run(ctx, a.job, stored)
+	if err != nil {
+		return r, err
+	}
+	r.local = time.Since(began).Seconds()
+	if string(local.Result) != string(want) {
+		return r, fmt.Errorf("the result of the run in one process is %s, that of the loop %s", local.Result, want)
+	}
+	debug.FreeOSMemory()
+
+	a.Progress(fmt.Sprintf("%v: cluster", s), done, all)
+	if r.cluster, err = a.runCluster(ctx, stored, want, KillNobody); err != nil || a.Kill == KillNobody {
+		return r, err
+	}
+	a.Progress(fmt.Sprintf("%v: cluster, killing a process", s), done, all)
+	r.killed, err = a.runCluster(ctx, stored, want, a.Kill)
+	return r, err
+}
+
+// runCluster runs the job in the cluster, and compares its result with want. It kills the
+// victim when half of the partitions are done, and starts another process.
+func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want []byte, victim Victim) (r clusterRun, err error) {
+	if _, err := awaitWorkers(ctx, a.Cluster, a.Workers); err != nil {
+		return r, err
+	}
+	lead, err := leader(ctx, a.Cluster)
+	if err != nil {
+		return r, err
+	}
+	observer, err := observe(a.roles(lead.PID))
+	if err != nil {
+		return r, err
+	}
+	began := time.Now().UTC()
+	id, err := a.Cluster.Submit(ctx, a.job, client.SubmitOptions{Params: params})
+	if err != nil {
+		return r, errors.Join(err, observer.stop())
+	}
+	if victim != KillNobody {
+		err = a.killHalfWay(ctx, id, a.choose(victim, lead.PID))
+	}
+	var m client.Status
+	if err == nil {
+		m, err = finish(ctx, a.Cluster, id, func(uint64, uint64) {})
+	}
+	err = errors.Join(err, observer.stop())
+	if err != nil {
+		return r, errors.Join(err, cancel(context.WithoutCancel(ctx), a.Cluster, id))
+	}
+	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), m.Repeated}
+	if err := sameResult(ctx, a.Cluster, id, want); err != nil {
+		return r, err
+	}
+	_, err = a.Cluster.Remove(ctx, id)
+	return r, err
+}
+
+// roles returns the roles of the processes, by process ID.
+func (a *aggregation) roles(leader int) map[int]string {
+	roles := map[int]string{os.Getpid(): roleNATS}
+	for _, p := range a.Flock.Running() {
+		roles[p.PID()] = roleWorker
+	}
+	roles[leader] = roleLeader
+	return roles
+}
+
+// choose returns the process to kill.
+func (a *aggregation) choose(victim Victim, leader int) *procs.Process {
+	for _, p := range a.Flock.Running() {
+		if (p.PID() == leader) == (victim == KillLeader) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (a *aggregation) killHalfWay(ctx context.Context, id string, p *procs.Process) error {
+	if p == nil {
+		return errors.New("the process to kill is not one of the workers' processes")
+	}
+	for seen := false; ; {
+		s, err := a.Cluster.Progress(ctx, id)
+		switch {
+		case errors.Is(err, client.ErrNotFound) && seen:
+			return errors.New("the job ended before a process could be killed: want larger vectors, or more")
+		case err == nil:
+			seen = true
+		}
+		if err == nil && s.Partitions > 0 && 2*s.Done >= s.Partitions {
+			break
+		}
+		if err := wait(ctx, glance); err != nil {
+			return err
+		}
+	}
+	p.Kill()
+	<-p.Done()
+	_, err := a.Flock.Start()
+	return err
+}

@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/bench/plot"
+)
+
+// AggregateReport is the result of Aggregate.
+type AggregateReport struct {
+	Workers int              `json:"workers"`
+	Cores   int              `json:"cores"` // goroutines of the loop, and slots of the run in one process
+	Kill    Victim           `json:"kill,omitempty"`
+	Points  []AggregatePoint `json:"points"`
+}
+
+// AggregatePoint is the result for one shape. Times and ratios are medians of the rounds;
+// processes are from the last round.
+type AggregatePoint struct {
+	AggregateShape
+	Loop         float64      `json:"loop_seconds"`
+	Local        float64      `json:"run_seconds"`     // the same job in one process
+	Cluster      float64      `json:"cluster_seconds"` // from submission to the durable result
+	LocalRatio   float64      `json:"run_ratio"`       // time divided by that of the loop in the same round
+	ClusterRatio float64      `json:"cluster_ratio"`
+	Repeated     uint64       `json:"repeated"` // executions of partitions beyond the first, the most of a round
+	Processes    []ProcessUse `json:"processes"`
+	Killed       *KilledPoint `json:"killed,omitempty"`
+}
+
+// KilledPoint is the result of the runs in which a process was killed.
+type KilledPoint struct {
+	Seconds   float64      `json:"seconds"`
+	Extra     float64      `json:"extra_seconds"` // median of the differences from the other run of each round
+	Epochs    int          `json:"epochs"`        // number of leaders, the most of a round
+	Repeated  uint64       `json:"repeated"`      // the most of a round
+	Processes []ProcessUse `json:"processes"`
+}
+
+func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint {
+	var loop, local, cluster, localRatio, clusterRatio, killed, extra []float64
+	p := AggregatePoint{AggregateShape: s}
+	var k KilledPoint
+	for _, r := range rounds {
+		loop, local, cluster = append(loop, r.loop), append(local, r.local), append(cluster, r.cluster.seconds)
+		localRatio, clusterRatio = append(localRatio, r.local/r.loop), append(clusterRatio, r.cluster.seconds/r.loop)
+		p.Repeated, p.Processes = max(p.Repeated, r.cluster.repeated), r.cluster.processes
+		if r.killed.epochs > 0 {
+			killed, extra = append(killed, r.killed.seconds), append(extra, r.killed.seconds-r.cluster.seconds)
+			k.Epochs, k.Repeated, k.Processes = max(k.Epochs, r.killed.epochs), max(k.Repeated, r.killed.repeated), r.killed.processes
+		}
+	}
+	p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio = Median(loop), Median(local), Median(cluster), Median(localRatio), Median(clusterRatio)
+	if len(killed) > 0 {
+		k.Seconds, k.Extra = Median(killed), Median(extra)
+		p.Killed = &k
+	}
+	return p
+}
+
+// String returns the shape as "1,000 x 8 MB".
+func (s AggregateShape) String() string {
+	return fmt.Sprintf("%s x %s", humanize.Comma(int64(s.Partitions)), humanize.Bytes(s.Bytes))
+}
+
+// Merged returns the bytes of the operands of all merges.
+func (s AggregateShape) Merged() uint64 { return 2 * (s.Partitions - 1) * s.Bytes }
+
+// LeaderShare returns by how much the leader's process moved more bytes than the mean of the
+// other workers' processes, as a share of the merged bytes. The leader's process also works, so
+// this is what leading adds. It is at least 0.
+func (p AggregatePoint) LeaderShare() float64 {
+	leader, others, n := 0.0, 0.0, 0.0
+	for _, u := range p.Processes {
+		switch u.Role {
+		case roleLeader:
+			leader = float64(u.Moved)
+		case roleWorker:
+			others += float64(u.Moved)
+			n++
+		}
+	}
+	if n == 0 || p.Merged() == 0 {
+		return 0
+	}
+	return max(0, (leader-others/n)/float64(p.Merged()))
+}
+
+// most returns the largest memory of the processes with a role.
+func most(uses []ProcessUse, role string) (bytes uint64) {
+	for _, u := range uses {
+		if u.Role == role {
+			bytes = max(bytes, u.Resident)
+		}
+	}
+	return bytes
+}
+
+// Table writes the report as tables with tabs between columns.
+func (r AggregateReport) Table(w io.Writer) {
+	fmt.Fprintf(w, "sums of vectors: %d workers with one slot each, and a plain loop of %d goroutines\n\n", r.Workers, r.Cores)
+	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\n")
+	for _, p := range r.Points {
+		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
+			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare())
+	}
+	if r.Kill == KillNobody {
+		return
+	}
+	fmt.Fprintf(w, "\nthe %s killed half-way\n\nVECTORS\tCLUSTER\tEXTRA\tLEADERS\tREPEATED\tMEMORY: WORKER\tNATS\n", r.Kill)
+	for _, p := range r.Points {
+		if k := p.Killed; k != nil {
+			fmt.Fprintf(w, "%v\t%.2f s\t%+.2f s\t%d\t%d\t%s\t%s\n", p.AggregateShape, k.Seconds, k.Extra, k.Epochs, k.Repeated,
+				humanize.Bytes(max(most(k.Processes, roleLeader), most(k.Processes, roleWorker))), humanize.Bytes(most(k.Processes, roleNATS)))
+		}
+	}
+}
+
+// Figure draws the times, and the times relative to the loop, over the size of a vector.
+func (r AggregateReport) Figure() plot.Figure {
+	loop := plot.Line{Name: "plain loop", Color: plot.Grey, Dots: true}
+	local := plot.Line{Name: "run, one process", Color: plot.Green, Dots: true}
+	cluster := plot.Line{Name: fmt.Sprintf("cluster of %d workers", r.Workers), Color: plot.Blue, Dots: true}
+	killed := plot.Line{Name: fmt.Sprintf("cluster, the %s killed", r.Kill), Color: plot.Vermilion, Dots: true}
+	localRatio, clusterRatio := local, cluster
+	for _, p := range r.Points {
+		x := float64(p.Bytes)
+		add := func(l *plot.Line, y float64) { l.Points = append(l.Points, plot.Point{X: x, Y: y}) }
+		add(&loop, p.Loop)
+		add(&local, p.Local)
+		add(&cluster, p.Cluster)
+		add(&localRatio, p.LocalRatio)
+		add(&clusterRatio, p.ClusterRatio)
+		if p.Killed != nil {
+			add(&killed, p.Killed.Seconds)
+		}
+	}
+	times := plot.Panel{
+		X: plot.Axis{Label: "bytes of a vector", Log: true}, Y: plot.Axis{Label: "seconds", Log: true},
+		Lines: []plot.Line{loop, local, cluster},
+	}
+	if r.Kill != KillNobody {
+		times.Lines = append(times.Lines, killed)
+	}
+	ratios := plot.Panel{
+		X: plot.Axis{Label: "bytes of a vector", Log: true}, Y: plot.Axis{Label: "time relative to the loop", Log: true},
+		Lines: []plot.Line{localRatio, clusterRatio},
+	}
+	return plot.Figure{Title: "Sums of vectors, by the size of a vector", Panels: []plot.Panel{times, ratios}}
+}

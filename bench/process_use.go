@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ProcessUse is what one process used while a job ran.
+type ProcessUse struct {
+	Role     string `json:"role"`
+	Resident uint64 `json:"resident_bytes"` // the most resident memory, sampled
+	Moved    uint64 `json:"moved_bytes"`    // bytes that the process read and wrote, sockets and files together
+}
+
+// The roles of processes. The leader's process is also a worker. The NATS server, and storage
+// if it is JetStream, run in the process of the benchmark.
+const (
+	roleLeader = "leader"
+	roleWorker = "worker"
+	roleNATS   = "nats"
+)
+
+// observer samples the memory of processes.
+type observer struct {
+	uses  []ProcessUse
+	pids  []int
+	begun []uint64 // bytes that were moved before
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// observe begins to observe processes.
+func observe(roles map[int]string) (*observer, error) {
+	o := &observer{pids: slices.Sorted(maps.Keys(roles)), ended: make(chan struct{})}
+	for _, pid := range o.pids {
+		moved, err := movedBytes(pid)
+		if err != nil {
+			return nil, err
+		}
+		o.uses, o.begun = append(o.uses, ProcessUse{Role: roles[pid]}), append(o.begun, moved)
+	}
+	var ctx context.Context
+	ctx, o.end = context.WithCancel(context.Background())
+	go func() {
+		defer close(o.ended)
+		for o.sample(); wait(ctx, look) == nil; {
+			o.sample()
+		}
+	}()
+	return o, nil
+}
+
+// sample leaves out processes that have ended.
+func (o *observer) sample() {
+	for i, pid := range o.pids {
+		if bytes, err := residentBytes(pid); err == nil {
+			o.uses[i].Resident = max(o.uses[i].Resident, bytes)
+		}
+	}
+}
+
+// stop ends the observation and completes uses. A killed process has moved an unknown number of
+// bytes, which counts as 0.
+func (o *observer) stop() error {
+	o.end()
+	<-o.ended
+	for i, pid := range o.pids {
+		moved, err := movedBytes(pid)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		default:
+			o.uses[i].Moved = moved - o.begun[i]
+		}
+	}
+	return nil
+}
+
+// movedBytes returns how many bytes a process has read and written in system calls. This counts
+// sockets too, because Go reads and writes them like files.
+func movedBytes(pid int) (uint64, error) {
+	data, err := readProc(pid, "io")
+	if err != nil {
+		return 0, err
+	}
+	var sum uint64
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name != "rchar" && name != "wchar" {
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the bytes moved by process %d: %w", pid, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"hash/crc32"
+	"sync"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// Vectors is the job of [Aggregate]: it adds up vectors of numbers. Map and Merge take about as
+// much time as reading and writing the memory of the vectors. The numbers are whole, so the
+// sums are exact in any order, and a plain loop gets the same bytes.
+var Vectors = jobs.Definition[VectorParams, []float64, VectorResult]{
+	Name: "vectors", Version: "1", Summary: "adds up vectors",
+	Defaults: VectorParams{Partitions: 1000, Length: 1_000_000},
+	Plan: func(_ context.Context, p VectorParams) (jobs.Plan, error) {
+		return jobs.Plan{Partitions: p.Partitions}, nil
+	},
+	Open: func(_ context.Context, p VectorParams, _ jobs.Plan) (jobs.Mapper[[]float64], error) {
+		return vectorMapper{p.Length}, nil
+	},
+	Merge: func(left, right []float64) ([]float64, error) {
+		for i, v := range right[:len(left)] {
+			left[i] += v
+		}
+		return left, nil
+	},
+	Finish: func(_ context.Context, _ VectorParams, root []float64) (VectorResult, error) {
+		data, err := jobs.Vector[float64]{}.EncodeInPlace(root)
+		return VectorResult{Bytes: len(data), CRC32C: crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))}, err
+	},
+	Codec: jobs.Vector[float64]{},
+}
+
+// VectorParams are the parameters of the job Vectors.
+type VectorParams struct {
+	Partitions uint64 `json:"partitions" min:"1" max:"1000000000" help:"number of vectors"`
+	Length     int    `json:"length" min:"1" max:"250000000" help:"numbers in a vector"`
+}
+
+// VectorResult describes the sum of the vectors. The checksum is the fastest that finds errors,
+// because a vector may be large.
+type VectorResult struct {
+	Bytes  int    `json:"bytes"`
+	CRC32C uint32 `json:"crc32c"`
+}
+
+type vectorMapper struct{ length int }
+
+func (m vectorMapper) Map(ctx context.Context, partition uint64) ([]float64, error) {
+	return m.Fill(ctx, partition, nil)
+}
+
+func (m vectorMapper) Fill(_ context.Context, partition uint64, spare []float64) ([]float64, error) {
+	if len(spare) != m.length {
+		spare = make([]float64, m.length)
+	}
+	for i := range spare {
+		spare[i] = float64((partition*31 + uint64(i)) & 0xffff)
+	}
+	return spare, nil
+}
+
+// vectorLoop computes the result of the job Vectors in a plain loop. Each goroutine uses the
+// memory of two vectors.
+func vectorLoop(ctx context.Context, p VectorParams, goroutines int) (json.RawMessage, error) {
+	mapper := vectorMapper{p.Length}
+	sums := make([][]float64, min(uint64(goroutines), p.Partitions))
+	var loops sync.WaitGroup
+	for i := range sums {
+		loops.Go(func() {
+			n := uint64(len(sums))
+			lo, hi := p.Partitions*uint64(i)/n, p.Partitions*uint64(i+1)/n
+			sum, _ := mapper.Fill(ctx, lo, nil) // neither Fill nor Merge returns an error
+			var value []float64
+			for at := lo + 1; at < hi && ctx.Err() == nil; at++ {
+				value, _ = mapper.Fill(ctx, at, value)
+				sum, _ = Vectors.Merge(sum, value)
+			}
+			sums[i] = sum
+		})
+	}
+	loops.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	root := sums[0]
+	for _, sum := range sums[1:] {
+		root, _ = Vectors.Merge(root, sum)
+	}
+	result, err := Vectors.Finish(ctx, p, root)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(result)
+}
