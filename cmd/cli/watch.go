@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := newProgress(a.Err)
-	_, err := watchUntil(ctx, c, id, p, nil)
+	_, err := watchUntil(ctx, c, id, p, a.noteAbsence(c, p))
 	p.clear()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -38,6 +39,27 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 		return err
 	}
 	return a.showOutcome(newOutcome(o))
+}
+
+// absenceNoted is how long nobody leads before watch says what is missing. An election takes
+// less time.
+const absenceNoted = 3 * time.Second
+
+// noteAbsence returns a function that notes once that no worker answers, and returns false.
+func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) bool {
+	led, noted := time.Now(), false
+	return func(s client.Status) bool {
+		switch cluster := c.Cluster(); {
+		case s.Epoch > 0:
+			led = time.Now()
+		case !noted && !s.State.Final() && time.Since(led) > absenceNoted:
+			noted = true
+			p.clear()
+			a.note("no worker of cluster %s answers: the job waits until there is one on the same NATS servers, with storage %s; start one with '%s worker', or see --cluster and --nats",
+				cluster.Name, cluster.Storage, a.name)
+		}
+		return false
+	}
 }
 
 // watchUntil shows progress until the job has ended or enough returns true, and then
