@@ -37,6 +37,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 			t.writeManifest(j, func(m *store.Manifest) {
 				m.Nodes = storedNodes(nodes, list)
 				addSnapshot(j, m, c.Snapshot)
+				t.addSample(m)
 			}, func() {
 				t.cfg.Observe(CheckpointDone{t.since(j.manifest.checkpointSince)})
 				j.manifest.checkpointSince = time.Time{}
@@ -77,6 +78,9 @@ func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 	m.Errors, m.OtherErrors, m.Builds = s.Errors, s.OtherErrors, s.Builds
 }
 
+// addSample adds the job's progress to its manifest, for display.
+func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
+
 // writeManifest replaces the job's manifest by the next manifest, which change makes from
 // a copy of the last one, and calls then once the next manifest is durable. The manifest
 // writes of a job follow one another, and each is conditional on the previous write. No
@@ -95,7 +99,7 @@ func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then fu
 					return
 				}
 				t.observeProgress(j, j.manifest.last, next)
-				j.manifest.last, j.manifest.version = next, version
+				j.manifest.last, j.manifest.version, j.manifest.writtenAt = next, version, t.env.Now()
 				j.manifest.writes.release()
 				then()
 			}

@@ -20,6 +20,7 @@ func (t *Term) end(e ledger.EndJob) {
 		t.writeManifest(j, func(m *store.Manifest) {
 			addSnapshot(j, m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
+			t.addSample(m) // before the nodes are dropped
 			m.Nodes, m.Attempts, m.CrashSuspects, m.Calls = nil, nil, nil, nil
 		}, func() { t.ended(j) })
 	}

@@ -52,6 +52,7 @@ type manifestState struct {
 	version store.Version
 	writes  limiter // manifest writes, one at a time
 
+	writtenAt       time.Time // when this leader last wrote the manifest
 	checkpointSince time.Time // when the checkpoint in flight was requested; zero if none is in flight
 }
 

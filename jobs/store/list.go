@@ -14,17 +14,22 @@ type entry[T any] struct {
 	value T
 }
 
-// readers is the number of records that readAll reads concurrently.
+// readers is the number of records that readKeys reads concurrently.
 const readers = 8
 
-// readAll reads the records whose keys begin with prefix, sorted by key. It leaves
-// out records that are deleted before they are read. A record that cannot be decoded
-// is logged and left out, so that the other records can still be read.
+// readAll reads the records whose keys begin with prefix, sorted by key: see readKeys.
 func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]byte) (T, error)) ([]entry[T], error) {
 	keys, err := s.blobs.List(ctx, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", prefix, err)
 	}
+	return readKeys(ctx, s, keys, decode)
+}
+
+// readKeys reads the records with the given keys. It leaves out records that are deleted
+// before they are read. A record that cannot be decoded is logged and left out, so that the
+// other records can still be read.
+func readKeys[T any](ctx context.Context, s *Store, keys []string, decode func([]byte) (T, error)) ([]entry[T], error) {
 	found := make([]*entry[T], len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)

@@ -85,6 +85,8 @@ type Manifest struct {
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds the one build that may, before any does
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; matters while Sequence is 1
 
+	Samples []Sample `cbor:"30,keyasint,omitempty"` // how the job progressed, for display: see AddSample
+
 	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
 }
 

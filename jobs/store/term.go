@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -86,3 +87,24 @@ func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 
 // termKey returns a key that sorts by epoch.
 func termKey(epoch uint64) string { return fmt.Sprintf("%s%016x", terms, epoch) }
+
+// LatestTerms returns up to limit records of the terms before an epoch, newest first, and
+// whether there may be earlier ones. An epoch of 0 stands for the newest.
+func (s *Store) LatestTerms(ctx context.Context, before uint64, limit int) (records []TermRecord, more bool, err error) {
+	keys, err := s.blobs.List(ctx, terms)
+	if err != nil {
+		return nil, false, fmt.Errorf("list %s: %w", terms, err)
+	}
+	if before > 0 {
+		i, _ := slices.BinarySearch(keys, termKey(before))
+		keys = keys[:i]
+	}
+	if more = len(keys) > limit; more {
+		keys = keys[len(keys)-limit:]
+	}
+	list, err := readKeys(ctx, s, keys, decodeTerm)
+	for _, e := range slices.Backward(list) {
+		records = append(records, e.value)
+	}
+	return records, more, err
+}
