@@ -43,7 +43,7 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	if err != nil {
 		return "", fmt.Errorf("lead epoch %d: %w", epoch, err)
 	}
-	if err := transport.listen(handlers{t, l, wire.Pong{Epoch: epoch, Worker: c.cfg.Worker}, c.cfg.Storage, transport.respond}); err != nil {
+	if err := transport.listen(handlers{t, l, wire.Pong{Epoch: epoch, Worker: c.cfg.Worker}, c.cfg.Storage, transport.respond, &recentAnswers{}}); err != nil {
 		return "", fmt.Errorf("listen as leader of epoch %d: %w", epoch, err)
 	}
 	t.Begin()

@@ -16,6 +16,7 @@ type handlers struct {
 	pong    wire.Pong
 	storage string // identity of the leader's storage
 	respond func(m *nats.Msg, answer []byte)
+	recent  *recentAnswers
 }
 
 func (h handlers) onReport(m *nats.Msg) error {
@@ -58,7 +59,17 @@ func (h handlers) onAskStepDown(m *nats.Msg) error {
 }
 
 func (h handlers) onAskWorkers(m *nats.Msg) error {
-	h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Workers())) })
+	if len(m.Data) == 0 {
+		h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Workers())) })
+		return nil
+	}
+	query, err := wire.Decode[wire.WorkerQuery](m.Data)
+	if err != nil {
+		return err
+	}
+	h.loop.Post(func() {
+		h.respond(m, h.recent.answer(m, func() []byte { return wire.Encode(h.term.WorkersAfter(query)) }))
+	})
 	return nil
 }
 
@@ -67,7 +78,14 @@ func (h handlers) onAskJobs(m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	h.loop.Post(func() { h.respond(m, wire.Encode(h.term.Jobs(query))) })
+	answer := func() []byte { return wire.Encode(h.term.Jobs(query)) }
+	h.loop.Post(func() {
+		if query.Recent || len(query.Windows) > 0 {
+			h.respond(m, h.recent.answer(m, answer))
+		} else {
+			h.respond(m, answer())
+		}
+	})
 	return nil
 }
 

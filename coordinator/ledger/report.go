@@ -49,7 +49,7 @@ func (l *Ledger) onReport(e Reported) {
 	l.setDraining(w, r.Draining)
 	l.setSlots(w, w.hello.Slots-r.LostSlots)
 	w.callSlots = max(0, w.hello.Slots-r.LostCalls)
-	w.reportedAt, w.nudged = l.now, false
+	w.reportedAt, w.nudged, w.usage = l.now, false, r.Usage
 	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage}, nil
 	refs := e.Refs
 	for _, jr := range r.Jobs {

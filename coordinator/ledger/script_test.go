@@ -33,6 +33,8 @@ import (
 //	planned JOB partitions=N, plan-refused JOB
 //	died W, merged JOB, merge-slow JOB, merge-failed JOB, checkpointed JOB, ended JOB, parked JOB, cancel JOB, stop
 //	state, jobs, workers, all-durable    print what the ledger has
+//	map JOB [lo=N] step=N cells=N [durable=LO-HI]
+//	                                print the cells of a window, the tree and what is running
 //
 // The sequence of a report is one more than the worker's last, or 1 with a hello. Its
 // conversation is that of the last report unless conversation=N is given. The output has a
@@ -163,11 +165,58 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&b, "%s slots=%d %s leader=%v\n", w.ID, w.Slots, w.State, w.Leader)
 		}
 		return b.String()
+	case "map":
+		var durable []jobs.Span
+		for _, a := range d.CmdArgs {
+			if a.Key == "durable" {
+				durable = append(durable, s.span(a.Vals[0]))
+			}
+		}
+		return s.formatMap(subject, wire.Window{Lo: arg("lo", 0), Step: arg("step", 1), Cells: int(arg("cells", 1))}, durable)
 	case "all-durable":
 		return fmt.Sprintln(s.ledger.AllDurable())
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
+}
+
+// formatMap prints a map and what is running.
+func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) string {
+	var b strings.Builder
+	m := s.ledger.Map(job, []wire.Window{window}, durable)
+	if m == nil {
+		return "no map\n"
+	}
+	format := func(name string, c wire.Cell) {
+		fmt.Fprintf(&b, "%s held=%d computed=%d durable=%d retrying=%d failed=%d", name, c.Held, c.Computed, c.Durable, c.Retrying, c.Failed)
+	}
+	format("total", m.Total)
+	b.WriteString("\n")
+	for _, r := range m.Maps[0].Runs {
+		format(fmt.Sprintf("%d cells", r.Repeat), r.Cell)
+		if r.Holder > 0 {
+			fmt.Fprintf(&b, " holder=%s", m.Holders[r.Holder-1])
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("tree")
+	for _, n := range m.Tree[:min(len(m.Tree), 15)] { // four levels
+		fmt.Fprintf(&b, " %d", n.Done)
+		if n.Merged {
+			b.WriteString("*")
+		}
+	}
+	b.WriteString("\n")
+	for _, e := range m.Errors {
+		fmt.Fprintf(&b, "error %d %q partition=%d\n", e.Count, e.Text, e.Partition)
+	}
+	workers, _ := s.ledger.WorkersAfter("", 100)
+	for _, w := range workers {
+		fmt.Fprintf(&b, "%s busy=%d spans=%d cost=%.3g running=%v\n", w.ID, w.Busy, w.Spans, w.Cost, w.Running)
+	}
+	t := s.ledger.Totals()
+	fmt.Fprintf(&b, "workers=%d slots=%d busy=%d\n", t.Workers, t.Slots, t.Busy)
+	return b.String()
 }
 
 // step steps an event and prints the actions.

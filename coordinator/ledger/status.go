@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,21 +18,99 @@ func (l *Ledger) WorkerCount() int { return len(l.workers) }
 func (l *Ledger) Workers() []wire.WorkerInfo {
 	list := make([]wire.WorkerInfo, 0, len(l.workers))
 	for _, w := range l.workers {
-		state := "idle"
-		switch {
-		case l.now-w.reportedAt > 3*w.reportInterval+time.Second:
-			state = "silent"
-		case w.draining:
-			state = "draining"
-		case len(w.assignments) > 0:
-			state = "busy"
-		}
-		list = append(list, wire.WorkerInfo{
-			ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
-			Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: state, Build: w.build(),
-		})
+		list = append(list, l.workerInfo(w))
 	}
 	return list
+}
+
+func (l *Ledger) workerInfo(w *worker) wire.WorkerInfo {
+	return wire.WorkerInfo{
+		ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
+		Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: l.workerState(w), Build: w.build(),
+	}
+}
+
+func (l *Ledger) workerState(w *worker) string {
+	switch {
+	case l.now-w.reportedAt > 3*w.reportInterval+time.Second:
+		return "silent"
+	case w.draining:
+		return "draining"
+	case len(w.assignments) > 0:
+		return "busy"
+	}
+	return "idle"
+}
+
+// WorkersAfter describes up to limit workers whose IDs are greater than after, with what
+// they run, and returns the number of further ones.
+func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, more int) {
+	from, found := l.findWorker(after)
+	if found {
+		from++
+	}
+	to := min(from+limit, len(l.workers))
+	for _, w := range l.workers[from:to] {
+		info := l.workerInfo(w)
+		info.Usage = w.usage
+		for _, a := range w.assignments {
+			if a.call != nil {
+				continue
+			}
+			info.Spans++
+			if a.state != stateRunning {
+				continue
+			}
+			info.Busy++
+			// Reported partials are in the leader's memory. Only work since the last progress
+			// is lost with the worker.
+			running := l.now - a.progressAt
+			info.Cost += running.Seconds()
+			if len(info.Running) < wire.MaxRunning {
+				info.Running = append(info.Running, wire.RunningSpan{
+					Number: a.id.Number, Job: a.job.spec.ID, For: running,
+					Again: a.deaths > 0 || a.job.queue.failed.find(a.span.Lo) != nil,
+				})
+			}
+		}
+		list = append(list, info)
+	}
+	return list, len(l.workers) - to
+}
+
+// Totals returns the figures of all workers and the rate of all jobs.
+func (l *Ledger) Totals() wire.Totals {
+	t := wire.Totals{Workers: len(l.workers)}
+	builds := map[string]int{}
+	for _, w := range l.workers {
+		switch l.workerState(w) {
+		case "silent":
+			t.Silent++
+		case "draining":
+			t.Draining++
+		}
+		t.Slots += w.slots
+		t.Lost += w.hello.Slots - w.slots
+		t.Memory += w.usage.Memory
+		for _, a := range w.assignments {
+			if a.call == nil && a.state == stateRunning {
+				t.Busy++
+			}
+		}
+		builds[w.build()]++
+	}
+	for _, j := range l.jobs {
+		if j.forest.done() < j.tree.Partitions() {
+			t.Rate += j.display.perSecond
+		}
+	}
+	names := slices.Sorted(maps.Keys(builds))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(builds[b], builds[a]) })
+	for _, name := range names[:min(len(names), wire.MaxBuilds)] {
+		t.Builds = append(t.Builds, wire.BuildCount{Build: name, Workers: builds[name]})
+	}
+	t.OtherBuilds = len(names) - len(t.Builds)
+	return t
 }
 
 // Knows reports whether a worker that does not drain knows the definition of a kind of job.

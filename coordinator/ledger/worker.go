@@ -31,6 +31,8 @@ type worker struct {
 	calls     int // calls among the assignments
 	longCalls int // calls of Plan and Finish among the calls
 
+	usage wire.Usage // as in the last report, for display
+
 	conversation uint64       // number of the conversation, from the reports
 	sequence     uint64       // sequence number of the last report
 	receipt      wire.Receipt // receipt for the last report

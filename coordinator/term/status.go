@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -29,6 +30,38 @@ func (t *Term) Workers() wire.Workers {
 	return answer
 }
 
+// WorkersAfter answers a query for a part of the workers and for the cluster's figures.
+func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
+	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage, Totals: &wire.Totals{}}
+	if t.ledger != nil {
+		*answer.Totals = t.ledger.Totals()
+		answer.Workers, answer.More = t.ledger.WorkersAfter(query.After, min(max(query.Limit, 0), wire.MaxQueried))
+	}
+	total := answer.Totals
+	total.Leader = t.Leader()
+	total.Planning, total.Running = len(t.jobs.pending)-len(t.jobs.waiting), len(t.jobs.active)
+	total.Queued, total.Waiting = len(t.jobs.waiting), len(t.jobs.parked)
+	return answer
+}
+
+// jobMap returns the map of a job, or nil if the job is not active or not planned.
+func (t *Term) jobMap(id string, windows []wire.Window) *wire.JobMap {
+	j := t.jobs.active[id]
+	if j == nil || t.ledger == nil {
+		return nil
+	}
+	last := j.manifest.last
+	durable := make([]jobs.Span, len(last.Nodes))
+	for i, n := range last.Nodes {
+		durable[i] = j.tree.Span(n.Node)
+	}
+	m := t.ledger.Map(id, windows, durable)
+	if m != nil {
+		m.Started, m.Checkpoint = last.Started, j.manifest.writtenAt
+	}
+	return m
+}
+
 // Jobs describes the active and the parked jobs, or only the job in the query.
 func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
@@ -43,6 +76,9 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		}
 		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
 			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
+		}
+		if len(query.Windows) > 0 {
+			answer.Map = t.jobMap(query.Job, query.Windows)
 		}
 		return answer
 	}

@@ -25,7 +25,68 @@ type WorkerInfo struct {
 
 	Lost  int    `cbor:"9,keyasint,omitempty" json:"lost"`  // slots that run code of jobs that does not return
 	Build string `cbor:"8,keyasint,omitempty" json:"build"` // how its program was compiled, such as "amd64/v1 go1.26.0"
+
+	// The fields below are only in answers to a WorkerQuery.
+	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // slots that run a span
+	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // spans that the worker holds, running ones included
+	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // as in the worker's last report
+	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // slot-seconds of work that would be repeated if the worker died now
+	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the first MaxRunning running spans
 }
+
+// RunningSpan is a span that a slot runs.
+type RunningSpan struct {
+	Number uint64        `cbor:"1,keyasint" json:"number"` // SpanID.Number
+	Job    string        `cbor:"2,keyasint" json:"job"`
+	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // an earlier attempt failed, or its worker died
+	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // since the span last progressed
+}
+
+// MaxRunning is the largest number of running spans that an answer lists for each worker.
+const MaxRunning = 64
+
+// WorkerQuery is the question AskWorkers. Programs without pages send no question.
+type WorkerQuery struct {
+	After string `cbor:"1,keyasint,omitempty"` // only workers whose ID is greater
+	Limit int    `cbor:"2,keyasint,omitempty"` // how many workers to list, at most MaxQueried
+}
+
+// MaxQueried is the largest number of workers in the answer to a WorkerQuery, so that the
+// answer with the running spans of each worker fits in a message.
+const MaxQueried = 100
+
+// Totals are figures of a whole cluster.
+type Totals struct {
+	Workers  int     `cbor:"1,keyasint" json:"workers"`
+	Draining int     `cbor:"2,keyasint,omitempty" json:"draining"`
+	Silent   int     `cbor:"3,keyasint,omitempty" json:"silent"`
+	Slots    int     `cbor:"4,keyasint" json:"slots"` // usable slots
+	Busy     int     `cbor:"5,keyasint,omitempty" json:"busy"`
+	Lost     int     `cbor:"6,keyasint,omitempty" json:"lost"`
+	Memory   uint64  `cbor:"7,keyasint,omitempty" json:"memory"`
+	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second of all jobs, averaged over the last seconds
+
+	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the first MaxBuilds builds
+	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
+
+	// Numbers of jobs that have not ended: being planned or resumed, active, waiting for a
+	// place among the active jobs, and waiting for a leader that knows their definition.
+	Planning int `cbor:"11,keyasint,omitempty" json:"planning"`
+	Running  int `cbor:"12,keyasint,omitempty" json:"running"`
+	Queued   int `cbor:"13,keyasint,omitempty" json:"queued"`
+	Waiting  int `cbor:"14,keyasint,omitempty" json:"waiting"`
+
+	Leader LeaderInfo `cbor:"15,keyasint,omitzero" json:"leader"`
+}
+
+// BuildCount is the number of workers of a build.
+type BuildCount struct {
+	Build   string `cbor:"1,keyasint" json:"build"`
+	Workers int    `cbor:"2,keyasint" json:"workers"`
+}
+
+// MaxBuilds is the largest number of builds in [Totals].
+const MaxBuilds = 8
 
 // Workers is the answer to AskWorkers.
 type Workers struct {
@@ -33,6 +94,7 @@ type Workers struct {
 	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed workers
 	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
 	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the leader's storage
+	Totals  *Totals      `cbor:"5,keyasint,omitempty"` // in answers to a WorkerQuery
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer
@@ -43,6 +105,81 @@ const MaxListed = 2000
 // Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
+
+	// Windows ask for maps of the job's partitions. The leader may answer with maps that are
+	// half a second old.
+	Windows []Window `cbor:"2,keyasint,omitempty"`
+
+	// Recent allows an answer that is half a second old, so that the leader computes one
+	// answer for all viewers.
+	Recent bool `cbor:"3,keyasint,omitempty"`
+}
+
+// Window asks for a map: the partitions from Lo on in cells of Step partitions each. The
+// last cell may be cut at the number of partitions.
+type Window struct {
+	Lo    uint64 `cbor:"1,keyasint,omitempty"`
+	Step  uint64 `cbor:"2,keyasint"`
+	Cells int    `cbor:"3,keyasint"`
+}
+
+// MaxCells bounds the cells of all windows of a question, so that the answer fits in a
+// message and takes the leader about a millisecond.
+const MaxCells = 4096
+
+// JobMap says where the partitions of an active job are.
+type JobMap struct {
+	Maps    []CellMap  `cbor:"1,keyasint"`           // one for each window
+	Holders []string   `cbor:"2,keyasint,omitempty"` // workers that the maps name
+	Total   Cell       `cbor:"3,keyasint"`           // over all partitions
+	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the tree's upper TreeLevels levels, from the root, each from the left
+
+	Errors      []ErrorCount `cbor:"5,keyasint,omitempty"`
+	OtherErrors uint64       `cbor:"6,keyasint,omitempty"`
+	Started     time.Time    `cbor:"7,keyasint"` // when the job began
+	Checkpoint  time.Time    `cbor:"8,keyasint"` // when this leader last wrote the job's checkpoint; zero if it has not
+}
+
+// TreeLevels is the number of levels in JobMap.Tree, if the tree is high enough.
+const TreeLevels = 7
+
+// TreeNode is a node of the aggregation tree.
+type TreeNode struct {
+	Done   uint64 `cbor:"1,keyasint,omitempty" json:"done"`   // finished partitions
+	Merged bool   `cbor:"2,keyasint,omitempty" json:"merged"` // the node is finished
+}
+
+// ErrorCount is an error of failed attempts to run partitions.
+type ErrorCount struct {
+	Text      string `cbor:"1,keyasint" json:"error"`
+	Count     uint64 `cbor:"2,keyasint" json:"count"`
+	Partition uint64 `cbor:"3,keyasint" json:"partition"` // one of the partitions that failed with the error
+}
+
+// CellMap is a map of a window. It has runs of equal cells, so the map of a job with few borders between states is
+// small, whatever its number of partitions.
+type CellMap struct {
+	Window Window    `cbor:"1,keyasint"`
+	Runs   []CellRun `cbor:"2,keyasint,omitempty"`
+}
+
+// CellRun is a number of equal cells.
+type CellRun struct {
+	_      struct{} `cbor:",toarray"`
+	Repeat uint64   // number of cells
+	Cell
+	Holder uint64 // 1 + index in JobMap.Holders of a worker that holds partitions of the cell; 0: none
+}
+
+// Cell has the number of partitions of a range by state. The range's other partitions
+// wait: no worker has begun them.
+type Cell struct {
+	_        struct{} `cbor:",toarray"`
+	Held     uint64   `json:"held"`     // assigned to a worker
+	Computed uint64   `json:"computed"` // finished, but not in a durable checkpoint
+	Durable  uint64   `json:"durable"`  // in a durable checkpoint
+	Retrying uint64   `json:"retrying"` // to run again, or running again, after a failure or a death
+	Failed   uint64   `json:"failed"`   // skipped, or failed and waiting for the end of a backoff
 }
 
 // JobProgress is the progress of an active job.
@@ -62,6 +199,13 @@ type JobProgress struct {
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 }
 
+// Usage is what a worker uses of its machine, for display.
+type Usage struct {
+	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // bytes that the process has from the system
+	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // partials and other items that the worker keeps until they are durable
+	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items
+}
+
 // MaxSkipped is the largest number of skipped partitions that an answer lists for each
 // job, so that an answer has room for all active jobs of a leader. The job's manifest
 // lists all skipped partitions.
@@ -74,6 +218,7 @@ type Jobs struct {
 	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
 	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the leader's storage
+	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // if the question has windows and the job is active
 }
 
 // Cancel is the question AskCancel: it asks the leader to cancel a job. The leader answers when the cancellation is

@@ -47,7 +47,7 @@ var (
 			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map"},
 			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
 		},
-		LostSlots: 1, LostCalls: 2,
+		LostSlots: 1, LostCalls: 2, Usage: Usage{Memory: 9, Items: 2, Bytes: 5},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Partial: &Partial{Node: jobs.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
@@ -84,9 +84,19 @@ var (
 		kindOf(ProbeAnswer{Epoch: 7, Worker: "w"}),
 		kindOf(Offer{Epoch: 7, LeaseID: "l"}),
 		kindOf(LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"}),
-		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since}}, Storage: "s"}),
-		kindOf(JobQuery{Job: "j"}),
-		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}, Storage: "s"}),
+		kindOf(WorkerQuery{After: "w", Limit: 5}),
+		kindOf(Workers{Epoch: 7, Workers: []WorkerInfo{{
+			ID: "w", Host: "h", PID: 4, Slots: 2, Leader: true, State: "idle", Since: since,
+			Busy: 1, Spans: 2, Usage: Usage{Memory: 9}, Cost: 0.5, Running: []RunningSpan{{Number: 3, Job: "j", Again: true, For: time.Second}},
+		}}, Storage: "s", Totals: &Totals{
+			Workers: 1, Draining: 1, Silent: 1, Slots: 2, Busy: 1, Lost: 1, Memory: 9, Rate: 0.5, Builds: []BuildCount{{"b", 1}}, OtherBuilds: 1,
+			Planning: 1, Running: 2, Queued: 3, Waiting: 4, Leader: LeaderInfo{Epoch: 7, Worker: "w", Host: "h", PID: 4, Since: since, Storage: "s"},
+		}}),
+		kindOf(JobQuery{Job: "j", Windows: []Window{{Lo: 1, Step: 2, Cells: 3}}, Recent: true}),
+		kindOf(Jobs{Epoch: 7, Workers: 2, Jobs: []JobProgress{{Job: "j", State: "running", Partitions: 9, Done: 4, Executed: 5, Skipped: []uint64{3}, Rate: 0.5, Workers: 2, Trouble: "t"}}, Storage: "s", Map: &JobMap{
+			Maps:    []CellMap{{Window{1, 2, 3}, []CellRun{{Repeat: 3, Cell: Cell{Held: 1}, Holder: 1}}}},
+			Holders: []string{"w"}, Total: Cell{Durable: 4}, Tree: []TreeNode{{4, true}}, Errors: []ErrorCount{{"e", 2, 3}}, OtherErrors: 1, Started: since, Checkpoint: since,
+		}}),
 		kindOf(Cancel{Job: "j"}),
 		kindOf(Done{Error: "e", Storage: "s"}),
 	}

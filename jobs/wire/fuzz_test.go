@@ -18,6 +18,7 @@ func FuzzProbe(f *testing.F)       { fuzz[Probe](f) }
 func FuzzProbeAnswer(f *testing.F) { fuzz[ProbeAnswer](f) }
 func FuzzOffer(f *testing.F)       { fuzz[Offer](f) }
 func FuzzLeaderInfo(f *testing.F)  { fuzz[LeaderInfo](f) }
+func FuzzWorkerQuery(f *testing.F) { fuzz[WorkerQuery](f) }
 func FuzzWorkers(f *testing.F)     { fuzz[Workers](f) }
 func FuzzJobQuery(f *testing.F)    { fuzz[JobQuery](f) }
 func FuzzJobs(f *testing.F)        { fuzz[Jobs](f) }

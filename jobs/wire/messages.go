@@ -30,6 +30,8 @@ type Report struct {
 	// return within its limit.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
+
+	Usage Usage `cbor:"20,keyasint,omitzero"`
 }
 
 // Hello introduces a worker to a leader.
