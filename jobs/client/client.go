@@ -60,7 +60,8 @@ type Client struct {
 	storage *cluster.Storage // nil until a method needs storage
 	store   *store.Store
 
-	own ownStorage
+	own   ownStorage
+	known knownJobs
 }
 
 // Connect connects to the cluster's NATS server. The caller must close the client.

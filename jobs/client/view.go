@@ -1,0 +1,279 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// The methods in this file serve programs that show a cluster continuously. The answers
+// have bounded sizes, whatever the numbers of workers and jobs. The methods ask the leader
+// once and do not wait for one.
+
+// Totals are the leader's figures of a whole cluster.
+type Totals = wire.Totals
+
+// WorkersAfter returns up to limit workers whose IDs are greater than after, at most
+// wire.MaxQueried, with what they run, and the figures of the cluster. Totals is nil if the
+// leader is of an earlier version.
+func (c *Client) WorkersAfter(ctx context.Context, after string, limit int) (Workers, error) {
+	return ask[wire.Workers](ctx, c, wire.AskWorkers, wire.Encode(wire.WorkerQuery{After: after, Limit: limit}), liveTimeout)
+}
+
+// Window asks for a map of a job's partitions.
+type Window = wire.Window
+
+// JobMap says where the partitions of a job are.
+type JobMap = wire.JobMap
+
+// Map asks the leader where the partitions of an active job are. It fails with
+// [ErrNotFound] if the job is not among the leader's active jobs. The map is nil if the job
+// is not planned, or if the leader is of an earlier version.
+func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progress, *JobMap, error) {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id, Windows: windows, Recent: true}), liveTimeout)
+	switch {
+	case err != nil:
+		return Progress{}, nil, err
+	case len(answer.Jobs) != 1:
+		return Progress{}, nil, errorf(ErrNotFound, "job %s is not active", id)
+	}
+	return answer.Jobs[0], answer.Map, nil
+}
+
+// LatestTerms returns up to limit changes of leader before an epoch, newest first, and
+// whether there may be earlier ones. An epoch of 0 stands for the newest.
+func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (terms []Term, more bool, err error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	terms, more, err = s.LatestTerms(ctx, before, limit)
+	if err != nil {
+		return nil, false, c.explain(fmt.Errorf("read the history: %w", err))
+	}
+	return terms, more, nil
+}
+
+// Sample is the progress of a job at one checkpoint.
+type Sample = store.Sample
+
+// Samples returns how a job progressed, from its last checkpoint, with its number of
+// partitions and its beginning.
+func (c *Client) Samples(ctx context.Context, id string) (samples []Sample, partitions uint64, started time.Time, err error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, 0, time.Time{}, err
+	}
+	m, _, err := s.Manifest(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, 0, time.Time{}, nil // no leader has begun the job
+	case err != nil:
+		return nil, 0, time.Time{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
+	}
+	return m.Samples, m.Partitions, m.Started, nil
+}
+
+// Summary is a job in a list.
+type Summary struct {
+	ID, Job, Version string
+	Priority         int
+	State            State // empty if the job's records are damaged
+	Partitions, Done uint64
+	MergesLeft       uint64
+	Rate             float64 // partitions per second; 0 if no leader told it
+	Trouble          string  // what keeps the job from advancing, or why it failed
+	Submitted        time.Time
+	Started          time.Time // zero if unknown
+	Finished         time.Time
+}
+
+// Show selects jobs of a list.
+type Show string
+
+// The selections of jobs.
+const (
+	ShowAll    Show = "all"
+	ShowActive Show = "active" // jobs that have not ended
+	ShowEnded  Show = "ended"
+)
+
+// Page is a part of the list of jobs, newest first.
+type Page struct {
+	Jobs   []Summary
+	Next   string // the page's last ID if there may be older jobs, for the next page; otherwise empty
+	All    int    // number of all jobs
+	Active int    // number of jobs in the index of active jobs
+}
+
+const (
+	maxLook      = 500  // jobs whose records one page may read
+	maxRemember  = 2000 // ended jobs that are kept in memory
+	maxTrouble   = 300  // bytes of Summary.Trouble
+	youngIDs     = 200  // the newest jobs, which may not be in the index of active jobs yet
+	summaryBatch = 100  // jobs that are read before the next check whether the page is full
+)
+
+// Page returns up to limit jobs that were submitted before the job with the ID before, or
+// the newest if before is empty. It needs no leader. A page may have fewer jobs although
+// there are older ones, because it reads a bounded number of records.
+func (c *Client) Page(ctx context.Context, show Show, before string, limit int) (Page, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	live := c.recent(ctx)
+	ids, err := c.ids(ctx, s)
+	if err != nil {
+		return Page{}, err
+	}
+	index, err := s.Active(ctx)
+	if err != nil {
+		return Page{}, c.explain(fmt.Errorf("list active jobs: %w", err))
+	}
+	page := Page{All: len(ids), Active: len(index)}
+	active := make(map[string]bool, len(index))
+	for _, id := range index {
+		active[id] = true
+	}
+	young := ids[max(0, len(ids)-youngIDs):]
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		switch {
+		case before != "" && id >= before:
+			return true
+		case show == ShowActive:
+			return !active[id] && !slices.Contains(young, id)
+		}
+		return false
+	})
+	slices.Reverse(ids)
+	looked := 0
+	for batch := range slices.Chunk(ids, max(1, min(limit, summaryBatch))) {
+		list, err := c.summaries(ctx, s, batch, live)
+		if err != nil {
+			return Page{}, err
+		}
+		for _, j := range list {
+			if len(page.Jobs) == limit {
+				page.Next = page.Jobs[limit-1].ID
+				return page, nil
+			}
+			if ended := j.State.Final(); show == ShowAll || ended == (show == ShowEnded) {
+				page.Jobs = append(page.Jobs, j)
+			}
+		}
+		looked += len(batch)
+		if last := batch[len(batch)-1]; last != ids[len(ids)-1] && (len(page.Jobs) == limit || looked >= maxLook) {
+			page.Next = last
+			return page, nil
+		}
+	}
+	return page, nil
+}
+
+// recent asks the leader for its active jobs. It returns nil if no leader answers.
+func (c *Client) recent(ctx context.Context) *wire.Jobs {
+	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Recent: true}), liveTimeout)
+	if err != nil {
+		return nil
+	}
+	return &answer
+}
+
+// summaries reads jobs, without those that were removed.
+func (c *Client) summaries(ctx context.Context, s *store.Store, ids []string, live *wire.Jobs) ([]Summary, error) {
+	list := make([]Summary, len(ids))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(maxParallel)
+	for i, id := range ids {
+		reads.Go(func() (err error) {
+			list[i], err = c.summary(ctx, s, id, live)
+			if errors.Is(err, ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := reads.Wait()
+	return slices.DeleteFunc(list, func(j Summary) bool { return j.ID == "" }), err
+}
+
+// summary reads a job. What cannot change is read once.
+func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *wire.Jobs) (Summary, error) {
+	j, known := c.known.get(id)
+	if known && j.State.Final() {
+		return j, nil
+	}
+	if !known {
+		spec, err := s.Spec(ctx, id)
+		switch {
+		case errors.Is(err, ErrDamaged):
+			return Summary{ID: id, Trouble: shorten(err.Error())}, nil
+		case err != nil:
+			return Summary{}, c.explain(fmt.Errorf("read job %s: %w", id, err))
+		}
+		j = Summary{ID: id, Job: spec.Job, Version: spec.Version, Priority: spec.Priority, Submitted: spec.Submitted, State: Queued}
+		c.known.put(j)
+	}
+	if live != nil {
+		for _, p := range live.Jobs {
+			if p.Job == id {
+				j.State, j.Partitions, j.Done, j.MergesLeft, j.Rate, j.Trouble = State(p.State), p.Partitions, p.Done, p.MergesLeft, p.Rate, shorten(p.Trouble)
+				return j, nil
+			}
+		}
+	}
+	m, err := c.manifest(ctx, s, id)
+	switch {
+	case errors.Is(err, ErrDamaged):
+		j.State, j.Trouble = "", shorten(err.Error())
+		return j, nil
+	case err != nil:
+		return Summary{}, err
+	}
+	r := record{manifest: m}
+	j.State, j.Partitions, j.Done, j.MergesLeft = m.State, m.Partitions, r.done(), 0
+	j.Trouble, j.Started, j.Finished = shorten(m.Error), m.Started, m.Finished
+	if m.State == Running && j.Done == j.Partitions {
+		j.MergesLeft = r.mergesLeft()
+	}
+	if n := len(m.Samples); j.State.Final() && j.State != Completed && n > 0 {
+		j.Done = m.Samples[n-1].Done
+	}
+	if j.State.Final() {
+		c.known.put(j)
+	}
+	return j, nil
+}
+
+func shorten(text string) string { return text[:min(len(text), maxTrouble)] }
+
+// knownJobs remembers what cannot change: jobs that have ended, and the specs of others.
+type knownJobs struct {
+	mu   sync.Mutex
+	jobs map[string]Summary
+}
+
+func (k *knownJobs) get(id string) (Summary, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	j, ok := k.jobs[id]
+	return j, ok
+}
+
+func (k *knownJobs) put(j Summary) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.jobs == nil || len(k.jobs) >= maxRemember {
+		k.jobs = map[string]Summary{}
+	}
+	k.jobs[j.ID] = j
+}
