@@ -47,9 +47,17 @@ type Config struct {
 	// default and leaves time for the handover.
 	DrainTimeout time.Duration
 
-	// HTTP is the address on which to serve /healthz, /readyz and /metrics, such as
-	// ":9464". If it is empty, the process serves no HTTP.
+	// HTTP is the address on which to serve /healthz, /readyz and /metrics, and a page that
+	// shows the cluster, such as ":9464". If it is empty, the process serves no HTTP.
 	HTTP string
+
+	// HTTPHosts are names under which browsers may reach the page besides IP addresses,
+	// localhost, the host's name and names without a dot.
+	HTTPHosts []string
+
+	// HTTPToken allows whoever sends it to cancel jobs and to make the leader step down
+	// through the page, at least 16 bytes. If it is empty, the page is read-only.
+	HTTPToken string
 
 	// Name is the program's name, which NATS shows for its connection. The default is
 	// "bellwether".

@@ -13,11 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
-// httpServer serves /healthz, /readyz and /metrics.
+// httpServer serves /healthz, /readyz, /metrics and the page.
 type httpServer struct {
 	server  *http.Server
+	page    *page.Page
 	serving sync.WaitGroup
 }
 
@@ -29,10 +31,15 @@ type healthAnswer struct {
 	Worker  executor.Status `json:"worker"`
 }
 
-// serveHTTP listens on the address and serves until close is called.
-func serveHTTP(address string, h *health, log *slog.Logger) (*httpServer, error) {
-	listener, err := net.Listen("tcp", address)
+// serveHTTP listens on the configured address and serves until close is called.
+func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
+	view, err := page.New(page.Config{Cluster: cfg.Cluster, Program: cfg.Name, Hosts: cfg.HTTPHosts, Token: cfg.HTTPToken, Logger: log})
 	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", cfg.HTTP)
+	if err != nil {
+		view.Close()
 		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
 	}
 	mux := http.NewServeMux()
@@ -49,7 +56,8 @@ func serveHTTP(address string, h *health, log *slog.Logger) (*httpServer, error)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}))
-	s := &httpServer{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+	mux.Handle("/", view.Handler())
+	s := &httpServer{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, page: view}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("Stopped serving health and metrics", "error", err)
@@ -62,6 +70,7 @@ func serveHTTP(address string, h *health, log *slog.Logger) (*httpServer, error)
 func (s *httpServer) close() {
 	_ = s.server.Close() // requests in flight are dropped
 	s.serving.Wait()
+	s.page.Close()
 }
 
 func (h *health) answer(w http.ResponseWriter, ok bool, reasons []string) {

@@ -94,7 +94,7 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		health: newHealth(executor.Status{ID: cfg.ID, Slots: cfg.Slots}, nc, cfg.Version),
 	}
 	if cfg.HTTP != "" {
-		server, err := serveHTTP(cfg.HTTP, p.health, log)
+		server, err := serveHTTP(cfg, p.health, log)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ const (
 
 type workerFlags struct {
 	slots       int
-	http        string
+	http        httpFlags
 	lease       time.Duration
 	drain       time.Duration
 	withParent  bool
@@ -52,7 +52,8 @@ worker at once, which costs the cluster a moment of work.
 With --http, GET /healthz answers 200 while the loops of the process turn, and
 GET /readyz answers 200 while the worker is in contact with a leader, which may be
 the worker itself. If they answer 503, the body gives the reasons. GET /metrics
-serves metrics for Prometheus.
+serves metrics for Prometheus. GET / is a page that shows the cluster, and /api/v1/
+its data. Everybody who can reach the address can read them.
 
 With --watch-evictions, the worker asks Azure's metadata service every second
 whether its virtual machine is about to be evicted, redeployed or rebooted. If it is,
@@ -78,7 +79,8 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().IntVar(&flags.slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
-	cmd.Flags().StringVar(&flags.http, "http", "", "address to serve /healthz, /readyz and /metrics on, such as :9464")
+	cmd.Flags().StringVar(&flags.http.address, "http", "", "address to serve the page, /healthz, /readyz and /metrics on, such as :9464")
+	flags.http.register(cmd)
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
@@ -110,6 +112,10 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 	if err != nil {
 		return err
 	}
+	token, err := flags.http.token()
+	if err != nil {
+		return err
+	}
 	signals, ignore := stopSignals()
 	defer ignore()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -127,7 +133,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 		ended <- worker.Run(ctx, worker.Config{
 			Cluster: target, Jobs: allowed, Slots: flags.slots, LimitCPU: true,
 			Lease: flags.lease, DrainTimeout: flags.drain,
-			HTTP: flags.http, Name: a.name, Version: readBuild(a.name).Version,
+			HTTP: flags.http.address, HTTPHosts: flags.http.hosts, HTTPToken: token, Name: a.name, Version: readBuild(a.name).Version,
 			WatchEvictions: flags.evictions, MetadataURL: flags.metadataURL, Logger: log,
 		})
 	}()

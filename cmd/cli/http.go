@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// httpFlags say where a page is served and what it allows.
+type httpFlags struct {
+	address string
+	hosts   []string
+	actions string // file with the token
+}
+
+// register adds the flags except --http, whose help differs between commands.
+func (f *httpFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.hosts, "http-host", nil, "further name under which browsers may reach the page; may be repeated")
+	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs and make the leader step down through the page")
+	completeFiles(cmd, "http-actions")
+}
+
+// token returns the token in the file, or nothing without a file.
+func (f httpFlags) token() (string, error) {
+	if f.actions == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(f.actions)
+	if err != nil {
+		return "", usagef("read the token of --http-actions: %w", err)
+	}
+	data = bytes.TrimSpace(data)
+	if len(data) < 16 {
+		return "", usagef("--http-actions: the token in %s has %d bytes, want at least 16", f.actions, len(data))
+	}
+	return string(data), nil
+}
+
+// args returns the flags for another process.
+func (f httpFlags) args() []string {
+	var args []string
+	if f.address != "" {
+		args = append(args, "--http", f.address)
+	}
+	for _, host := range f.hosts {
+		args = append(args, "--http-host", host)
+	}
+	if f.actions != "" {
+		args = append(args, "--http-actions", f.actions)
+	}
+	return slices.Clip(args)
+}
+
+// pageURL returns the URL of a page that is served on an address.
+func pageURL(address string) string { return fmt.Sprintf("http://%s/", address) }

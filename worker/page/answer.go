@@ -1,0 +1,174 @@
+package page
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+const (
+	storageTimeout = 5 * time.Second // bounds the opening of storage
+	answerTimeout  = 10 * time.Second
+	maxPage        = 100 // items in a list
+)
+
+// errorAnswer is the body of every answer with a status of 400 or above.
+type errorAnswer struct {
+	Error string `json:"error"`
+}
+
+func writeError(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(errorAnswer{text}) // fails only if the client has disconnected
+}
+
+// badRequest is an error of the asker.
+type badRequest struct{ error }
+
+// statusOf returns the HTTP status for an error.
+func statusOf(err error) int {
+	_, bad := errors.AsType[badRequest](err)
+	switch {
+	case bad, errors.Is(err, client.ErrInvalid):
+		return http.StatusBadRequest
+	case errors.Is(err, client.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, client.ErrEnded), errors.Is(err, client.ErrNotEnded):
+		return http.StatusConflict
+	}
+	return http.StatusServiceUnavailable
+}
+
+// textOf returns the text of an error without what only operators of the machine should
+// see: configuration errors may name files.
+func textOf(err error) string {
+	if errors.Is(err, cluster.ErrConfig) {
+		return "the worker's configuration does not allow this: see its log"
+	}
+	return err.Error()
+}
+
+// answer makes a handler from a function that asks the cluster.
+func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+		defer cancel()
+		c, err := p.connect(ctx)
+		var v any
+		if err == nil {
+			v, err = do(ctx, c, r)
+		}
+		if err != nil {
+			writeError(w, statusOf(err), textOf(err))
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		h.Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(v) // fails only if the client has disconnected
+	}
+}
+
+// limitOf returns the parameter limit of a list.
+func limitOf(r *http.Request) (int, error) {
+	text := r.FormValue("limit")
+	if text == "" {
+		return maxPage, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, badRequest{fmt.Errorf("limit %.20q: want 1 to %d", text, maxPage)}
+	}
+	return n, nil
+}
+
+// idOf returns the job ID in the path.
+func idOf(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !store.ValidID(id) {
+		return "", badRequest{fmt.Errorf("job %.60q: want the whole ID of a job", id)}
+	}
+	return id, nil
+}
+
+// compressed returns a writer that compresses if the browser understands it. Flush sends
+// what was written so far.
+func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush func() error) {
+	rc := http.NewResponseController(w)
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		return w, rc.Flush
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid
+	return z, func() error {
+		if err := z.Flush(); err != nil {
+			return err
+		}
+		return rc.Flush()
+	}
+}
+
+// memo keeps answers for a moment, so that all viewers together ask storage once.
+type memo[T any] struct {
+	mu      sync.Mutex
+	entries map[string]memoEntry[T]
+}
+
+type memoEntry[T any] struct {
+	value T
+	at    time.Time
+}
+
+const maxMemo = 32 // answers
+
+// get returns the answer to a question, which load computes if the known one is older than
+// maxAge. One question is loaded at a time.
+func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e, ok := m.entries[question]; ok && time.Since(e.at) < maxAge {
+		return e.value, nil
+	}
+	value, err := load()
+	if err != nil {
+		return value, err
+	}
+	if m.entries == nil || len(m.entries) >= maxMemo {
+		m.entries = map[string]memoEntry[T]{}
+	}
+	m.entries[question] = memoEntry[T]{value, time.Now()}
+	return value, nil
+}
+
+// milliseconds returns a duration in milliseconds, with microsecond precision.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// optional returns a duration in milliseconds, or nil if it is not known.
+func optional(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(milliseconds(*d))
+}
+
+// instant returns a time for JSON, or nil for the zero time.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

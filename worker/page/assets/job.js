@@ -1,0 +1,270 @@
+"use strict";
+// The opened job: its figures, its replay, its failures and its result.
+
+// replay is the moment of the job's life that the page shows, in milliseconds since the job
+// began, or null for now.
+let replay = null;
+let playing = 0; // the timer of a replay
+let progress = []; // [milliseconds since the job began, finished partitions], while the page watched
+
+// openJob opens a job. Quietly leaves the focus and the scroll position.
+function openJob(id, quietly) {
+	if (view.saved && id !== view.opened) return;
+	if (id !== view.opened) {
+		Object.assign(view, { opened: id, job: null, map: null, samples: null, "job-error": "" });
+		progress = [];
+		stopPlaying();
+		replay = null;
+		resetMap();
+		setText($("h-job"), "Job");
+		connect();
+		const url = new URL(location);
+		url.searchParams.set("job", id);
+		if (!quietly) window.history.replaceState(null, "", url);
+	}
+	$("job").hidden = false;
+	if (quietly) return;
+	$("job").scrollIntoView({ block: "start" });
+	$("h-job").focus({ preventScroll: true });
+}
+
+const isLive = () => Boolean(view.map && view.map.partitions && !(view.job && ENDED.includes(view.job.state)));
+const partitions = () => view.map?.partitions || view.samples?.partitions || view.job?.partitions || 0;
+
+// life is how long the job has run, in milliseconds.
+function life() {
+	const samples = view.samples?.samples || [];
+	const last = samples.length ? samples.at(-1).at_ms : 0;
+	return isLive() ? Math.max(last, view.map.elapsed_ms) : last;
+}
+
+// sampleAt returns the last sample at or before a moment, or null.
+function sampleAt(ms) {
+	let found = null;
+	for (const s of view.samples?.samples || []) if (s.at_ms <= ms) found = s;
+	return found;
+}
+
+// shown returns the numbers of partitions by state at the shown moment, with the number of
+// executions. Storage has only what was durable.
+function shown() {
+	const n = partitions();
+	if (replay === null && isLive()) {
+		const { held, computed, durable, retrying, failed } = view.map.total;
+		return { counts: [n - held - computed - durable - retrying - failed, held, computed, durable, retrying, failed], done: view.map.done, executed: view.map.executed };
+	}
+	const s = sampleAt(replay === null ? Infinity : replay);
+	if (!s) return { counts: [n, 0, 0, 0, 0, 0], done: 0, executed: 0 };
+	const completed = replay === null && view.job?.state === "completed";
+	const failed = completed ? view.job.all_skipped : s.failing;
+	return { counts: [n - s.done, 0, 0, Math.max(0, s.done - failed), 0, failed], done: s.done, executed: s.executed };
+}
+
+// points are the finished partitions over the job's life: from checkpoints, and then from
+// what the page saw.
+function points() {
+	const list = [[0, 0], ...(view.samples?.samples || []).map(s => [s.at_ms, s.done])];
+	const last = list.at(-1)[0];
+	return [...list, ...progress.filter(([at]) => at > last)];
+}
+
+// rates returns [from, to, partitions/s] for each interval between points.
+function rates() {
+	const list = points();
+	return list.slice(1).map(([at, done], i) => [list[i][0], at, at > list[i][0] ? Math.max(0, done - list[i][1]) / (at - list[i][0]) * 1000 : 0]);
+}
+
+// speed is the mean rate before a moment, with the slowest and fastest in the last minute.
+function speed(ms) {
+	const recent = rates().filter(([from, to]) => to <= ms + 1 && to > ms - 60000 && to - from > 200);
+	if (!recent.length) return { mean: replay === null && view.map?.rate || 0, low: 0, high: 0 };
+	let time = 0, done = 0;
+	for (const [from, to, rate] of recent) {
+		if (to < ms - 20000 && time) continue;
+		time += to - from;
+		done += rate * (to - from);
+	}
+	const mean = done / time, busy = recent.map(([, , rate]) => rate).filter(rate => rate > mean / 4);
+	return { mean, low: Math.min(mean, ...busy), high: Math.max(mean, ...busy) };
+}
+
+function drawFigures() {
+	const n = partitions(), s = shown(), at = replay === null ? life() : replay, v = speed(at), rest = Math.max(0, n - s.done);
+	const ended = view.job && ENDED.includes(view.job.state) && replay === null;
+	const again = Math.max(0, s.executed - s.done);
+	let left = ["Time left", rest && v.mean ? span(rest / v.mean) : "–", rest && v.high ? span(rest / v.high) + " – " + span(rest / v.low) : ""];
+	if (ended) left = [view.job.state === "completed" ? "Took" : "Ended after", span(life() / 1000), plural("leader", view.job.epochs.length)];
+	const merges = replay === null && isLive() && view.map.merges_left;
+	const checkpoint = isLive() && replay === null ? view.map.checkpoint_ms === null ? "no checkpoint yet" : "checkpoint " + span(view.map.checkpoint_ms / 1000) + " ago" : "from checkpoints";
+	const merged = view.map && replay === null && isLive() ? mergedShare() : n ? s.done / n : 0;
+	stats($("jobstats"), [
+		["Mapped", n ? percent(s.done / n) : "–", n ? short(s.done) + " of " + short(n) : "not planned"],
+		["Merged", n ? percent(merged) : "–", merges ? plural("merge", merges) + " left" : "into the tree's upper nodes"],
+		["Durable", n ? percent((s.counts[3] + (isLive() ? 0 : s.counts[5])) / n) : "–", checkpoint],
+		ended ? ["Rate", [short(life() ? s.done / life() * 1000 : 0), small("/s")], "mean"] : ["Rate", [short(v.mean), small("/s")], "20 s mean"],
+		left,
+		["Executed again", count(again), s.done ? (again / s.done * 100).toFixed(2) + " %" : ""],
+		["Failed", count(s.counts[5]), s.counts[4] ? count(s.counts[4]) + " retrying" : s.counts[5] ? "" : "none"],
+	]);
+	$("legend").replaceChildren(...[3, 2, 1, 0, 4, 5].map(i => {
+		const box = el("i", { className: i === 5 ? "x" : i === 4 ? "dot" : "" });
+		box.style.background = `var(--${STATES[i]})`;
+		return el("div", {}, el("dt", {}, box, STATE_NAMES[i]), el("dd", { className: "n" }, count(s.counts[i])));
+	}));
+	const slider = $("at");
+	slider.max = Math.max(1, Math.round(life()));
+	slider.value = Math.round(at);
+	slider.setAttribute("aria-valuetext", span(at / 1000));
+	setText($("attext"), span(at / 1000) + " of " + span(life() / 1000));
+	$("now").disabled = replay === null;
+	$("play").disabled = !(view.samples?.samples.length > 1);
+}
+
+function drawRate() {
+	const [g, width] = surface($("rate"), 120), list = rates(), whole = Math.max(life(), 1);
+	const chart = { x: 56, y: 8, width: width - 56, height: 88, max: Math.max(1, ...list.map(([, , rate]) => rate)) * 1.12 };
+	rateAxis(g, chart);
+	let i = 0;
+	area(g, chart, pixel => {
+		const ms = pixel / chart.width * whole;
+		while (i < list.length - 1 && list[i][1] <= ms) i++;
+		return list[i] && list[i][0] <= ms && ms <= list[i][1] ? list[i][2] : 0;
+	});
+	for (const [at, epoch] of epochChanges()) {
+		const x = chart.x + at / whole * chart.width;
+		dotted(g, x, chart.y, chart.y + chart.height);
+		put(g, "epoch " + epoch, x > chart.x + 80 ? x - 6 : x + 6, chart.y + chart.height - 8, { fill: colour.ink, align: x > chart.x + 80 ? "right" : "left", mono: false });
+	}
+	if (replay !== null) {
+		g.fillStyle = colour.ink;
+		g.fillRect(Math.round(chart.x + replay / whole * chart.width), chart.y, 1, chart.height);
+	}
+	const parts = chart.width > 320 ? 4 : 2;
+	timeAxis(g, chart, Array.from({ length: parts + 1 }, (_, i) => i ? span(whole / 1000 * i / parts) : "0"));
+	$("rate").setAttribute("aria-label", `Partitions per second since the job began; now ${short(speed(life()).mean)}.`);
+	tipOn($("rate"), x => {
+		const ms = (x - chart.x) / chart.width * whole, found = list.find(([from, to]) => from <= ms && ms <= to);
+		return found ? `${span(ms / 1000)}\n${short(found[2])}/s` : "";
+	});
+}
+
+// epochChanges returns [milliseconds, epoch] of each leader after the first.
+function epochChanges() {
+	const samples = view.samples?.samples || [];
+	return samples.flatMap((s, i) => i && s.epoch !== samples[i - 1].epoch ? [[(samples[i - 1].at_ms + s.at_ms) / 2, s.epoch]] : []);
+}
+
+function drawMarks() {
+	const whole = Math.max(life(), 1);
+	$("marks").replaceChildren(...epochChanges().map(([at, epoch]) => {
+		const mark = el("u", { title: "Epoch " + epoch + " begins" });
+		mark.style.left = `calc(8px + (100% - 16px) * ${at / whole})`;
+		return mark;
+	}));
+}
+
+// drawJob shows what storage knows of the job.
+function drawJob() {
+	const j = view.job;
+	setText($("h-job"), j.job + " " + j.version);
+	if ($("jobid").dataset.id !== j.id) {
+		$("jobid").dataset.id = j.id;
+		$("jobid").replaceChildren(j.id, " ", copier(j.id, "the ID"));
+	}
+	$("jobst").replaceChildren(state(j.state));
+	setText($("jobsub"), `Priority ${j.priority}, up to ${plural("attempt", j.max_attempts)}` + (j.started ? `, began ${clock(Date.parse(j.started))} UTC` : ""));
+	$("cancel").hidden = !view.cluster?.actions || Boolean(view.saved) || ENDED.includes(j.state);
+	$("params").replaceChildren(...Object.entries(j.params || {}).flatMap(([name, value]) => [el("dt", {}, name), el("dd", { className: "n" }, typeof value === "string" ? value : JSON.stringify(value))]));
+	drawResult();
+	drawFailures();
+}
+
+function drawResult() {
+	const j = view.job, result = $("result");
+	if (j.state === "completed" && result.dataset.sha === j.sha256) return;
+	result.dataset.sha = j.sha256;
+	if (j.state !== "completed") {
+		result.replaceChildren(el("p", { className: j.error ? "bad" : "q" }, j.error || (j.state === "cancelled" ? "The job was cancelled." : "The result and its SHA-256 appear here when the job has completed.")));
+		return;
+	}
+	const isTable = j.result && typeof j.result === "object" && !Array.isArray(j.result);
+	const rows = Object.entries(isTable ? j.result : { result: j.result ?? "larger than 64 KiB: read it with the command result" });
+	const table = el("table", { id: "rt" }, el("tbody", {}, ...rows.map(([name, value]) => el("tr", {}, el("td", { className: "q" }, name), el("td", { className: "n r" }, typeof value === "string" ? value : JSON.stringify(value))))));
+	addRoles(table);
+	result.replaceChildren(table, el("p", { className: "q s" }, "SHA-256"), command(j.sha256, "the SHA-256"));
+}
+
+let drawnFailures = "";
+
+function drawFailures() {
+	const from = isLive() ? view.map : view.job;
+	const answer = JSON.stringify([from.errors, from.other_errors, view.job?.again, view.job?.all_skipped]);
+	if (answer === drawnFailures) return;
+	drawnFailures = answer;
+	const groups = from.errors.map(e => {
+		const group = el("div", { className: "fail" }, el("p", {}, el("span", { className: "st failed" }, icon("failed"), plural("failed attempt", e.count))),
+			el("p", { className: "n" }, e.error.split("\n")[0]), el("p", { className: "q s" }, `For example partition ${count(e.partition)}. To run it again in one process:`));
+		if (view.job?.again) group.append(command(view.job.again + e.partition, "the command that runs the partition again"));
+		return group;
+	});
+	if (from.other_errors) groups.push(el("p", { className: "q" }, plural("failed attempt", from.other_errors) + " with other errors."));
+	if (view.job?.all_skipped) groups.push(el("p", {}, plural("partition", view.job.all_skipped) + " skipped: " + view.job.skipped.map(count).join(", ") + (view.job.all_skipped > view.job.skipped.length ? " …" : "")));
+	$("fails").replaceChildren(...(groups.length ? groups : [el("p", { className: "q" }, "No partition has failed.")]));
+}
+
+// drawMoment shows the job at the shown moment.
+function drawMoment() {
+	drawFigures();
+	drawRate();
+	drawMap();
+}
+
+function drawTrouble() {
+	const text = view["job-error"] || (isLive() ? view.map.trouble : "");
+	$("trouble").hidden = !text;
+	setText($("trouble"), text.split("\n")[0]);
+}
+
+function stopPlaying() {
+	clearInterval(playing);
+	playing = 0;
+	setText($("play"), "Replay");
+}
+
+function seek(ms) {
+	replay = ms >= life() ? null : Math.max(0, ms);
+	drawMoment();
+}
+
+function play() {
+	if (playing) return stopPlaying();
+	if (replay === null) replay = 0;
+	setText($("play"), "Pause");
+	const calm = matchMedia("(prefers-reduced-motion: reduce)").matches, steps = calm ? 20 : 160;
+	playing = setInterval(() => {
+		seek(replay + life() / steps);
+		if (replay === null) stopPlaying();
+	}, calm ? 1000 : 80);
+}
+
+function setUpJob() {
+	$("at").oninput = event => { stopPlaying(); seek(Number(event.target.value)); };
+	$("now").onclick = () => { stopPlaying(); seek(Infinity); };
+	$("play").onclick = play;
+}
+
+on("map", () => {
+	if (view.map.partitions && (!progress.length || view.map.elapsed_ms > progress.at(-1)[0])) progress.push([view.map.elapsed_ms, view.map.done]);
+	if (progress.length > 1200) progress.shift();
+	if (view.job) drawFailures();
+	drawTrouble();
+	askForCells();
+	if (replay === null) drawMoment();
+	else drawFigures();
+});
+on("job job-error", () => {
+	$("job").hidden = !view.opened;
+	if (view.job) drawJob();
+	drawTrouble();
+});
+on("samples", () => { drawMarks(); drawMoment(); });

@@ -1,0 +1,149 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// clusterAnswer is the answer to /api/v1/cluster.
+type clusterAnswer struct {
+	Now     time.Time `json:"now"`
+	Cluster string    `json:"cluster"`
+	Storage string    `json:"storage"` // the kind of storage
+	Actions bool      `json:"actions"` // POST requests with the token are allowed
+
+	Leader *wire.LeaderInfo `json:"leader"` // null if no leader answers
+	Totals *wire.Totals     `json:"totals"` // null if no leader answers, or one of an earlier version
+	NATS   float64          `json:"nats_ms"`
+	Error  string           `json:"error"` // why there is no leader
+}
+
+// clusterOf asks the leader for the figures of the cluster and for the first workers.
+func (p *Page) clusterOf(ctx context.Context, c *client.Client) (clusterAnswer, workersAnswer) {
+	a := clusterAnswer{Cluster: p.cfg.Cluster.Name, Storage: storageName(p.cfg.Cluster.Storage), Actions: p.cfg.Token != ""}
+	asked := time.Now()
+	answer, err := c.WorkersAfter(ctx, "", maxPage)
+	a.Now, a.NATS = time.Now().UTC(), milliseconds(time.Since(asked))
+	switch {
+	case err != nil:
+		a.Error = textOf(err)
+	case answer.Totals == nil: // a leader of an earlier version
+		if leader, err := c.Leader(ctx); err == nil {
+			a.Leader = &leader
+		}
+	default:
+		a.Leader, a.Totals = &answer.Totals.Leader, answer.Totals
+	}
+	return a, newWorkersAnswer(answer, maxPage)
+}
+
+func storageName(kind cluster.StorageKind) string {
+	if kind == cluster.Azure {
+		return "Azure Storage"
+	}
+	return "JetStream"
+}
+
+func (p *Page) getCluster(ctx context.Context, c *client.Client, _ *http.Request) (any, error) {
+	a, _ := p.clusterOf(ctx, c)
+	return a, nil
+}
+
+// workersAnswer is the answer to /api/v1/workers.
+type workersAnswer struct {
+	Workers []wire.WorkerInfo `json:"workers"` // by ID
+	Next    string            `json:"next"`    // the parameter after of the next page, or empty
+	More    int               `json:"more"`    // number of workers on further pages
+}
+
+func newWorkersAnswer(w client.Workers, limit int) workersAnswer {
+	a := workersAnswer{Workers: w.Workers[:min(len(w.Workers), limit)]}
+	if a.More = w.More + len(w.Workers) - len(a.Workers); a.More > 0 {
+		a.Next = a.Workers[len(a.Workers)-1].ID
+	}
+	if a.Workers == nil {
+		a.Workers = []wire.WorkerInfo{}
+	}
+	return a
+}
+
+func (p *Page) getWorkers(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	limit, err := limitOf(r)
+	if err != nil {
+		return nil, err
+	}
+	after := r.FormValue("after")
+	if after != "" && !wire.ValidWorker(after) {
+		return nil, badRequest{fmt.Errorf("after %.100q: want the ID of a worker", after)}
+	}
+	answer, err := c.WorkersAfter(ctx, after, limit)
+	return newWorkersAnswer(answer, limit), err
+}
+
+// termsAnswer is the answer to /api/v1/terms.
+type termsAnswer struct {
+	Terms   []termAnswer `json:"terms"` // newest first
+	Next    uint64       `json:"next"`  // the parameter before of the next page; 0: there is none
+	Storage float64      `json:"storage_ms"`
+}
+
+// termAnswer is a change of leader. Each duration is the length of one step, and each step
+// begins when the previous step ends.
+type termAnswer struct {
+	Epoch  uint64    `json:"epoch"`
+	Worker string    `json:"worker"`
+	Cause  string    `json:"cause"`
+	At     time.Time `json:"at"` // when the lease was acquired
+
+	Detect          float64  `json:"detect_ms"` // until the previous leader is believed dead; 0: unknown
+	Elect           float64  `json:"elect_ms"`  // until the lease is held
+	Fence           float64  `json:"fence_ms"`  // until no earlier leader can write
+	Resume          float64  `json:"resume_ms"` // until work can be assigned; 0: not yet
+	FirstAssignment *float64 `json:"first_assignment_ms"`
+	FirstResult     *float64 `json:"first_result_ms"`
+}
+
+func (p *Page) getTerms(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	limit, err := limitOf(r)
+	if err != nil {
+		return nil, err
+	}
+	before := uint64(0)
+	if text := r.FormValue("before"); text != "" {
+		if before, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, badRequest{errors.New("before: want an epoch")}
+		}
+	}
+	return p.termsBefore(ctx, c, before, limit)
+}
+
+// termsAge is how long a list of terms is repeated. Terms change within a second of a
+// change of leader and rarely otherwise.
+const termsAge = 400 * time.Millisecond
+
+func (p *Page) termsBefore(ctx context.Context, c *client.Client, before uint64, limit int) (termsAnswer, error) {
+	return p.terms.get(fmt.Sprint(before, limit), termsAge, func() (termsAnswer, error) {
+		asked := time.Now()
+		terms, more, err := c.LatestTerms(ctx, before, limit)
+		a := termsAnswer{Terms: []termAnswer{}, Storage: milliseconds(time.Since(asked))}
+		for _, t := range terms {
+			a.Terms = append(a.Terms, termAnswer{
+				Epoch: t.Epoch, Worker: t.Worker, Cause: t.Cause, At: t.At,
+				Detect: milliseconds(t.Detect), Elect: milliseconds(t.Elect), Fence: milliseconds(t.Fence), Resume: milliseconds(t.Resume),
+				FirstAssignment: optional(t.FirstAssignment), FirstResult: optional(t.FirstResult),
+			})
+		}
+		if more {
+			a.Next = terms[len(terms)-1].Epoch
+		}
+		return a, err
+	})
+}

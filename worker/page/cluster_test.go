@@ -1,0 +1,237 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
+	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv("PAGE_TEST_WORKER"); url != "" {
+		runWorker(url)
+		return
+	}
+	http.DefaultTransport.(*http.Transport).DisableKeepAlives = true // no idle connection is a leak
+	goleak.VerifyTestMain(m)
+}
+
+// steps is a job that counts its partitions. Those from Hold on wait until the file Release
+// exists.
+var steps = jobs.MustNew(jobs.Definition[stepsParams, uint64, stepsResult]{
+	Name: "steps", Version: "1", Defaults: stepsParams{Partitions: 1, Hold: 1 << 62, Fail: 1 << 62},
+	Plan: func(_ context.Context, p stepsParams) (jobs.Plan, error) {
+		return jobs.Plan{Partitions: p.Partitions}, nil
+	},
+	Open:  func(_ context.Context, p stepsParams, _ jobs.Plan) (jobs.Mapper[uint64], error) { return p, nil },
+	Merge: func(left, right uint64) (uint64, error) { return left + right, nil },
+	Finish: func(_ context.Context, _ stepsParams, root uint64) (stepsResult, error) {
+		return stepsResult{Count: root, Note: "</script><script>alert(1)</script>"}, nil
+	},
+})
+
+type stepsParams struct {
+	Partitions uint64        `json:"partitions"`
+	Sleep      time.Duration `json:"sleep"`
+	Hold       uint64        `json:"hold"`
+	Release    string        `json:"release"`
+	Fail       uint64        `json:"fail"` // the partition that fails
+}
+
+type stepsResult struct {
+	Count uint64 `json:"count"`
+	Note  string `json:"note"`
+}
+
+func (p stepsParams) Map(ctx context.Context, partition uint64) (uint64, error) {
+	if partition == p.Fail {
+		return 0, fmt.Errorf("partition %d has no <input>", partition)
+	}
+	for wait := p.Sleep; ; wait = 10 * time.Millisecond {
+		if wait > 0 {
+			select {
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			case <-time.After(wait):
+			}
+		}
+		if partition < p.Hold {
+			return 1, nil
+		}
+		if _, err := os.Stat(p.Release); err == nil {
+			return 1, nil
+		}
+	}
+}
+
+// testCluster is a NATS server and workers in this process.
+type testCluster struct {
+	t       *testing.T
+	cfg     cluster.Config
+	client  *client.Client
+	release string // file
+}
+
+func newCluster(t *testing.T) *testCluster {
+	t.Helper()
+	server := natstest.Start(t, natsserver.Config{})
+	c := &testCluster{t: t, release: t.TempDir() + "/release"}
+	c.cfg.NATS.URL = server.URL()
+	var err error
+	if c.client, err = client.Connect(t.Context(), client.Config{Cluster: c.cfg, Timeout: patience}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.client.Close)
+	return c
+}
+
+// start starts a worker and returns the URL of its page.
+func (c *testCluster) start(slots int, edit func(*worker.Config)) string {
+	c.t.Helper()
+	log := &lockedBuffer{}
+	cfg := workerConfig(c.cfg, slots, slog.New(slog.NewTextHandler(log, nil)))
+	cfg.HTTP = "127.0.0.1:0"
+	if edit != nil {
+		edit(&cfg)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx, cfg) }()
+	c.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			c.t.Errorf("worker ended with %v", err)
+		}
+	})
+	form := regexp.MustCompile(`msg="Serving health and metrics".* address=(\S+)`)
+	var address []string
+	c.until("the worker serves its page", func() bool {
+		address = form.FindStringSubmatch(log.String())
+		return address != nil
+	})
+	return "http://" + address[1]
+}
+
+func workerConfig(where cluster.Config, slots int, log *slog.Logger) worker.Config {
+	return worker.Config{Cluster: where, Jobs: []jobs.Job{steps}, Slots: slots, Logger: log}
+}
+
+// runWorker runs a worker until the process is killed or its standard input ends.
+func runWorker(url string) {
+	where := cluster.Config{NATS: cluster.NATS{URL: url}}
+	go func() {
+		if err := worker.Run(context.Background(), workerConfig(where, 1, slog.New(slog.DiscardHandler))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
+}
+
+const patience = time.Minute
+
+func (c *testCluster) until(what string, holds func() bool) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("waited %v until %s", patience, what)
+		}
+	}
+}
+
+func (c *testCluster) submit(p stepsParams, options client.SubmitOptions) string {
+	c.t.Helper()
+	p.Release = c.release
+	if p.Hold == 0 {
+		p.Hold = 1 << 62
+	}
+	if p.Fail == 0 {
+		p.Fail = 1 << 62
+	}
+	params, err := steps.EncodeParams(p)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	options.Params = params
+	id, err := c.client.Submit(c.t.Context(), steps, options)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+func (c *testCluster) letEnd(id string) {
+	c.t.Helper()
+	if err := os.WriteFile(c.release, nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := c.client.Wait(c.t.Context(), id); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// get reads an answer of the API and returns its status.
+func (c *testCluster) get(url string, answer any) int {
+	c.t.Helper()
+	return c.do("GET", url, "", answer)
+}
+
+func (c *testCluster) do(method, url, token string, answer any) int {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, url, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if text, ok := answer.(*string); ok {
+		*text = string(body)
+	} else if err := json.Unmarshal(body, answer); err != nil {
+		c.t.Fatalf("%s: %v in %.500s", url, err, body)
+	}
+	return response.StatusCode
+}
+
+// lockedBuffer is a buffer that several goroutines may use.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

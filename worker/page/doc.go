@@ -1,0 +1,63 @@
+// Package page serves a page that shows a cluster while it works, and the JSON API behind
+// the page. Every worker with an HTTP address serves it, and so does the command ui. Users
+// of package worker need not import it.
+//
+//	browsers, scripts
+//	      │ HTTP: /, /api/v1/…, server-sent events
+//	      ▼
+//	    Page ── client ──┬─ the leader, over NATS   workers, rates, maps of partitions
+//	                     └─ storage                 jobs, terms, samples, results
+//
+// A page keeps nothing of its own: it asks the leader for what only the leader knows, and
+// storage for the rest, so it goes on when the leader dies, and shows the past of jobs when
+// the whole fleet is gone. It connects when it is first asked for.
+//
+// # The API
+//
+// All answers are JSON. Those to GET are
+//
+//	/api/v1/cluster                 the leader and the figures of the cluster
+//	/api/v1/workers?after=&limit=   workers by ID, with what each runs
+//	/api/v1/terms?before=&limit=    changes of leader, newest first
+//	/api/v1/throughput              how the jobs of the last 24 hours advanced
+//	/api/v1/jobs?show=&before=&limit=
+//	                                jobs, newest first; show is all, active or ended
+//	/api/v1/jobs/ID                 a job, with its parameters, failures and result
+//	/api/v1/jobs/ID/map?window=LO:STEP:CELLS&window=…
+//	                                live figures of an active job, and for each window how
+//	                                many partitions of each cell are in which state
+//	/api/v1/jobs/ID/samples         the job's life so far, from its checkpoint
+//	/api/v1/save?job=&window=       one HTML file with the page and its data
+//	/api/v1/events?job=&show=&before=&after=
+//	                                server-sent events: each has the name and the data of an
+//	                                answer above, and comes when the answer has changed
+//
+// The types whose names end in Answer document the answers' members. Lists have at most 100
+// items, and next is the cursor of the next page. An answer's size is bounded whatever the
+// numbers of partitions, jobs and workers. Within v1, members may be added. Partition
+// numbers above 2^53 lose digits in JavaScript.
+//
+// With a Token there are actions. A POST needs the header "Authorization: Bearer TOKEN":
+//
+//	/api/v1/jobs/ID/cancel, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
+//
+// An error has a status of 400 or above and the body {"error": "…"}.
+//
+// # Who may read
+//
+// Everybody who can reach the address may read the page; it shows no credentials, but it does
+// show the parameters of jobs. A browser must not become the way in: requests are refused if
+// their Host may be a name of an attacker, or if another site sent them. The page loads
+// nothing from elsewhere, has no inline scripts, and sets no cookies.
+//
+// # What can fail
+//
+//	no leader answers       The cluster has no leader in the answer, and an error. Terms, jobs
+//	                        and samples still come from storage.
+//	storage does not answer Answers from storage fail with 503. In a stream, an event such as
+//	                        jobs-error has the error.
+//	a viewer is slow        It is dropped after 5 s, and connects again. The leader never waits
+//	                        for viewers: it answers each question at most every 400 ms.
+//	too many viewers        The 33rd stream of a process gets 503.
+//	an older leader         Answers to questions that it does not know are null or empty.
+package page

@@ -1,0 +1,282 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// jobsAnswer is the answer to /api/v1/jobs.
+type jobsAnswer struct {
+	Jobs   []summaryAnswer `json:"jobs"` // newest first
+	Next   string          `json:"next"` // the parameter before of the next page, or empty
+	All    int             `json:"all"`  // number of all jobs
+	Active int             `json:"active"`
+}
+
+// summaryAnswer is a job in a list.
+type summaryAnswer struct {
+	ID         string     `json:"id"`
+	Job        string     `json:"job"`
+	Version    string     `json:"version"`
+	State      string     `json:"state"` // queued, running, completed, failed, cancelled; damaged if its records cannot be read
+	Priority   int        `json:"priority"`
+	Partitions uint64     `json:"partitions"` // 0 until the job is planned
+	Done       uint64     `json:"done"`
+	MergesLeft uint64     `json:"merges_left"`
+	Rate       float64    `json:"rate"` // partitions per second
+	Trouble    string     `json:"trouble"`
+	Submitted  *time.Time `json:"submitted"`
+	Started    *time.Time `json:"started"`
+	Finished   *time.Time `json:"finished"`
+}
+
+// jobsAge is how long a list of jobs is repeated.
+const jobsAge = time.Second
+
+func (p *Page) getJobs(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	limit, err := limitOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return p.jobsBefore(ctx, c, r.FormValue("show"), r.FormValue("before"), limit)
+}
+
+func (p *Page) jobsBefore(ctx context.Context, c *client.Client, show, before string, limit int) (jobsAnswer, error) {
+	switch client.Show(show) {
+	case "":
+		show = string(client.ShowAll)
+	case client.ShowAll, client.ShowActive, client.ShowEnded:
+	default:
+		return jobsAnswer{}, badRequest{fmt.Errorf("show %.20q: want all, active or ended", show)}
+	}
+	if before != "" && !store.ValidID(before) {
+		return jobsAnswer{}, badRequest{fmt.Errorf("before %.60q: want the ID of a job", before)}
+	}
+	page, err := p.jobs.get(fmt.Sprint(show, before, limit), jobsAge, func() (client.Page, error) {
+		return c.Page(ctx, client.Show(show), before, limit)
+	})
+	a := jobsAnswer{Jobs: []summaryAnswer{}, Next: page.Next, All: page.All, Active: page.Active}
+	for _, j := range page.Jobs {
+		state := string(j.State)
+		if state == "" {
+			state = "damaged"
+		}
+		a.Jobs = append(a.Jobs, summaryAnswer{
+			ID: j.ID, Job: j.Job, Version: j.Version, State: state, Priority: j.Priority, Partitions: j.Partitions, Done: j.Done,
+			MergesLeft: j.MergesLeft, Rate: j.Rate, Trouble: j.Trouble,
+			Submitted: instant(j.Submitted), Started: instant(j.Started), Finished: instant(j.Finished),
+		})
+	}
+	return a, err
+}
+
+// jobAnswer is the answer to /api/v1/jobs/{id}.
+type jobAnswer struct {
+	ID          string            `json:"id"`
+	Job         string            `json:"job"`
+	Version     string            `json:"version"`
+	Params      json.RawMessage   `json:"params"` // null if they are larger than 64 kB
+	Priority    int               `json:"priority"`
+	MaxAttempts int               `json:"max_attempts"`
+	MaxSkipped  uint64            `json:"max_skipped"`
+	State       client.State      `json:"state"`
+	Partitions  uint64            `json:"partitions"` // 0 until the job is planned
+	Done        uint64            `json:"done"`
+	Executed    uint64            `json:"executed"`
+	Repeated    uint64            `json:"repeated"` // executions beyond the first of each partition
+	Skipped     []uint64          `json:"skipped"`  // the first hundred
+	AllSkipped  int               `json:"all_skipped"`
+	Epochs      []uint64          `json:"epochs"` // epochs of the job's leaders
+	Builds      []string          `json:"builds"` // builds of the workers that computed parts of the result
+	Error       string            `json:"error"`
+	Errors      []wire.ErrorCount `json:"errors"`
+	OtherErrors uint64            `json:"other_errors"`
+	Again       string            `json:"again"`  // the command that runs a partition again, up to the partition's number
+	Result      json.RawMessage   `json:"result"` // null until the job has completed, or if it is larger than 64 kB
+	SHA256      string            `json:"sha256"`
+	Submitted   *time.Time        `json:"submitted"`
+	Started     *time.Time        `json:"started"`
+	Finished    *time.Time        `json:"finished"`
+}
+
+const (
+	maxShown   = 64 << 10 // bytes of parameters and of a result
+	maxSkipped = 100
+)
+
+func (p *Page) getJob(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return p.job(ctx, c, id)
+}
+
+func (p *Page) job(ctx context.Context, c *client.Client, id string) (jobAnswer, error) {
+	s, err := c.Status(ctx, id)
+	if err != nil {
+		return jobAnswer{}, err
+	}
+	a := jobAnswer{
+		ID: s.ID, Job: s.Job, Version: s.Version, Priority: s.Priority, MaxAttempts: s.MaxAttempts, MaxSkipped: s.MaxSkipped,
+		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed, Repeated: s.Repeated,
+		Skipped: append([]uint64{}, s.Skipped[:min(len(s.Skipped), maxSkipped)]...), AllSkipped: len(s.Skipped),
+		Epochs: append([]uint64{}, s.Epochs...), Builds: append([]string{}, s.Builds...), Error: s.Error,
+		Errors: []wire.ErrorCount{}, OtherErrors: s.OtherErrors, SHA256: s.SHA256,
+		Submitted: instant(s.Submitted), Started: instant(s.Started), Finished: instant(s.Finished),
+	}
+	if len(s.Params) <= maxShown {
+		a.Params = json.RawMessage(s.Params)
+		a.Again = againCommand(p.cfg.Program, s.Job, a.Params)
+	}
+	for _, e := range s.Errors {
+		a.Errors = append(a.Errors, wire.ErrorCount{Text: e.Text, Count: e.Count, Partition: e.Partition})
+	}
+	if s.State == client.Completed {
+		if o, err := c.Outcome(ctx, id); err == nil && len(o.Result) <= maxShown {
+			a.Result = o.Result
+		}
+	}
+	return a, nil
+}
+
+// againCommand returns the command that runs a partition of a job in one process, up to the
+// partition's number. The parameters are quoted for a POSIX shell.
+func againCommand(program, job string, params json.RawMessage) string {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(params, &values) != nil {
+		return ""
+	}
+	var pairs strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := string(values[name])
+		switch value[0] {
+		case '{', '[', 'n': // not a single value: give all parameters as one object
+			return fmt.Sprintf("printf %%s %s | %s run %s --params - --partition ", quote(string(params)), program, job)
+		case '"':
+			if json.Unmarshal(values[name], &value) != nil {
+				return ""
+			}
+		}
+		pairs.WriteString(" -p " + quote(name+"="+value))
+	}
+	return fmt.Sprintf("%s run %s%s --partition ", program, job, pairs.String())
+}
+
+// plain matches text that a shell takes as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_=.,:/@%+-]+$`)
+
+func quote(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// mapAnswer is the answer to /api/v1/jobs/{id}/map: the live figures of an active job.
+type mapAnswer struct {
+	State      string  `json:"state"`
+	Partitions uint64  `json:"partitions"`
+	Done       uint64  `json:"done"`
+	MergesLeft uint64  `json:"merges_left"` // merges until the result, once all partitions are done
+	Executed   uint64  `json:"executed"`
+	Rate       float64 `json:"rate"`    // partitions per second
+	Workers    int     `json:"workers"` // workers that hold spans of the job
+	Trouble    string  `json:"trouble"` // what keeps the job from advancing, or the last failure
+
+	Elapsed     float64           `json:"elapsed_ms"`    // since the job began
+	Checkpoint  *float64          `json:"checkpoint_ms"` // since the last checkpoint; null before this leader's first
+	Total       wire.Cell         `json:"total"`         // partitions by state, over the whole job
+	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels, from the root, each from the left
+	Errors      []wire.ErrorCount `json:"errors"`
+	OtherErrors uint64            `json:"other_errors"`
+	Holders     []string          `json:"holders"` // workers that the windows name
+	Windows     []windowAnswer    `json:"windows"`
+}
+
+// windowAnswer is a map of a window. Each run has the number of equal cells, then the number
+// of partitions of each cell that are held, computed, durable, retrying and failed, and then
+// 1 + the index in holders of a worker that holds some of them, or 0.
+type windowAnswer struct {
+	Lo   uint64      `json:"lo"`
+	Step uint64      `json:"step"` // partitions in a cell
+	Runs [][7]uint64 `json:"runs"`
+}
+
+// maxWindows bounds the windows of a question. wire.MaxCells bounds their cells.
+const maxWindows = 4
+
+// windowsOf reads the parameters window, each of the form LO:STEP:CELLS.
+func windowsOf(r *http.Request) (windows []client.Window, err error) {
+	texts := r.URL.Query()["window"]
+	if len(texts) > maxWindows {
+		return nil, badRequest{fmt.Errorf("%d windows: want at most %d", len(texts), maxWindows)}
+	}
+	for _, text := range texts {
+		bad := badRequest{fmt.Errorf("window %.60q: want LO:STEP:CELLS, at most %d cells", text, wire.MaxCells)}
+		f := strings.Split(text, ":")
+		if len(f) != 3 {
+			return nil, bad
+		}
+		lo, loErr := strconv.ParseUint(f[0], 10, 64)
+		step, stepErr := strconv.ParseUint(f[1], 10, 64)
+		cells, cellsErr := strconv.Atoi(f[2])
+		if loErr != nil || stepErr != nil || cellsErr != nil || step == 0 || cells < 1 || cells > wire.MaxCells {
+			return nil, bad
+		}
+		windows = append(windows, client.Window{Lo: lo, Step: step, Cells: cells})
+	}
+	return windows, nil
+}
+
+func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := windowsOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return mapOf(ctx, c, id, windows)
+}
+
+func mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
+	if len(windows) == 0 {
+		windows = []client.Window{{Step: 1, Cells: 1}} // a question without windows gets no map
+	}
+	progress, m, err := c.Map(ctx, id, windows...)
+	a := mapAnswer{
+		State: progress.State, Partitions: progress.Partitions, Done: progress.Done, MergesLeft: progress.MergesLeft, Executed: progress.Executed,
+		Rate: progress.Rate, Workers: progress.Workers, Trouble: progress.Trouble,
+		Tree: []wire.TreeNode{}, Errors: []wire.ErrorCount{}, Holders: []string{}, Windows: []windowAnswer{},
+	}
+	if err != nil || m == nil {
+		return a, err
+	}
+	a.Elapsed, a.Total, a.Tree, a.OtherErrors = milliseconds(time.Since(m.Started)), m.Total, m.Tree, m.OtherErrors
+	if !m.Checkpoint.IsZero() {
+		a.Checkpoint = new(milliseconds(time.Since(m.Checkpoint)))
+	}
+	a.Errors, a.Holders = append(a.Errors, m.Errors...), append(a.Holders, m.Holders...)
+	for _, w := range m.Maps {
+		answer := windowAnswer{Lo: w.Window.Lo, Step: w.Window.Step, Runs: make([][7]uint64, 0, len(w.Runs))}
+		for _, r := range w.Runs {
+			answer.Runs = append(answer.Runs, [7]uint64{r.Repeat, r.Held, r.Computed, r.Durable, r.Retrying, r.Failed, r.Holder})
+		}
+		a.Windows = append(a.Windows, answer)
+	}
+	return a, nil
+}

@@ -1,0 +1,154 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+)
+
+// Config describes a page.
+type Config struct {
+	// Cluster says which cluster to show. The page connects when it is first asked for.
+	Cluster cluster.Config
+
+	// Program is the name of the program in the commands that the page shows. The default
+	// is "bellwether".
+	Program string
+
+	// Hosts are further names under which browsers may reach the page. IP addresses,
+	// localhost, the host's own name and names without a dot are always allowed. Other names
+	// are refused, so that a web page elsewhere cannot read this one under a name that it
+	// resolves to this address (DNS rebinding).
+	Hosts []string
+
+	// Token allows actions, such as cancelling a job, to whoever sends it. If it is empty,
+	// the page is read-only. Otherwise it has at least 16 bytes.
+	Token string
+
+	// Logger gets a line for each action. The default is [slog.Default].
+	Logger *slog.Logger
+}
+
+const minToken = 16 // bytes
+
+func (c Config) withDefaults() Config {
+	c.Program = cmp.Or(c.Program, "bellwether")
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Token != "" && len(c.Token) < minToken {
+		return fmt.Errorf("Token of %d bytes: want at least %d: %w", len(c.Token), minToken, cluster.ErrConfig)
+	}
+	return nil
+}
+
+// Page serves the page and its API.
+type Page struct {
+	cfg     Config
+	host    string
+	assets  assets
+	viewers chan struct{} // has a value for each viewer
+	jobs    memo[client.Page]
+	terms   memo[termsAnswer]
+	output  memo[throughputAnswer]
+
+	running sync.WaitGroup // requests
+
+	mu     sync.Mutex
+	client *client.Client // nil until the page is first asked for
+	closed bool
+}
+
+// New returns a page. The caller must close it.
+func New(cfg Config) (*Page, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure page: %w", err)
+	}
+	var err error
+	if cfg.Cluster, err = cfg.Cluster.Resolve(); err != nil {
+		return nil, err
+	}
+	p := &Page{cfg: cfg, viewers: make(chan struct{}, maxViewers)}
+	p.host, _ = os.Hostname() // without a name, one name less is allowed
+	if p.assets, err = newAssets(cfg); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close waits for the requests in flight and closes the connection to the cluster. The
+// caller closes the HTTP server first, which ends the requests.
+func (p *Page) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.running.Wait()
+	if p.client != nil {
+		p.client.Close()
+	}
+}
+
+// Handler serves the page at / and its API under /api/v1/.
+func (p *Page) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.assets.serve("page.html"))
+	mux.HandleFunc("GET /page/{name}", func(w http.ResponseWriter, r *http.Request) { p.assets.serve(r.PathValue("name"))(w, r) })
+	get := func(path string, answer func(context.Context, *client.Client, *http.Request) (any, error)) {
+		mux.HandleFunc("GET /api/v1/"+path, p.answer(answer))
+	}
+	get("cluster", p.getCluster)
+	get("workers", p.getWorkers)
+	get("terms", p.getTerms)
+	get("throughput", p.getThroughput)
+	get("jobs", p.getJobs)
+	get("jobs/{id}", p.getJob)
+	get("jobs/{id}/map", p.getMap)
+	get("jobs/{id}/samples", p.getSamples)
+	mux.HandleFunc("GET /api/v1/events", p.serveEvents)
+	mux.HandleFunc("GET /api/v1/save", p.serveSaved)
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, http.StatusNotFound, "the API has no such path: see the documentation of package page")
+	})
+	p.handleActions(mux)
+	return p.guard(mux)
+}
+
+// enter counts a request, unless the page is closed.
+func (p *Page) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.running.Add(1)
+	}
+	return !p.closed
+}
+
+// connect returns the client. The first call connects it. A connection that NATS has given
+// up is replaced.
+func (p *Page) connect(ctx context.Context) (*client.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.client != nil && !p.client.Conn().IsClosed():
+		return p.client, nil
+	case p.client != nil:
+		p.client.Close()
+		p.client = nil
+	}
+	c, err := client.Connect(ctx, client.Config{Cluster: p.cfg.Cluster, Name: p.cfg.Program + " page", Timeout: storageTimeout})
+	if err != nil {
+		return nil, err
+	}
+	p.client = c
+	return c, nil
+}

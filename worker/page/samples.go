@@ -1,0 +1,96 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// samplesAnswer is the answer to /api/v1/jobs/{id}/samples: the job's life until its last
+// checkpoint, from storage.
+type samplesAnswer struct {
+	Job        string         `json:"job"`
+	Partitions uint64         `json:"partitions"`
+	Started    *time.Time     `json:"started"`
+	Step       uint64         `json:"step"` // partitions in a cell
+	Samples    []sampleAnswer `json:"samples"`
+}
+
+// sampleAnswer is the progress at one checkpoint.
+type sampleAnswer struct {
+	At       float64 `json:"at_ms"` // since the job began
+	Epoch    uint64  `json:"epoch"`
+	Done     uint64  `json:"done"`
+	Executed uint64  `json:"executed"`
+	Failing  uint64  `json:"failing"`
+	Workers  int     `json:"workers"`
+	Cells    []byte  `json:"cells"` // base64: the finished share of each cell, in 255ths
+}
+
+func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
+	id, err := idOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return samplesOf(ctx, c, id)
+}
+
+func samplesOf(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
+	samples, partitions, started, err := c.Samples(ctx, id)
+	_, step := store.SampleCells(partitions)
+	a := samplesAnswer{Job: id, Partitions: partitions, Started: instant(started), Step: step, Samples: []sampleAnswer{}}
+	for _, s := range samples {
+		a.Samples = append(a.Samples, sampleAnswer{milliseconds(s.At), s.Epoch, s.Done, s.Executed, s.Failing, s.Workers, s.Cells})
+	}
+	return a, err
+}
+
+// throughputAnswer is the answer to /api/v1/throughput: how the latest jobs advanced. The
+// cluster's throughput is the sum over its jobs.
+type throughputAnswer struct {
+	Jobs []throughputJob `json:"jobs"`
+}
+
+type throughputJob struct {
+	Job     string       `json:"job"`
+	Started time.Time    `json:"started"`
+	Points  [][2]float64 `json:"points"` // milliseconds since the job began, finished partitions
+}
+
+const (
+	throughputPast = 24 * time.Hour
+	throughputAge  = 10 * time.Second // how long the answer is repeated
+	throughputJobs = 50
+)
+
+func (p *Page) getThroughput(ctx context.Context, c *client.Client, _ *http.Request) (any, error) {
+	return p.throughput(ctx, c)
+}
+
+func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnswer, error) {
+	return p.output.get("", throughputAge, func() (throughputAnswer, error) {
+		a := throughputAnswer{Jobs: []throughputJob{}}
+		page, err := c.Page(ctx, client.ShowAll, "", throughputJobs)
+		if err != nil {
+			return a, err
+		}
+		for _, j := range page.Jobs {
+			if !j.Finished.IsZero() && time.Since(j.Finished) > throughputPast || j.State == client.Queued || j.State == "" {
+				continue
+			}
+			samples, _, started, err := c.Samples(ctx, j.ID)
+			if err != nil || len(samples) == 0 {
+				continue // removed, or begun by an earlier version
+			}
+			job := throughputJob{Job: j.ID, Started: started.UTC(), Points: [][2]float64{{0, 0}}}
+			for _, s := range samples {
+				job.Points = append(job.Points, [2]float64{milliseconds(s.At), float64(s.Done)})
+			}
+			a.Jobs = append(a.Jobs, job)
+		}
+		return a, nil
+	})
+}

@@ -1,0 +1,91 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/store"
+)
+
+// savedAnswer is what a saved page contains: answers of the API at one moment. Those that
+// could not be had are null.
+type savedAnswer struct {
+	At         time.Time         `json:"at"`
+	Cluster    clusterAnswer     `json:"cluster"`
+	Workers    *workersAnswer    `json:"workers"`
+	Terms      *termsAnswer      `json:"terms"`
+	Throughput *throughputAnswer `json:"throughput"`
+	Jobs       *jobsAnswer       `json:"jobs"`
+	Job        *jobAnswer        `json:"job"` // the opened job
+	Map        *mapAnswer        `json:"map"`
+	Samples    *samplesAnswer    `json:"samples"`
+}
+
+// serveSaved serves one HTML file with all of the page, which opens without a server.
+func (p *Page) serveSaved(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	windows, err := windowsOf(r)
+	id := r.FormValue("job")
+	if err == nil && id != "" && !store.ValidID(id) {
+		err = badRequest{fmt.Errorf("job %.60q: want the whole ID of a job", id)}
+	}
+	var html []byte
+	if err == nil {
+		html, err = p.saved(ctx, r, id, windows)
+	}
+	if err != nil {
+		writeError(w, statusOf(err), textOf(err))
+		return
+	}
+	name := fmt.Sprintf("bellwether-%s-%s.html", p.cfg.Cluster.Name, time.Now().UTC().Format("20060102T150405Z"))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(html) // fails only if the client has disconnected
+}
+
+func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []client.Window) ([]byte, error) {
+	c, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := savedAnswer{At: time.Now().UTC()}
+	var workers workersAnswer
+	s.Cluster, workers = p.clusterOf(ctx, c)
+	s.Workers = &workers
+	s.Terms = had(p.termsBefore(ctx, c, 0, maxPage))
+	s.Throughput = had(p.throughput(ctx, c))
+	s.Jobs = had(p.jobsBefore(ctx, c, r.FormValue("show"), r.FormValue("before"), maxPage))
+	if id != "" {
+		s.Job = had(p.job(ctx, c, id))
+		s.Map = had(mapOf(ctx, c, id, windows))
+		s.Samples = had(samplesOf(ctx, c, id))
+	}
+	data, err := json.Marshal(s) // escapes <, > and &, so that no text ends the script
+	if err != nil {
+		return nil, fmt.Errorf("encode the saved page: %w", err)
+	}
+	var code bytes.Buffer
+	for _, name := range scripts {
+		code.Write(p.assets[name].data)
+		code.WriteString("\n")
+	}
+	return render(document{
+		Cluster: p.cfg.Cluster.Name, Style: template.CSS(p.assets["page.css"].data), Code: template.JS(code.String()), Saved: template.JS(data),
+	})
+}
+
+// had returns an answer, or nil if there was an error.
+func had[T any](answer T, err error) *T {
+	if err != nil {
+		return nil
+	}
+	return &answer
+}
