@@ -126,7 +126,7 @@ func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster 
 	t.Cleanup(c.client.Close)
 	c.awaitWorkers()
 	c.release = filepath.Join(c.dir, "release")
-	c.steady = c.submit(steady, steadyParams{c.release}, 0)
+	c.steady = c.submit(steady, c.steadyParams(), 0)
 	c.until("the steady job advances", func() bool { return c.done() > 0 })
 	return c
 }
@@ -270,6 +270,15 @@ func (c *cluster) done() uint64 {
 		return 0
 	}
 	return p.Done
+}
+
+// steadyParams returns the parameters of the steady job.
+func (c *cluster) steadyParams() steadyParams {
+	p := steadyParams{c.release, steadyPartitions}
+	if *all {
+		p.Partitions = allSteadyPartitions
+	}
+	return p
 }
 
 // firstLine returns a text without stack traces.

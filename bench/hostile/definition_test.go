@@ -241,7 +241,7 @@ var (
 var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 	Name: "steady", Version: "1", Summary: "goes on",
 	Plan: func(_ context.Context, p steadyParams) (jobs.Plan, error) {
-		return jobs.Plan{Partitions: steadyPartitions}, nil
+		return jobs.Plan{Partitions: p.Partitions}, nil
 	},
 	Open: func(_ context.Context, p steadyParams, _ jobs.Plan) (jobs.Mapper[uint64], error) {
 		return steadyMapper(p), nil
@@ -251,12 +251,15 @@ var steady = jobs.MustNew(jobs.Definition[steadyParams, uint64, uint64]{
 })
 
 const (
-	steadyPartitions = 200_000
-	steadyPause      = 20 * time.Millisecond
+	// steadyPartitions outlast the tests that run by default, and allSteadyPartitions all cases.
+	steadyPartitions    = 200_000
+	allSteadyPartitions = 4_000_000
+	steadyPause         = 20 * time.Millisecond
 )
 
 type steadyParams struct {
-	Release string `json:"release" help:"file that ends the pauses of partitions once it exists"`
+	Release    string `json:"release" help:"file that ends the pauses of partitions once it exists"`
+	Partitions uint64 `json:"partitions" help:"number of partitions"`
 }
 
 type steadyMapper steadyParams

@@ -273,7 +273,7 @@ func (c *cluster) checkEnd(tc testCase, final bool, status client.Status) {
 // cancellations took.
 func (c *cluster) cancelMany(ctx context.Context) (list []time.Duration) {
 	for len(list) == 0 || ctx.Err() == nil {
-		id, err := c.client.Submit(c.t.Context(), steady, client.SubmitOptions{Priority: -1})
+		id, err := c.client.Submit(c.t.Context(), steady, client.SubmitOptions{Params: steadyParams{Partitions: steadyPartitions}, Priority: -1})
 		if err != nil {
 			c.t.Errorf("submit a third job: %v", err)
 			return append(list, 0)
@@ -311,7 +311,7 @@ func (c *cluster) checkSteady() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, err := json.Marshal(steadyParams{c.release})
+	params, err := json.Marshal(c.steadyParams())
 	if err != nil {
 		t.Fatal(err)
 	}
