@@ -160,6 +160,52 @@ func TestRemoveWhileResumed(t *testing.T) {
 	}
 }
 
+// A leader is deposed while it begins a job. The next leader begins the job, which is then
+// cancelled and removed, and a delayed write stores the spec again. The first leader's calls go
+// on after that, from each moment, and it removes what it has written.
+func TestDeposedLeaderBeginsRemovedJob(t *testing.T) {
+	late := 0
+	for begun := 1; begun <= 12; begun++ {
+		t.Run(fmt.Sprint(begun), func(t *testing.T) {
+			c := newCluster(t)
+			first := c.lead(plain)
+			first.hello()
+			held, over := c.holdAt(c.moments + begun)
+			job := c.submit("partitions=5")
+			c.pass(20 * step)
+			if !*held {
+				t.Fatalf("the leader does not come to call %d", begun)
+			}
+			next := c.lead(plain)
+			next.hello()
+			c.pass(2 * hideFor)
+			next.turn(func() { next.term.Cancel(job, func(error) {}) })
+			c.until("the job's end", func() bool { return c.manifest(job).State.Final() })
+			spec := c.get("spec/" + job)
+			c.remove(job)
+			c.put("spec/"+job, spec)
+			c.pass(confirmed)
+			*over = true
+			for range 20 {
+				c.pass(step)
+				if len(c.keys()) > 1 {
+					late++
+					break
+				}
+			}
+			c.pass(confirmed)
+			if keys := c.keys(); len(keys) > 1 {
+				t.Errorf("the first leader has left %q", keys)
+			}
+			first.kill() // otherwise it might extend the submission for ever
+			c.wantOnlySpec(job)
+		})
+	}
+	if late == 0 {
+		t.Error("the first leader never wrote anything after the removal")
+	}
+}
+
 // A job may be cancelled before its submission is received, and then removed.
 func TestSubmissionOfRemovedJob(t *testing.T) {
 	c := newCluster(t)
