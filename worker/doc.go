@@ -18,7 +18,9 @@
 //     and results are kept until the leader, which may be this process, has made them
 //     durable. This takes [Config].DrainTimeout at most.
 //  2. The election ends. If this process leads, it takes a last checkpoint and hands the
-//     lease over to another worker.
+//     lease over to another worker. If other workers are draining too, the leader waits for
+//     a moment, so that it names none of them its successor, and for those that still run
+//     partitions if nobody else could lead.
 //  3. The eviction, if there is one, is approved. Connections are closed, and Run returns.
 //
 // # What can fail

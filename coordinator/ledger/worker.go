@@ -38,6 +38,7 @@ type worker struct {
 	receipt      wire.Receipt // receipt for the last report
 	operands     []Ref        // operands of the calls in the receipt
 
+	drainsSince     time.Duration // when the worker began to drain, if it does
 	reportedAt      time.Duration // when the last report came
 	spansReportedAt time.Duration // when the last report with spans came
 	reportInterval  time.Duration // report interval in the last receipt
@@ -155,11 +156,36 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 func (l *Ledger) setDraining(w *worker, draining bool) {
 	switch {
 	case draining && !w.draining:
+		w.drainsSince = l.now
 		l.countSlots(w, -w.slots)
 	case w.draining && !draining:
 		l.countSlots(w, w.slots)
 	}
 	w.draining = draining
+}
+
+// drainsTogether is the time within which the workers of a cluster that is stopped as a
+// whole are told to stop.
+const drainsTogether = 500 * time.Millisecond
+
+// OthersDrain reports whether a leader that stops should wait for other workers that drain:
+// one of them began just now, so more may be about to begin, and one that drains too is a bad
+// successor; or no worker is left that does not drain, and one still runs spans whose results
+// need a leader.
+func (l *Ledger) OthersDrain() bool {
+	able, running := false, false
+	for _, w := range l.workers {
+		switch {
+		case w.id == l.cfg.Self:
+		case !w.draining:
+			able = true
+		case l.now-w.drainsSince < drainsTogether:
+			return true
+		case len(w.assignments) > 0:
+			running = true
+		}
+	}
+	return running && !able
 }
 
 // setSlots says how many slots of a worker can run spans.

@@ -51,8 +51,8 @@ type Config struct {
 	// queue hides a submission. Default 10 s.
 	ExtendEvery time.Duration
 
-	// StopWithin bounds the time for the last checkpoints of a leader that was told to
-	// stop. Default 5 s.
+	// StopWithin bounds the time for which a leader that was told to stop waits for its last
+	// checkpoints and for other workers that drain. Default 5 s.
 	StopWithin time.Duration
 
 	// Observe is called on the loop with each observation, for metrics; it must not

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -48,6 +49,56 @@ func TestLeaderLeadsAJobThatItDoesNotKnow(t *testing.T) {
 	if len(other.called) > 0 {
 		t.Errorf("a worker that does not know the job called %v", other.called)
 	}
+}
+
+// If a whole cluster is stopped, the workers are told within a moment, not at once. A leader
+// that stops names no successor that drains a moment later.
+func TestClusterStopsAsAWhole(t *testing.T) {
+	c := newCluster(t)
+	first, last := c.addWorker("w1"), c.addWorker("w2")
+	leader := c.lead(func(cfg *term.Config) { plain(cfg); cfg.StopWithin = 5 * time.Second })
+	states := func() (list []string) {
+		for _, w := range leader.term.Workers().Workers {
+			list = append(list, w.State)
+		}
+		return list
+	}
+	c.until("the workers to join", func() bool { return len(states()) == 2 })
+	stopped := c.now
+	first.drains = true
+	c.until("a worker to drain", func() bool { return slices.Contains(states(), "draining") })
+	leader.turn(leader.term.Stop)
+	left := func() bool { _, left := leader.term.Left(); return left }
+	for c.now.Sub(stopped) < 100*time.Millisecond {
+		if left() {
+			t.Fatalf("the leader left %v after the other worker was told to stop", c.now.Sub(stopped))
+		}
+		c.pass(step)
+	}
+	last.drains = true
+	c.until("the leader to leave", left)
+	if successor, _ := leader.term.Left(); successor != "" {
+		t.Errorf("the successor is %q, which drains", successor)
+	}
+}
+
+// A leader that stops, as all others do, waits for a worker that still runs partitions: the
+// worker needs a leader for its results.
+func TestLeaderWaitsForDrainingWorkers(t *testing.T) {
+	c := newCluster(t)
+	w := c.addWorker("w1")
+	leader := c.lead(func(cfg *term.Config) { plain(cfg); cfg.StopWithin = time.Minute })
+	c.submit("partitions=1000")
+	c.until("the worker to run a span", func() bool { return len(w.held) > 0 })
+	w.drains = true
+	leader.turn(leader.term.Stop)
+	for len(w.held) > 0 {
+		if _, left := leader.term.Left(); left {
+			t.Fatalf("the leader left while the worker holds %v", w.held)
+		}
+		c.pass(step)
+	}
+	c.until("the leader to leave", func() bool { _, left := leader.term.Left(); return left })
 }
 
 // A job whose kind no worker knows is parked until a worker that knows it says hello.

@@ -117,10 +117,14 @@ func (t *Term) Stop() {
 }
 
 // Left reports whether a term that was told to stop may end: everything that can be made
-// durable is durable, or StopWithin has passed. The successor is the worker that should
-// lead next, or empty for any. The loop calls Left after each other call of the term.
+// durable is durable, and no other worker that drains needs the leader, or StopWithin has
+// passed. The successor is the worker that should lead next, or empty for any. The loop calls
+// Left after each other call of the term.
 func (t *Term) Left() (successor string, left bool) {
-	if t.times.stopping.IsZero() || t.ledger != nil && !t.ledger.AllDurable() && t.since(t.times.stopping) <= t.cfg.StopWithin {
+	if t.times.stopping.IsZero() {
+		return "", false
+	}
+	if t.ledger != nil && t.since(t.times.stopping) <= t.cfg.StopWithin && (!t.ledger.AllDurable() || t.ledger.OthersDrain()) {
 		return "", false
 	}
 	return t.successor(), true

@@ -76,6 +76,7 @@ type worker struct {
 	ran      map[string]int // partitions
 	job      jobs.Job       // makes calls
 	called   []string       // functions, in order
+	drains   bool           // it says that it drains
 	hangs    bool           // its calls do not return
 	fails    string         // the error with which each partition fails; empty if none fails
 }
@@ -97,7 +98,7 @@ func (w *worker) follow(l *leader) {
 func (w *worker) report() {
 	if w.inFlight == nil {
 		w.sequence++
-		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held)}
+		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held), Draining: w.drains}
 		if w.sequence == 1 {
 			r.Hello = &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: w.knows, Storage: w.storage}
 		}
