@@ -58,6 +58,7 @@ var secretCommands = map[string]secretCommand{
 	"dev":              {args: []string{"--workers", "1", "--port", "0", "--log-level", "debug"}, stays: true, spawn: true},
 	"demo":             {none: true},
 	"bench":            {none: true},
+	"bench aggregate":  {none: true},
 	"bench failover":   {args: []string{"--attach"}},
 	"bench leader":     {args: []string{"secrets"}, stays: true},
 	"bench overhead":   {none: true},
