@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
@@ -86,6 +87,14 @@ func measure(ctx context.Context, o options, errs io.Writer) (r results, err err
 			return r, fmt.Errorf("measure failover: %w", err)
 		}
 		r.Failover = &measured
+	}
+	if o.aggregate.Systems != nil {
+		o.aggregate.Dir, o.aggregate.Progress = dir, progress
+		measured, err := aggregate.Run(ctx, o.aggregate)
+		if err != nil {
+			return r, fmt.Errorf("measure aggregation: %w", err)
+		}
+		r.Aggregate = &measured
 	}
 	return r, nil
 }

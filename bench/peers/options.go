@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
@@ -21,15 +22,17 @@ type options struct {
 	format     string
 	throughput throughput.Config
 	failover   failover.Config
+	aggregate  aggregate.Config
 }
 
 // errHelp is returned after help was printed.
 var errHelp = errors.New("help requested")
 
-const usage = `usage: peers [flags] throughput|failover|all
+const usage = `usage: peers [flags] throughput|failover|aggregate|all
 
 Compares other systems with Bellwether on this machine. It needs Redis and
-PostgreSQL, and Node.js for Azurite, unless -system selects systems without them.
+PostgreSQL, Node.js for Azurite, and Open MPI and Dask for aggregate, unless -system
+selects systems without them.
 
 `
 
@@ -40,6 +43,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		systems []string
 		rounds  int
 		t, f    = &o.throughput, &o.failover
+		a       = &o.aggregate
 	)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&program, "bellwether", "bellwether", "the bellwether program")
@@ -72,6 +76,21 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		return nil
 	})
 	flags.IntVar(&f.Kills, "kills", 4, "failover: kills per system and round")
+	flags.IntVar(&a.Workers, "workers", 4, "aggregate: worker processes")
+	a.Sizes = []uint64{8_000, 80_000, 800_000, 8_000_000, 80_000_000, 160_000_000}
+	flags.Func("sizes", "aggregate: sizes of a vector in `bytes`, separated by commas (default 8000,80000,800000,8000000,80000000,160000000)", func(s string) error {
+		a.Sizes = nil
+		for word := range strings.SplitSeq(s, ",") {
+			n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
+			if err != nil || n == 0 || n%8 != 0 {
+				return errors.New("want multiples of 8 separated by commas")
+			}
+			a.Sizes = append(a.Sizes, n)
+		}
+		return nil
+	})
+	flags.Uint64Var(&a.Total, "total", 8_000_000_000, "aggregate: bytes of all vectors of one size")
+	flags.Uint64Var(&a.Least, "least", 64, "aggregate: the least number of vectors of one size")
 	err = flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(errs, usage)
@@ -83,9 +102,9 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		return o, err
 	}
 	if flags.NArg() != 1 {
-		return o, fmt.Errorf("want one of throughput, failover and all, got %q", flags.Args())
+		return o, fmt.Errorf("want one of throughput, failover, aggregate and all, got %q", flags.Args())
 	}
-	t.Rounds, f.Rounds = rounds, rounds
+	t.Rounds, f.Rounds, a.Rounds = rounds, rounds, rounds
 	if err := o.check(); err != nil {
 		return o, err
 	}
@@ -95,7 +114,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	if program, err = find(program); err != nil {
 		return o, err
 	}
-	t.Program, f.Program = program, program
+	t.Program, f.Program, a.Program = program, program, program
 	return o, nil
 }
 
@@ -105,6 +124,9 @@ func names() (all []string) {
 		all = append(all, s.Name)
 	}
 	for _, s := range failover.Systems() {
+		all = append(all, s.Name)
+	}
+	for _, s := range aggregate.Systems() {
 		all = append(all, s.Name)
 	}
 	return all
@@ -120,6 +142,7 @@ func (o options) check() error {
 		{"processes", o.throughput.Processes, 64},
 		{"slots", o.throughput.Slots, 64},
 		{"kills", o.failover.Kills, 1000},
+		{"workers", o.aggregate.Workers, 64},
 	} {
 		if n.value < 1 || n.value > n.most {
 			return fmt.Errorf("-%s must be 1 to %d, got %d", n.name, n.most, n.value)
@@ -134,6 +157,9 @@ func (o options) check() error {
 			return fmt.Errorf("-%s must be %v to 1h, got %v", d.name, d.least, d.value)
 		}
 	}
+	if o.aggregate.Least < 1 {
+		return errors.New("-least must be at least 1, got 0")
+	}
 	if !slices.Contains([]string{"table", "markdown", "json"}, o.format) {
 		return fmt.Errorf("-o must be table, markdown or json, got %q", o.format)
 	}
@@ -144,25 +170,32 @@ func (o options) check() error {
 func (o *options) choose(what string, named []string) error {
 	chosen := func(name string) bool { return len(named) == 0 || slices.Contains(named, name) }
 	switch what {
-	case "throughput", "failover", "all":
+	case "throughput", "failover", "aggregate", "all":
 	default:
-		return fmt.Errorf("want throughput, failover or all, got %q", what)
+		return fmt.Errorf("want throughput, failover, aggregate or all, got %q", what)
 	}
-	if what != "failover" {
+	if what == "throughput" || what == "all" {
 		for _, s := range throughput.Systems() {
 			if chosen(s.Name) {
 				o.throughput.Systems = append(o.throughput.Systems, s)
 			}
 		}
 	}
-	if what != "throughput" {
+	if what == "failover" || what == "all" {
 		for _, s := range failover.Systems() {
 			if chosen(s.Name) {
 				o.failover.Systems = append(o.failover.Systems, s)
 			}
 		}
 	}
-	if o.throughput.Systems == nil && o.failover.Systems == nil {
+	if what == "aggregate" || what == "all" {
+		for _, s := range aggregate.Systems() {
+			if chosen(s.Name) {
+				o.aggregate.Systems = append(o.aggregate.Systems, s)
+			}
+		}
+	}
+	if o.throughput.Systems == nil && o.failover.Systems == nil && o.aggregate.Systems == nil {
 		return fmt.Errorf("%s does not measure any of the selected systems", what)
 	}
 	return nil

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 
 func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                 "want one of throughput, failover and all",
-		"throughput failover":              "want one of throughput, failover and all",
+		"":                                 "want one of throughput, failover, aggregate and all",
+		"throughput failover":              "want one of throughput, failover, aggregate and all",
 		"latency":                          `got "latency"`,
 		"-rounds 0 all":                    "-rounds must be 1 to 1000, got 0",
 		"-processes -1 throughput":         "-processes must be 1 to 64, got -1",
@@ -49,6 +49,10 @@ func TestBadUsage(t *testing.T) {
 		"-busy-tasks 10,x throughput":      "want whole numbers",
 		"-system Kafka throughput":         "there is no such system",
 		"-system River failover":           "failover does not measure any of the selected systems",
+		"-workers 0 aggregate":             "-workers must be 1 to 64, got 0",
+		"-sizes 12 aggregate":              "want multiples of 8",
+		"-least 0 aggregate":               "-least must be at least 1",
+		"-system River aggregate":          "aggregate does not measure any of the selected systems",
 		"-o yaml all":                      `got "yaml"`,
 		"-fast all":                        "not defined",
 		"-bellwether /nonexistent/bin all": "make build",

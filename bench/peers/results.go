@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/bench/peers/aggregate"
 	"github.com/bellwether-compute/bellwether/bench/peers/failover"
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
@@ -22,6 +23,7 @@ type results struct {
 	Command    string             `json:"command"`
 	Throughput *throughput.Result `json:"throughput,omitempty"`
 	Failover   *failover.Result   `json:"failover,omitempty"`
+	Aggregate  *aggregate.Result  `json:"aggregate,omitempty"`
 }
 
 func newResults() results {
@@ -50,6 +52,9 @@ func (r results) tables() (all []report.Table) {
 	}
 	if r.Failover != nil {
 		all = append(all, r.Failover.Tables()...)
+	}
+	if r.Aggregate != nil {
+		all = append(all, r.Aggregate.Tables()...)
 	}
 	return all
 }

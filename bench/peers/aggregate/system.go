@@ -1,0 +1,246 @@
+package aggregate
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/bellwether-compute/bellwether/bench/peers/fleet"
+	"github.com/bellwether-compute/bellwether/bench/peers/servers"
+)
+
+//go:embed programs/vectors.c
+var programC []byte
+
+//go:embed programs/vectors.py
+var programPython []byte
+
+// System is one of the compared systems.
+type System struct {
+	Name     string
+	Language string // language of the plain loop
+	versions func(context.Context, *place) (string, error)
+	run      func(context.Context, *place, Shape) (timed, error)
+}
+
+// Names of systems.
+const (
+	Bellwether = "Bellwether, vectors" // each name says which benchmark it belongs to
+	openMPI    = "Open MPI"
+)
+
+// Systems returns all systems, Bellwether first.
+func Systems() []System {
+	return []System{
+		{Bellwether, "Go", bellwetherVersion, runBellwether},
+		{openMPI, "C", mpiVersion, runMPI},
+		{"Dask", "NumPy", pythonVersion("dask"), runPython("dask")},
+		{"Redis", "NumPy", pythonVersion("redis"), runRedis},
+	}
+}
+
+// timed are the seconds of a system and of the loop in its language.
+type timed struct {
+	System float64 `json:"system"`
+	Loop   float64 `json:"loop"`
+	Local  float64 `json:"run,omitempty"` // only of Bellwether: the job in one process
+}
+
+// place has what the systems need.
+type place struct {
+	dir, program string
+	workers      int
+	cores        int
+}
+
+// answer is what the programs print.
+type answer struct {
+	Seconds     float64
+	First, Last float64
+}
+
+// check returns an error unless the sum is right.
+func (a answer) check(s Shape) error {
+	var first, last uint64
+	for p := range s.Partitions {
+		first += p * 31 & 0xffff
+		last += (p*31 + s.length() - 1) & 0xffff
+	}
+	if a.First != float64(first) || a.Last != float64(last) {
+		return fmt.Errorf("the sum begins with %.0f and ends with %.0f, want %d and %d", a.First, a.Last, first, last)
+	}
+	return nil
+}
+
+// ask runs a command and decodes its output.
+func ask(ctx context.Context, into any, name string, args ...string) error {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return fmt.Errorf("%w: bench/peers/install installs it", err)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its processes too
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w: %s", name, err, tail(errs.Bytes()))
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("read the output of %s: %w: %.200q", name, err, out)
+	}
+	return nil
+}
+
+// tail returns the last bytes of a text.
+func tail(text []byte) []byte {
+	const most = 2000
+	return bytes.TrimSpace(text[max(0, len(text)-most):])
+}
+
+// sum runs a command that prints an answer, and checks the sum.
+func sum(ctx context.Context, s Shape, name string, args ...string) (seconds float64, err error) {
+	var a answer
+	if err := ask(ctx, &a, name, args...); err != nil {
+		return 0, err
+	}
+	return a.Seconds, a.check(s)
+}
+
+func runBellwether(ctx context.Context, p *place, s Shape) (t timed, err error) {
+	var report struct {
+		Points []struct {
+			Loop    float64 `json:"loop_seconds"`
+			Local   float64 `json:"run_seconds"`
+			Cluster float64 `json:"cluster_seconds"`
+		}
+	}
+	err = ask(ctx, &report, p.program, "bench", "aggregate", "-o", "json", "--rounds", "1", "--workers", strconv.Itoa(p.workers),
+		"--sizes", fmt.Sprint(s.Bytes), "--total", fmt.Sprint(s.Bytes), "--least", fmt.Sprint(s.Partitions))
+	if err == nil && len(report.Points) != 1 {
+		err = fmt.Errorf("bench aggregate printed %d points, want 1", len(report.Points))
+	}
+	if err != nil {
+		return t, err
+	}
+	point := report.Points[0]
+	return timed{point.Cluster, point.Loop, point.Local}, nil
+}
+
+func bellwetherVersion(ctx context.Context, p *place) (string, error) {
+	version, err := fleet.Version(ctx, p.program)
+	return version + ", " + servers.NATSVersion, err
+}
+
+// compiled compiles the C program once.
+func (p *place) compiled(ctx context.Context) (string, error) {
+	program := filepath.Join(p.dir, "vectors")
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	source := program + ".c"
+	if err := os.WriteFile(source, programC, 0o600); err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, "mpicc", "-O2", "-pthread", "-o", program, source).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("compile for Open MPI: %w: %s", err, tail(out))
+	}
+	return program, nil
+}
+
+func runMPI(ctx context.Context, p *place, s Shape) (t timed, err error) {
+	program, err := p.compiled(ctx)
+	if err != nil {
+		return t, err
+	}
+	partitions, length := fmt.Sprint(s.Partitions), fmt.Sprint(s.length())
+	if t.Loop, err = sum(ctx, s, program, "loop", partitions, length, fmt.Sprint(p.cores)); err != nil {
+		return t, err
+	}
+	t.System, err = sum(ctx, s, "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", fmt.Sprint(p.workers), program, "mpi", partitions, length)
+	return t, err
+}
+
+func mpiVersion(ctx context.Context, _ *place) (string, error) {
+	out, err := exec.CommandContext(ctx, "mpirun", "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask Open MPI for its version: %w", err)
+	}
+	words := strings.Fields(string(out))
+	if len(words) < 4 {
+		return "", fmt.Errorf("ask Open MPI for its version: got %q", out)
+	}
+	return "Open MPI " + words[3], nil
+}
+
+// python is Debian's Python, for which Debian has the packages.
+const python = "/usr/bin/python3"
+
+// script returns the path of the Python program.
+func (p *place) script() (string, error) {
+	file := filepath.Join(p.dir, "vectors.py")
+	return file, os.WriteFile(file, programPython, 0o600)
+}
+
+// runPython returns a function that measures a mode of the Python program.
+func runPython(mode string, more ...string) func(context.Context, *place, Shape) (timed, error) {
+	return func(ctx context.Context, p *place, s Shape) (t timed, err error) {
+		script, err := p.script()
+		if err != nil {
+			return t, err
+		}
+		partitions, length := fmt.Sprint(s.Partitions), fmt.Sprint(s.length())
+		if t.Loop, err = sum(ctx, s, python, script, "loop", partitions, length, fmt.Sprint(p.cores)); err != nil {
+			return t, err
+		}
+		t.System, err = sum(ctx, s, python, append([]string{script, mode, partitions, length, fmt.Sprint(p.workers)}, more...)...)
+		return t, err
+	}
+}
+
+// runRedis runs a new server, so that no other run's data is in its memory.
+func runRedis(ctx context.Context, p *place, s Shape) (t timed, err error) {
+	dir, err := os.MkdirTemp(p.dir, "redis-")
+	if err != nil {
+		return t, err
+	}
+	server, err := servers.StartRedis(ctx, dir, "everysec")
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, server.Stop(), os.RemoveAll(dir)) }()
+	return runPython("redis", server.Address)(ctx, p, s)
+}
+
+func pythonVersion(of string) func(context.Context, *place) (string, error) {
+	return func(ctx context.Context, p *place) (string, error) {
+		script, err := p.script()
+		if err != nil {
+			return "", err
+		}
+		var v struct{ Python, NumPy, Dask, Redis string }
+		if err := ask(ctx, &v, python, script, "versions"); err != nil {
+			return "", err
+		}
+		base := fmt.Sprintf("Python %s, NumPy %s", v.Python, v.NumPy)
+		if of == "dask" {
+			return "Dask " + v.Dask + ", " + base, nil
+		}
+		server, err := servers.RedisVersion(ctx)
+		return fmt.Sprintf("%s, redis-py %s, %s", server, v.Redis, base), err
+	}
+}
