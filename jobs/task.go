@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -149,7 +150,9 @@ func (s *stack[T]) running() string {
 // run maps partitions from s.next on until hi, until stop is set or until one fails.
 func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
 	if s.mapOne == nil {
-		s.mapOne = s.mapFunc()
+		if s.mapOne = s.mapFunc(); s.mapOne == nil {
+			return Permanent(errors.New("want a function from Fork, got nil"))
+		}
 	}
 	for ; s.next < hi && !stop.Load(); s.next++ {
 		s.progress.set(s.next, false)

@@ -96,8 +96,6 @@ var names = map[string]string{
 func (c testCase) named() string {
 	pattern := names[c.function]
 	switch {
-	case c.function == fork && c.misdeed == garbage:
-		return pattern + "|Map" // there is no function to map with
 	case c.function == decode && c.misdeed != garbage:
 		return pattern + "|Merge|Finish" // the call that decoded its operands
 	case c.misdeed == garbage && (c.function == mapOne || c.function == encode || c.function == decode):

@@ -29,7 +29,7 @@ func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
 
 // onOpenFailed handles a worker's failure to open a job: the worker gets no partitions of
 // the job during a backoff that grows with each failure. The job fails if the error is
-// permanent, or if no worker can open the job.
+// permanent, or if no worker that may begin the job can open it.
 func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	s := w.share(j)
 	s.openFailures++
@@ -37,7 +37,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	l.log(j.spec.ID, w.id, "Worker could not open the job: %s", f.Error)
 	failures := 0
 	for _, o := range l.workers {
-		if o.draining || !o.knows(j) {
+		if o.draining || !o.knows(j) || l.heldBack(o, j) {
 			continue
 		}
 		i, found := o.findShare(j.spec.ID)

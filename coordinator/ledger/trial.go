@@ -60,7 +60,8 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 	if j.trial.opened {
 		limit <<= min(8, (l.now-j.trial.openedAt)/trialStep)
 	}
-	if w.id == l.cfg.Self && (!j.trial.opened || limit < len(l.workers)) && l.anotherCanRun(w, j) {
+	another := func(o *worker) bool { return o != w && !o.draining && o.slots > 0 && o.knows(j) }
+	if w.id == l.cfg.Self && (!j.trial.opened || limit < len(l.workers)) && slices.ContainsFunc(l.workers, another) {
 		return true
 	}
 	if limit > maxTrialWorkers {
