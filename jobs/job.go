@@ -23,21 +23,17 @@ type Job struct {
 	encode    func(params any) (Params, error)
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
-	merge     func(decode decoding, left, right []byte) ([]byte, error)
+	merge     func(own owned, left, right []byte) ([]byte, error)
 	recode    func(partial []byte) ([]byte, error) // decodes and encodes
-	finish    func(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, Attachment, error)
+	finish    func(ctx context.Context, p Params, own bool, root []byte) (json.RawMessage, Attachment, error)
 
 	attaches     bool
 	onAttachment func(Attachment) // nil: the attachments of results are dropped
+	own          owned
 }
 
-// decoding says who owns encoded operands.
-type decoding bool
-
-const (
-	copied  decoding = false // the caller still owns the operands, which must not change
-	inPlace decoding = true  // nobody uses the operands again
-)
+// owned says which operands nobody else uses again. The others must not change.
+type owned struct{ left, right bool }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -147,19 +143,19 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 	return task, nil
 }
 
-// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is
-// permanent unless a partial could not be decoded.
-func (j Job) Merge(left, right []byte) ([]byte, error) { return j.mergeOperands(copied, left, right) }
-
-// MergeInPlace is like [Job.Merge], and may change the operands and return memory of them.
-// The caller must be the only owner of the operands, see [InPlaceCodec], and must not use
-// them again, not even after an error.
-func (j Job) MergeInPlace(left, right []byte) ([]byte, error) {
-	return j.mergeOperands(inPlace, left, right)
+// OwnOperands returns a copy of the job whose Merge and Finish may change operands and return
+// their memory, which saves a copy of each if the codec is an [InPlaceCodec]. Left is about
+// the left operand of Merge and the operand of Finish. The caller must be the only owner of
+// such an operand and must not use it again, not even after an error.
+func (j Job) OwnOperands(left, right bool) Job {
+	j.own = owned{left, right}
+	return j
 }
 
-func (j Job) mergeOperands(decode decoding, left, right []byte) ([]byte, error) {
-	merged, err := j.merge(decode, left, right)
+// Merge returns the encoded merge of two encoded partials of sibling nodes. An error is
+// permanent unless a partial could not be decoded.
+func (j Job) Merge(left, right []byte) ([]byte, error) {
+	merged, err := j.merge(j.own, left, right)
 	if err != nil {
 		return nil, fmt.Errorf("merge partials of job %s: %w", j.name, err)
 	}
@@ -178,11 +174,7 @@ func (j Job) OnAttachment(take func(Attachment)) Job {
 
 // Finish returns the result, as JSON, for the encoded partial of the root.
 func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
-	return j.finishOperand(ctx, p, copied, root)
-}
-
-func (j Job) finishOperand(ctx context.Context, p Params, decode decoding, root []byte) (json.RawMessage, error) {
-	result, attachment, err := j.finish(ctx, p, decode, root)
+	result, attachment, err := j.finish(ctx, p, j.own.left, root)
 	if err != nil {
 		return nil, fmt.Errorf("finish job %s: %w", j.name, err)
 	}
@@ -310,8 +302,8 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	}, nil
 }
 
-func (b binding[P, T, R]) decode(decode decoding, data []byte) (value T, err error) {
-	if decode == inPlace {
+func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {
+	if own {
 		value, err = decodeInPlace(b.def.Codec, data)
 	} else {
 		value, err = b.def.Codec.Decode(data)
@@ -322,17 +314,17 @@ func (b binding[P, T, R]) decode(decode decoding, data []byte) (value T, err err
 	return value, err
 }
 
-func (b binding[P, T, R]) merge(decode decoding, left, right []byte) (merged []byte, err error) {
+func (b binding[P, T, R]) merge(own owned, left, right []byte) (merged []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
 		}
 	}()
-	l, err := b.decode(decode, left)
+	l, err := b.decode(own.left, left)
 	if err != nil {
 		return nil, err
 	}
-	r, err := b.decode(decode, right)
+	r, err := b.decode(own.right, right)
 	if err != nil {
 		return nil, err
 	}
@@ -355,13 +347,13 @@ func (b binding[P, T, R]) recode(partial []byte) (again []byte, err error) {
 	return b.def.Codec.Encode(t)
 }
 
-func (b binding[P, T, R]) finish(ctx context.Context, params Params, decode decoding, root []byte) (result json.RawMessage, attachment Attachment, err error) {
+func (b binding[P, T, R]) finish(ctx context.Context, params Params, own bool, root []byte) (result json.RawMessage, attachment Attachment, err error) {
 	defer recoverTo(&err)
 	p, err := b.params.parse(params, nil)
 	if err != nil {
 		return nil, attachment, err
 	}
-	t, err := b.decode(decode, root)
+	t, err := b.decode(own, root)
 	if err != nil {
 		return nil, attachment, err
 	}

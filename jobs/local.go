@@ -52,8 +52,8 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 		return LocalResult{}, err
 	}
 	result := LocalResult{Partitions: plan.Partitions}
-	job = job.OnAttachment(func(a Attachment) { result.Attachment = a })
-	if result.Result, err = job.finishOperand(ctx, params, inPlace, root); err != nil {
+	job = job.OnAttachment(func(a Attachment) { result.Attachment = a }).OwnOperands(true, true)
+	if result.Result, err = job.Finish(ctx, params, root); err != nil {
 		return LocalResult{}, err
 	}
 	return result, nil

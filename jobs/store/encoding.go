@@ -105,11 +105,13 @@ func encodePartial(n jobs.Node, data []byte) []byte {
 	return append(value, data...)
 }
 
+// decodePartial moves the data to the beginning of value, where it is aligned for decoding in
+// place.
 func decodePartial(value []byte) ([]byte, error) {
 	if len(value) < partialHeader {
 		return nil, fmt.Errorf("%w: partial of %d bytes, want at least %d", ErrCorrupt, len(value), partialHeader)
 	}
-	return value[partialHeader:], nil
+	return value[:copy(value, value[partialHeader:])], nil
 }
 
 func encodeTerm(t TermRecord) []byte { return encode(termRecord{t, micros(t.At)}) }

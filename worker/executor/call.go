@@ -98,7 +98,7 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
-	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a })
+	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a }).OwnOperands(c.owns(0), c.owns(1))
 	var item wire.Item
 	gone, err := guard{w: c.w, limit: limit(job.Limits(), made.Function)}.run(c.ctx, func(ctx context.Context) (err error) {
 		item, err = session.MakeCall(ctx, job, params, made, operands, c.held.Epoch())
@@ -155,6 +155,13 @@ func (c *call) operands() ([][]byte, error) {
 		list = append(list, data)
 	}
 	return list, nil
+}
+
+// owns reports whether nothing but the call uses an operand's bytes: those that it has read
+// from storage.
+func (c *call) owns(operand int) bool {
+	list := c.held.Call().Operands
+	return operand < len(list) && list[operand].Blob != ""
 }
 
 // store moves the data of an item into storage if it is too large for a report.
