@@ -59,6 +59,36 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return result, nil
 }
 
+// RunPartition plans a job and maps one partition of it, to find out why the partition
+// failed. It returns the encoded partial and the number of partitions of the job.
+func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
+	plan, err := job.Plan(ctx, params)
+	if err != nil {
+		return nil, 0, err
+	}
+	if partition >= plan.Partitions {
+		return nil, plan.Partitions, fmt.Errorf("partition %d: want 0 to %d: the job has %d partitions", partition, plan.Partitions-1, plan.Partitions)
+	}
+	task, err := job.Open(ctx, params, plan)
+	if err != nil {
+		return nil, plan.Partitions, err
+	}
+	defer func() {
+		if closeErr := task.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)
+		}
+	}()
+	err = Local{Slots: 1, Attempts: l.Attempts}.each(ctx, task, 1, func(uint64) Span { return Span{partition, partition + 1} },
+		func(_ uint64, s Stack) error {
+			partials, err := s.Drain(partition + 1)
+			if err == nil {
+				partial = partials[0].Data
+			}
+			return err
+		})
+	return partial, plan.Partitions, err
+}
+
 // subtreesPerSlot is the number of subtrees per slot. More subtrees keep slots that finish
 // early busy; fewer subtrees are larger.
 const subtreesPerSlot = 64

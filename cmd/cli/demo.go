@@ -38,7 +38,8 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Start a NATS server and 4 worker processes on this machine, submit a job, kill the
 leader's process half-way, show how the others continue, run the same job in this
 process alone, and compare the results byte for byte. It takes about a minute and
-removes everything it made. The exit status is 0 if the bytes are the same.
+removes everything it made. The exit status is 0 if the bytes are the same. A page at the
+printed address shows what happens.
 
 With --storage azure, Azurite stands in for Azure Storage. It needs Node.js.`,
 		Args: cobra.NoArgs,
@@ -165,6 +166,12 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 		return err
 	}
 	defer c.Close()
+	page, err := a.servePage(base.cfg, httpFlags{address: "127.0.0.1:0"}, logger)
+	if err != nil {
+		return err
+	}
+	defer page.close()
+	n.say("to look at it: %s", page.url)
 	if err := a.demoJob(alive, n, c, workers, job, params, report); err != nil {
 		return cmp.Or(context.Cause(alive), err)
 	}

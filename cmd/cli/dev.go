@@ -26,6 +26,7 @@ type devFlags struct {
 	slots   int
 	data    string
 	port    int
+	http    httpFlags
 	allow   allowFlag
 	log     logFlags
 }
@@ -62,6 +63,8 @@ are computed again later.`,
 	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0 divides the machine's cores among the workers, at least 1 each")
 	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
+	cmd.Flags().StringVar(&flags.http.address, "http", "", "address to serve a page that shows the cluster, such as 127.0.0.1:0 for any free port")
+	flags.http.register(cmd)
 	flags.allow.register(a, cmd)
 	flags.log.register(cmd)
 	completeFolders(cmd, "data")
@@ -131,7 +134,16 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 			return err
 		}
 	}
-	if err := a.greet(servers, data, flags.workers, slots); err != nil {
+	url := ""
+	if flags.http.address != "" {
+		server, err := a.servePage(servers.cfg, flags.http, log)
+		if err != nil {
+			return err
+		}
+		defer server.close()
+		url = server.url
+	}
+	if err := a.greet(servers, data, url, flags.workers, slots); err != nil {
 		return err
 	}
 
@@ -182,7 +194,7 @@ func (a *app) newWorkers(servers *localServers, slots int, log logFlags, allow a
 }
 
 // greet shows how to use the cluster.
-func (a *app) greet(servers *localServers, data string, workers, slots int) error {
+func (a *app) greet(servers *localServers, data, page string, workers, slots int) error {
 	answer := struct {
 		NATS    string `json:"nats"`
 		Cluster string `json:"cluster"`
@@ -191,7 +203,8 @@ func (a *app) greet(servers *localServers, data string, workers, slots int) erro
 		Data    string `json:"data"`
 		Workers int    `json:"workers"`
 		Slots   int    `json:"slots"`
-	}{NATS: servers.nats.URL(), Cluster: servers.cfg.Name, Storage: string(servers.cfg.Storage), Data: data, Workers: workers, Slots: slots}
+		Page    string `json:"page,omitempty"` // URL
+	}{NATS: servers.nats.URL(), Cluster: servers.cfg.Name, Storage: string(servers.cfg.Storage), Data: data, Workers: workers, Slots: slots, Page: page}
 	if servers.azurite != nil {
 		answer.Azurite = servers.azurite.ConnectionString()
 	}
@@ -201,6 +214,9 @@ func (a *app) greet(servers *localServers, data string, workers, slots int) erro
 		row(w, "storage", answer.Storage)
 		row(w, "data", data)
 		row(w, "workers", fmt.Sprintf("%d, %s each", workers, english.Plural(slots, "slot", "")))
+		if page != "" {
+			row(w, "page", page)
+		}
 		fmt.Fprintf(w, "\nIn another terminal:\n\n  export %s=%s", cluster.EnvNATSURL, answer.NATS)
 		if answer.Cluster != cluster.DefaultName {
 			fmt.Fprintf(w, " %s=%s", cluster.EnvName, answer.Cluster)

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -38,21 +36,3 @@ func (f httpFlags) token() (string, error) {
 	}
 	return string(data), nil
 }
-
-// args returns the flags for another process.
-func (f httpFlags) args() []string {
-	var args []string
-	if f.address != "" {
-		args = append(args, "--http", f.address)
-	}
-	for _, host := range f.hosts {
-		args = append(args, "--http-host", host)
-	}
-	if f.actions != "" {
-		args = append(args, "--http-actions", f.actions)
-	}
-	return slices.Clip(args)
-}
-
-// pageURL returns the URL of a page that is served on an address.
-func pageURL(address string) string { return fmt.Sprintf("http://%s/", address) }

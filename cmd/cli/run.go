@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -18,11 +20,12 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var (
-		params   paramFlags
-		slots    int
-		attempts int
-		check    bool
-		save     string
+		params    paramFlags
+		slots     int
+		attempts  int
+		check     bool
+		save      string
+		partition uint64
 	)
 	cmd := &cobra.Command{
 		Use:   "run JOB",
@@ -33,7 +36,10 @@ bytes. Progress goes to standard error, the result to standard output.
 With --check, the job is run several times, with other numbers of slots and other cuts of
 its partitions, and with partials encoded and decoded or not. If the bytes of a partial or
 of the result differ between two runs, the error names the node and the runs, and the exit
-status is 1. Use parameters for which the job is short.`,
+status is 1. Use parameters for which the job is short.
+
+With --partition, only this partition is run, to find out why it failed on a cluster. It
+prints the error, or the size and the SHA-256 of the encoded partial.`,
 		Example: "  " + a.name + " run " + a.exampleJob() + "\n  " + a.name + " run " + a.exampleJob() + " --check",
 		Args:    wantArgs(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +59,14 @@ status is 1. Use parameters for which the job is short.`,
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			o, attachment := a.runLocal(ctx, job, p, jobs.Local{Slots: slots, Attempts: attempts}, check)
+			local := jobs.Local{Slots: slots, Attempts: attempts}
+			if cmd.Flags().Changed("partition") {
+				if check || save != "" {
+					return usagef("--partition excludes --check and --save, which need all partitions")
+				}
+				return a.runPartition(ctx, job, p, local, partition)
+			}
+			o, attachment := a.runLocal(ctx, job, p, local, check)
 			if err := a.showOutcome(o); err != nil || save == "" {
 				return err
 			}
@@ -70,9 +83,42 @@ status is 1. Use parameters for which the job is short.`,
 	params.register(a, cmd)
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
+	cmd.Flags().Uint64Var(&partition, "partition", 0, "run only this partition")
 	cmd.Flags().BoolVar(&check, "check", false, "run the job several times in different ways and compare the bytes")
 	cmd.Flags().StringVar(&save, "save", "", "write the attachment of the result to this file")
 	return cmd
+}
+
+// partitionOutcome is what run --partition prints.
+type partitionOutcome struct {
+	Job        string  `json:"job"`
+	Version    string  `json:"version"`
+	Partition  uint64  `json:"partition"`
+	Partitions uint64  `json:"partitions"` // of the job
+	Bytes      int     `json:"bytes"`      // size of the encoded partial
+	SHA256     string  `json:"sha256"`     // of the encoded partial
+	Took       float64 `json:"seconds"`
+}
+
+// runPartition runs one partition of a job in this process.
+func (a *app) runPartition(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, partition uint64) error {
+	began := time.Now()
+	partial, partitions, err := local.RunPartition(ctx, job, params, partition)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	o := partitionOutcome{
+		Job: job.Name(), Version: job.Version(), Partition: partition, Partitions: partitions,
+		Bytes: len(partial), SHA256: client.Fingerprint(partial), Took: took.Seconds(),
+	}
+	return a.show(o, func(w io.Writer) {
+		row(w, "job", o.Job+" "+o.Version)
+		row(w, "partition", fmt.Sprintf("%s of %s", humanize.Comma(int64(partition)), humanize.Comma(int64(partitions))))
+		row(w, "took", duration(took))
+		row(w, "bytes", o.Bytes)
+		row(w, "sha256", o.SHA256)
+	})
 }
 
 // localID is shown as the job ID of a job that ran in this process only.

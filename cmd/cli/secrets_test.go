@@ -51,6 +51,7 @@ var secretCommands = map[string]secretCommand{
 	"leader":           {},
 	"leader step-down": {},
 	"history":          {},
+	"ui":               {stays: true},
 	"worker":           {args: []string{"--log-level", "debug"}, stays: true},
 	"bench worker":     {args: []string{"--log-level", "debug"}, stays: true},
 	"elect":            {args: []string{"--name", "secrets", "--log-level", "debug", "--", "true"}, stays: true},
