@@ -132,8 +132,9 @@ func TestAPI(t *testing.T) {
 	if c.get(api+"jobs/"+short+"/samples", &s); s.Partitions != 100 || s.Step != 2 || s.Samples[len(s.Samples)-1].Done != 100 || len(s.Samples[len(s.Samples)-1].Cells) != 50 {
 		t.Errorf("samples: got %+v", s)
 	}
-	if code := c.get(api+"jobs/"+short+"/map", &errorAnswer{}); code != http.StatusNotFound {
-		t.Errorf("map of a job that has ended: got %d", code)
+	var none errorAnswer
+	if code := c.get(api+"jobs/"+short+"/map", &none); code != 200 || none.Error == "" {
+		t.Errorf("map of a job that has ended: got %d, %+v, want a reason", code, none)
 	}
 	var terms struct{ Terms []struct{ Cause string } }
 	if c.get(api+"terms", &terms); len(terms.Terms) != 1 || terms.Terms[0].Cause != "first" {

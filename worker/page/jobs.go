@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -195,6 +196,7 @@ type mapAnswer struct {
 	Rate       float64 `json:"rate"`    // partitions per second
 	Workers    int     `json:"workers"` // workers that hold spans of the job
 	Trouble    string  `json:"trouble"` // what keeps the job from advancing, or the last failure
+	Error      string  `json:"error"`   // why nothing else is known: no leader answers, or the job is not active
 
 	Elapsed     float64           `json:"elapsed_ms"`    // since the job began
 	Checkpoint  *float64          `json:"checkpoint_ms"` // since the last checkpoint; null before this leader's first
@@ -250,9 +252,14 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 	if err != nil {
 		return nil, err
 	}
-	return mapOf(ctx, c, id, windows)
+	m, err := mapOf(ctx, c, id, windows)
+	if errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrNotFound) {
+		m.Error, err = textOf(err), nil // as expected during a failover and at a job's end
+	}
+	return m, err
 }
 
+// mapOf asks the leader for the live figures of a job.
 func mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
 	if len(windows) == 0 {
 		windows = []client.Window{{Step: 1, Cells: 1}} // a question without windows gets no map

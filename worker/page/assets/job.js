@@ -29,7 +29,7 @@ function openJob(id, quietly) {
 }
 
 const isLive = () => Boolean(view.map && view.map.partitions && !(view.job && ENDED.includes(view.job.state)));
-const partitions = () => view.map?.partitions || view.samples?.partitions || view.job?.partitions || 0;
+const partitions = () => view.map?.partitions || view.samples?.partitions || Number(view.job?.partitions) || 0;
 
 // life is how long the job has run, in milliseconds.
 function life() {

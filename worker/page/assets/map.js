@@ -42,7 +42,7 @@ function sampled(sample) {
 // allCells returns the cells of the whole job at the shown moment, or null.
 function allCells() {
 	if (replay === null && isLive()) return cells && cells.all;
-	return view.samples && view.samples.samples.length ? sampled(sampleAt(replay === null ? Infinity : replay)) : null;
+	return view.samples && view.samples.step ? sampled(sampleAt(replay === null ? Infinity : replay)) : null;
 }
 
 function layOut() {

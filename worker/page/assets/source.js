@@ -51,6 +51,10 @@ function take(event, answer) {
 	emit(event);
 }
 
+// exactly parses JSON in which integers may have more digits than a number keeps, such as
+// parameters and results. Those become strings, if the browser tells their text.
+const exactly = text => JSON.parse(text, (name, value, context) => typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source) ? context.source : value);
+
 let events = null; // the EventSource, or null while the page is not connected
 let retryAt = 0, retries = 0, retryTimer = 0;
 
@@ -67,7 +71,7 @@ function connect() {
 	events.onopen = () => { retries = 0; };
 	events.onerror = disconnected;
 	for (const event of [...EVENTS, ...ERRORS]) {
-		events.addEventListener(event, message => take(event, JSON.parse(message.data)));
+		events.addEventListener(event, message => take(event, event === "job" ? exactly(message.data) : JSON.parse(message.data)));
 	}
 }
 
@@ -104,9 +108,9 @@ function begin() {
 		connect();
 		return;
 	}
-	view.saved = JSON.parse(saved.textContent);
+	view.saved = { ...JSON.parse(saved.textContent), job: exactly(saved.textContent).job };
 	view.opened = view.saved.job ? view.saved.job.id : "";
-	for (const event of ["cluster", "terms", "throughput", "jobs", "job", "samples", "map", "workers"]) {
+	for (const event of ["terms", "cluster", "throughput", "jobs", "job", "samples", "map", "workers"]) {
 		if (view.saved[event]) take(event, view.saved[event]);
 	}
 	emit("connection");

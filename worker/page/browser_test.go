@@ -1,0 +1,214 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+var shots = flag.String("page.shots", "", "folder in which the tests leave screenshots")
+
+// browser is a tab of a headless Chromium. It fails the test if the page logs an error.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu     sync.Mutex
+	errors []string
+}
+
+// newBrowser starts Chromium. Without Chromium it skips the test, unless CI is set.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	var program string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		const missing = "Chromium is not installed: Debian's package is chromium"
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program)) // containers have no sandbox
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator) // Cancel ends it
+	b := &browser{t: t, ctx: ctx}
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // the test is over
+		end()
+	})
+	// The first step starts the process, which ends with the step's context.
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Listen(ctx, b.heard); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// heard notes errors of the page.
+func (b *browser) heard(event any) {
+	text := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		text = e.ExceptionDetails.Text
+		if x := e.ExceptionDetails.Exception; x != nil {
+			text += " " + x.Description
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == "error" {
+			text = e.Entry.Text + " " + e.Entry.URL
+		}
+	}
+	if text != "" {
+		b.mu.Lock()
+		b.errors = append(b.errors, text)
+		b.mu.Unlock()
+	}
+}
+
+func (b *browser) wantNoErrors() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, text := range b.errors {
+		b.t.Errorf("error in the page: %s", text)
+	}
+}
+
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *browser) open(url string) { b.t.Helper(); b.do(chromedp.Navigate(url)) }
+
+// look evaluates JavaScript in the page. A promise is awaited.
+func look[T any](b *browser, script string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v", script, err)
+	}
+	return v
+}
+
+// until waits until a condition in JavaScript holds.
+func (b *browser) until(condition string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !look[bool](b, "Boolean("+condition+")"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.shot("failed")
+			b.t.Fatalf("waited %v until %s", patience, condition)
+		}
+	}
+}
+
+// at looks at the page in a window of a width. Nothing may scroll sideways.
+func (b *browser) at(width int) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(int64(width), 900))
+	b.until(fmt.Sprintf("innerWidth === %d", width))
+	if wide := look[int](b, "document.documentElement.scrollWidth"); wide > width {
+		b.t.Errorf("at %d pixels the page is %d pixels wide: %s", width, wide, look[string](b, `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 8).join(" ")`))
+	}
+}
+
+// shot leaves a screenshot of the whole page, if the tests are told to.
+func (b *browser) shot(name string) {
+	b.t.Helper()
+	if *shots == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+const (
+	axeVersion = "4.14.1"
+	axeSHA256  = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
+)
+
+var axe = sync.OnceValues(func() ([]byte, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	dir := filepath.Join(cache, "bellwether", "axe-core-"+axeVersion)
+	name := filepath.Join(dir, "node_modules", "axe-core", "axe.min.js")
+	if _, err := os.Stat(name); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		npm := exec.Command("npm", "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "axe-core@"+axeVersion)
+		if out, err := npm.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("npm install axe-core: %w\n%s", err, bytes.TrimSpace(out))
+		}
+	}
+	data, err := os.ReadFile(name)
+	if sum := sha256.Sum256(data); err == nil && hex.EncodeToString(sum[:]) != axeSHA256 {
+		err = fmt.Errorf("%s has the SHA-256 %x, want %s", name, sum, axeSHA256)
+	}
+	return data, err
+})
+
+// wantAccessible runs axe-core, which finds what keeps people from using the page. Without
+// npm it does nothing, unless CI is set.
+func (b *browser) wantAccessible(view string) {
+	b.t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {
+		return
+	}
+	script, err := axe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	look[any](b, string(script)+";0")
+	var findings []struct {
+		ID, Impact, Help string
+		Nodes            []string
+	}
+	found := look[string](b, `axe.run(document, { resultTypes: ["violations"] }).then(r => JSON.stringify(r.violations.map(v => ({ id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map(n => n.html.slice(0, 150) + " " + n.failureSummary) }))))`)
+	if err := json.Unmarshal([]byte(found), &findings); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range findings {
+		if f.Impact == "serious" || f.Impact == "critical" {
+			b.t.Errorf("%s: %s (%s, %s): %s", view, f.Help, f.ID, f.Impact, f.Nodes[:min(len(f.Nodes), 3)])
+		}
+	}
+}

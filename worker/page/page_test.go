@@ -1,0 +1,162 @@
+package page_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+)
+
+// TestViews looks at a job of 10^9 partitions with failures while it runs, in windows of two
+// widths, light and dark, and then at a job that has completed, in the page and in a saved
+// file.
+func TestViews(t *testing.T) {
+	b := newBrowser(t)
+	c := newCluster(t)
+	url := c.start(4, nil)
+	c.start(2, nil)
+	done := c.submit(stepsParams{Partitions: 300, Sleep: time.Millisecond}, client.SubmitOptions{})
+	if _, err := c.client.Wait(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	id := c.submit(stepsParams{Partitions: 1_000_000_000, Sleep: time.Millisecond, Fail: 40}, client.SubmitOptions{MaxAttempts: 1000})
+
+	b.do(chromedp.EmulateViewport(1400, 900))
+	b.open(url + "/?light&job=" + id)
+	b.until(`view.cluster && view.cluster.totals && view.workers && view.terms && view.throughput && view.jobs && view.job && view.samples`)
+	b.until(`cells && view.map.total.durable > 100 && document.querySelector("#fails .fail")`)
+	b.until(`document.querySelectorAll("#jt tbody tr").length === 2 && document.querySelectorAll("#wt tbody tr").length === 2`)
+	if sum := look[float64](b, `shown().counts.reduce((a, b) => a + b)`); sum != 1e9 {
+		t.Errorf("the states have %.0f partitions, want 10^9", sum)
+	}
+	if all := look[float64](b, `cells.all.cells.length * cells.all.step`); all < 1e9 {
+		t.Errorf("the map has %.0f partitions, want 10^9", all)
+	}
+	if paint := look[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`); paint > 0 {
+		t.Logf("first contentful paint after %.0f ms", paint)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		look[any](b, `setTheme("`+scheme+`"); drawAgain(); 0`)
+		for _, width := range []int{1400, 360} {
+			b.at(width)
+			b.wantAccessible(fmt.Sprintf("%s at %d pixels", scheme, width))
+			b.shot(fmt.Sprintf("job-%s-%d", scheme, width))
+		}
+	}
+	b.at(1400)
+	for _, canvas := range []string{"terms", "tree", "all", "cells", "rate"} {
+		if colours := look[int](b, `(() => { const c = $("`+canvas+`"), d = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer); return new Set(d).size })()`); colours < 3 {
+			t.Errorf("canvas %s has %d colours", canvas, colours)
+		}
+	}
+	if text := look[string](b, `$("fails").textContent`); text == "" || look[int](b, `document.querySelectorAll("#fails input").length`) > 0 {
+		t.Errorf("failures: %q", text)
+	}
+
+	// The buttons move the detail, and the pointer tells about a cell.
+	look[any](b, `$("za").click(); 0`)
+	b.until(`level === topLevel() && cells.detail.step === 2 ** level`)
+	look[any](b, `$("zx").click(); 0`)
+	b.until(`!following && cells.detail && cells.detail.cells.some(c => c[3] || c[4])`)
+	look[any](b, `$("zf").click(); 0`)
+	b.until(`following`)
+
+	// The slider replays the job. Now returns to the present.
+	look[any](b, `$("at").value = 1; $("at").dispatchEvent(new Event("input")); 0`)
+	b.until(`replay !== null && $("detail").hidden && !$("now").disabled`)
+	look[any](b, `$("now").click(); 0`)
+	b.until(`replay === null && !$("detail").hidden`)
+
+	// The keyboard reaches the list of jobs through the skip link, and opens a job.
+	look[any](b, `document.querySelector('[data-key="job-`+done+`"]').focus(); 0`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.until(`view.opened === "` + done + `" && view.job && view.job.id === view.opened && $("result").textContent.includes(view.job.sha256)`)
+	b.until(`view.samples && view.samples.samples.length > 1`)
+	b.wantAccessible("a completed job")
+	b.shot("completed-dark-1400")
+
+	// The saved file opens without a server.
+	var saved string
+	if got := c.get(url+"/api/v1/save?job="+done, &saved); got != 200 {
+		t.Fatalf("save: got %d: %.300s", got, saved)
+	}
+	file := filepath.Join(t.TempDir(), "saved.html")
+	if err := os.WriteFile(file, []byte(saved), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.open("file://" + file + "?light")
+	if text := look[string](b, `$("params").textContent`); !strings.Contains(text, "4611686018427387904") {
+		t.Errorf("parameters have lost digits: %s", text)
+	}
+	b.until(`view.saved && view.job.id === "` + done + `" && $("result").textContent.includes(view.job.sha256)`)
+	look[any](b, `$("at").value = 1; $("at").dispatchEvent(new Event("input")); 0`)
+	b.until(`replay !== null`)
+	b.wantAccessible("a saved page")
+	b.shot("saved-light-1400")
+	b.wantNoErrors()
+	if err := c.client.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLeaderKilled kills the leader's process while the page is open.
+func TestLeaderKilled(t *testing.T) {
+	b := newBrowser(t)
+	c := newCluster(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := exec.Command(program)
+	leader.Env = append(os.Environ(), "PAGE_TEST_WORKER="+c.cfg.NATS.URL)
+	if _, err := leader.StdinPipe(); err != nil { // it ends with this process
+		t.Fatal(err)
+	}
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killed := false
+	kill := func() {
+		if !killed {
+			killed = true
+			_ = leader.Process.Kill()
+			_ = leader.Wait() // killed
+		}
+	}
+	t.Cleanup(kill)
+	if _, err := c.client.Leader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	url := c.start(2, nil)
+	id := c.submit(stepsParams{Partitions: 1_000_000, Sleep: time.Millisecond}, client.SubmitOptions{})
+	b.do(chromedp.EmulateViewport(1400, 900))
+	b.open(url)
+	b.until(`view.opened === "` + id + `" && view.map && view.map.done > 10 && view.cluster.totals.workers === 2`)
+	look[any](b, `window.loaded = 1; window.epochs = []; on("cluster", () => epochs.push([performance.now(), view.cluster.leader && view.cluster.leader.epoch])); 0`)
+	began := look[float64](b, `performance.now()`)
+	kill()
+	b.until(`view.cluster.leader && view.cluster.leader.epoch === 2 && view.terms.terms[0].epoch === 2 && view.terms.terms[0].first_assignment_ms !== null`)
+	t.Logf("the next leader was shown after %.0f ms", look[float64](b, `epochs.find(([, epoch]) => epoch === 2)[0]`)-began)
+	b.until(`document.querySelector("#failovers summary").textContent.includes("1 → 2") && view.map.done > 20`)
+	look[any](b, `document.querySelector("#failovers summary").click(); 0`)
+	b.until(`document.querySelectorAll("#failovers details[open] .fall dt").length >= 5`)
+	b.at(1400)
+	b.shot("failover-light-1400")
+	b.at(360)
+	b.wantAccessible("a failover")
+	b.shot("failover-light-360")
+	if look[any](b, `window.loaded`) == nil {
+		t.Error("the page was loaded again")
+	}
+	b.wantNoErrors()
+	if err := c.client.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
