@@ -43,10 +43,11 @@ func fuzz(f *testing.F, name string) {
 func FuzzPartial(f *testing.F) {
 	f.Add(encodePartial(jobs.Node{Level: 3, Index: 1 << 40}, []byte("partial")))
 	f.Add(encodePartial(jobs.Leaf(0), nil))
+	f.Add(encodePartial(jobs.Leaf(7), []byte("longer than the header")))
 	f.Add([]byte("short"))
 	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, value []byte) {
-		data, err := decodePartial(value)
+		data, err := decodePartial(bytes.Clone(value)) // it changes its argument
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%v is no ErrCorrupt", err)
