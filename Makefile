@@ -82,6 +82,10 @@ lint: ## gofumpt, go vet and staticcheck
 deploy-check: ## test the files in deploy without a container engine or Kubernetes (a separate module)
 	cd deploy/check && $(GO) vet ./... && $(GO) run $(STATICCHECK) $(CHECKS) ./... && $(GO) test -timeout 15m ./...
 
+.PHONY: container-check
+container-check: ## run compose.yaml in containers and break it; starts an engine where none runs
+	deploy/check/containers/check
+
 .PHONY: bench
 bench: build ## renew bench/RESULTS.md except peers, in an hour on an idle machine (SECTIONS="overhead scale")
 	bench/results/renew $(SECTIONS)

@@ -15,5 +15,7 @@
 // downloads its schemas, promtool reads neither dashboards nor KEDA's queries, and docker
 // compose needs an installed plugin.
 //
-//	make deploy-check
+// The folder containers has a script that runs compose.yaml on an engine.
+//
+//	make deploy-check container-check
 package check
