@@ -1,5 +1,6 @@
 # Bellwether needs only Go. With Node.js, its tests also run Azurite, the emulator of Azure
-# Storage. lint runs its tools at fixed versions, without entries in go.mod.
+# Storage, and with Chromium they show the page in it. lint runs its tools at fixed
+# versions, without entries in go.mod.
 
 GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -7,7 +7,7 @@
 //	ctx ends ───▶│ executor      slots, tasks, reports to the leader    │◀──▶ NATS
 //	eviction ───▶│ election      follows the leader, may take over      │
 //	             │ coordinator   leads, while this process is elected   │◀──▶ storage
-//	             │ health        /healthz, /readyz, /metrics            │◀─── HTTP
+//	             │ health, page  /healthz, /readyz, /metrics, /         │◀─── HTTP
 //	             └──────────────────────────────────────────────────────┘
 //
 // # Stopping

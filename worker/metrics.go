@@ -88,6 +88,12 @@ func newMetrics(h *health, version string) *metrics {
 	m.gauge("slots_busy", "Slots that run a span.", func() float64 { return float64(h.status().Busy) })
 	m.gauge("spans_queued", "Spans that wait for a slot of this worker.", func() float64 { return float64(h.status().Queued) })
 	m.gauge("retained_partial_bytes", "Bytes of partials that this worker keeps until they are durable.", func() float64 { return float64(h.status().Bytes) })
+	m.gauge("death_cost_seconds", "Work that would be repeated if this worker died now, in seconds of all its slots.", func() float64 {
+		if e := h.executor.Load(); e != nil {
+			return e.DeathCost() / float64(h.status().Slots)
+		}
+		return 0
+	})
 	m.gauge("epoch", "Epoch of the leader that this worker follows; 0 before the first.", func() float64 { return float64(h.status().Epoch) })
 	m.gauge("is_leader", "1 if this process leads, otherwise 0.", func() float64 {
 		if h.epoch.Load() > 0 {

@@ -19,6 +19,7 @@ type slot struct {
 	number int         // number of the slot, from 0
 	stop   atomic.Bool // makes the merge stack return at the next partition; set and cleared under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
+	since  time.Time   // when the slot took its span or last handed over results; guarded by Worker.mu
 }
 
 func (s *slot) loop() {
@@ -43,7 +44,7 @@ func (s *slot) take() (*session.HeldSpan, *task) {
 			return nil, nil
 		}
 		if span := w.session.Take(); span != nil {
-			s.task = w.tasks[span.Job()]
+			s.task, s.since = w.tasks[span.Job()], time.Now()
 			s.task.users.Add(1)
 			return span, s.task
 		}
@@ -65,6 +66,7 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 // handedOver is called after each delivery and each release. The caller must hold
 // Worker.mu.
 func (s *slot) handedOver() {
+	s.since = time.Now()
 	s.stop.Store(false)
 	s.w.wakeLink()
 }

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"runtime/metrics"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -15,4 +16,18 @@ func (w *Worker) usage() wire.Usage {
 	u.Items, u.Bytes = w.session.Kept()
 	w.mu.Unlock()
 	return u
+}
+
+// DeathCost returns how much work of slots would be lost if the process died now: the work
+// since each busy slot last handed over its results, in slot-seconds.
+func (w *Worker) DeathCost() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cost := time.Duration(0)
+	for _, s := range w.slots {
+		if s.task != nil {
+			cost += time.Since(s.since)
+		}
+	}
+	return cost.Seconds()
 }

@@ -78,7 +78,11 @@ func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (a
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(v) // fails only if the client has disconnected
+		out, _ := compressed(w, r)
+		_ = json.NewEncoder(out).Encode(v) // fails, like Close, only if the client has disconnected
+		if z, ok := out.(io.Closer); ok {
+			_ = z.Close()
+		}
 	}
 }
 
@@ -108,6 +112,7 @@ func idOf(r *http.Request) (string, error) {
 // what was written so far.
 func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush func() error) {
 	rc := http.NewResponseController(w)
+	w.Header().Set("Vary", "Accept-Encoding")
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		return w, rc.Flush
 	}
