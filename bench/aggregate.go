@@ -120,7 +120,7 @@ type clusterRun struct {
 	seconds   float64 // from submission to the durable result
 	processes []ProcessUse
 	epochs    int
-	repeated  uint64 // executions of partitions beyond the first
+	repeated  uint64 // number of repeated executions of partitions
 }
 
 func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {

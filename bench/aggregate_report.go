@@ -26,7 +26,7 @@ type AggregatePoint struct {
 	Cluster      float64      `json:"cluster_seconds"` // from submission to the durable result
 	LocalRatio   float64      `json:"run_ratio"`       // time divided by that of the loop in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
-	Repeated     uint64       `json:"repeated"` // executions of partitions beyond the first, the most of a round
+	Repeated     uint64       `json:"repeated"` // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
 	Killed       *KilledPoint `json:"killed,omitempty"`
 }
@@ -35,7 +35,7 @@ type AggregatePoint struct {
 type KilledPoint struct {
 	Seconds   float64      `json:"seconds"`
 	Extra     float64      `json:"extra_seconds"` // median of the differences from the other run of each round
-	Epochs    int          `json:"epochs"`        // number of leaders, the most of a round
+	Epochs    int          `json:"epochs"`        // maximum over the rounds of the number of leaders
 	Repeated  uint64       `json:"repeated"`      // the most of a round
 	Processes []ProcessUse `json:"processes"`
 }
@@ -70,8 +70,8 @@ func (s AggregateShape) String() string {
 func (s AggregateShape) Merged() uint64 { return 2 * (s.Partitions - 1) * s.Bytes }
 
 // LeaderShare returns by how much the leader's process moved more bytes than the mean of the
-// other workers' processes, as a share of the merged bytes. The leader's process also works, so
-// this is what leading adds. It is at least 0.
+// other workers' processes, as a share of the merged bytes. The leader's process also runs a
+// worker, so the difference is the cost of leading. It is at least 0.
 func (p AggregatePoint) LeaderShare() float64 {
 	leader, others, n := 0.0, 0.0, 0.0
 	for _, u := range p.Processes {

@@ -22,10 +22,10 @@
 // independent of the leader, and each repeated execution is known together with its process.
 // The duration of each step comes from the cluster's history. A running cluster has no traces,
 // so repeated executions are unknown, and throughput is computed from the number of completed
-// partitions that the leader reports. Throughput is left out if the leader receives fewer
-// reports than one per window.
-// The slowest window after a failover is shown beside the slowest of equally many windows without
-// a failover: if both are low, the machine was busy, or the reports are too coarse.
+// partitions that the leader reports. Throughput is omitted if the leader receives fewer reports
+// than one per window. The slowest window after a failover is shown beside the slowest of equally
+// many windows without a failover: if both are low, the machine was busy, or the reports are too
+// coarse.
 //
 // Overhead and Throughput measure the time from the submission of a job until its result was
 // durable. The job's manifest records both times.

@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 )
 
-// How says how a leader is removed.
+// How is the way in which a leader is removed.
 type How string
 
 // The ways to remove a leader.
@@ -93,8 +93,8 @@ func (c FailoverConfig) validate() error {
 const settling = 250 * time.Millisecond
 
 // calm returns the undisturbed time before each failover, and steady returns the undisturbed
-// time after Watch. Throughput is compared with the rate during steady. Both times are whole
-// numbers of windows. Their sum is at least Watch.
+// time after Watch. Throughput is compared with the rate during steady. The calm time and
+// the steady time are whole numbers of windows. Their sum is at least Watch.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -242,7 +242,7 @@ func (f *failover) size(ctx context.Context) error {
 	return err
 }
 
-// measureAll measures one failover after the other.
+// measureAll measures the failovers in sequence.
 func (f *failover) measureAll(ctx context.Context) error {
 	var sampling sync.WaitGroup
 	defer sampling.Wait()

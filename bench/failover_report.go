@@ -21,7 +21,7 @@ type FailoverReport struct {
 	Failovers []Outage    `json:"failovers"`
 
 	// The following maps have summaries of the values of an Outage; the keys are the JSON
-	// names of the values. A value that is unknown for every failover is left out.
+	// names of the values. A value that is unknown for every failover is omitted.
 	Steps      map[string]Summary `json:"steps"`
 	Throughput map[string]Summary `json:"throughput,omitempty"`
 	Repeated   map[string]Total   `json:"repeated,omitempty"`
@@ -30,7 +30,7 @@ type FailoverReport struct {
 	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// The following values describe the whole job. They are left out unless the job ran to
+	// The following values describe the whole job. They are omitted unless the job ran to
 	// its end.
 	Partitions uint64 `json:"partitions,omitempty"`
 	Executed   uint64 `json:"executed,omitempty"` // number of executions that workers reported

@@ -24,9 +24,9 @@ type Outage struct {
 	At    time.Time `json:"at"`
 
 	// The durations of the steps in milliseconds, in order, as in the cluster's history. A step
-	// is left out if it is unknown or did not happen before the next failover. For example, a
-	// leader that hands over is never detected as dead, and workers that hold enough work
-	// request no more work.
+	// is omitted if its time is unknown or if it did not happen before the next failover. For
+	// example, a leader that hands over is never detected as dead, and workers that hold enough
+	// work request no more work.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
@@ -43,7 +43,7 @@ type Outage struct {
 }
 
 // Shares has the throughput during one failover as shares of the survivors' steady rate. It is
-// left out if no partition was completed during the steady time, or if the leader of a running
+// omitted if no partition was completed during the steady time, or if the leader of a running
 // cluster received results less than once per window.
 type Shares struct {
 	Before  float64   `json:"before"`  // in the second before the loss
@@ -53,16 +53,16 @@ type Shares struct {
 	Samples []float64 `json:"samples"` // of 50 ms each, from a second before the loss
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover. It shows how much of Lowest is noise of the machine. Some of these windows are
-	// before the failover, and the others in the steady time after the failover. The lost
-	// process works only before the failover, so each window is given as a share, 0 to 1, of
-	// the mean of the windows on the same side of the failover. LowestUndisturbed therefore
-	// excludes slow drift, and noise can make Lowest even lower.
+	// failover. It shows how much of Lowest is noise of the machine. Some of the windows are
+	// before the failover, and the other windows are in the steady time after the failover.
+	// The lost process works only before the failover, so each window is given as a share, 0
+	// to 1, of the mean of the windows on the same side of the failover. LowestUndisturbed
+	// therefore excludes slow drift, and noise can make Lowest even lower.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
-// Repeats counts the repeated executions that are attributed to one failover. It is left out if executions
-// are not traced.
+// Repeats counts the repeated executions that are attributed to one failover. It is omitted if
+// executions are not traced.
 type Repeats struct {
 	// Again counts partitions that both the lost process and another process executed. Others
 	// counts partitions that surviving processes executed twice.

@@ -78,7 +78,7 @@ type CPU struct {
 	Leader  float64 `json:"leader"`
 	Workers float64 `json:"workers"` // the other workers
 	NATS    float64 `json:"nats"`
-	Storage float64 `json:"storage,omitempty"` // left out if NATS includes storage
+	Storage float64 `json:"storage,omitempty"` // omitted if NATS includes storage
 }
 
 // Overhead compares a cluster with a plain loop in this process that does the same work on

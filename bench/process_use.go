@@ -56,7 +56,7 @@ func observe(roles map[int]string) (*observer, error) {
 	return o, nil
 }
 
-// sample leaves out processes that have ended.
+// sample omits processes that have ended.
 func (o *observer) sample() {
 	for i, pid := range o.pids {
 		if bytes, err := residentBytes(pid); err == nil {
@@ -83,8 +83,8 @@ func (o *observer) stop() error {
 	return nil
 }
 
-// movedBytes returns how many bytes a process has read and written in system calls. This counts
-// sockets too, because Go reads and writes them like files.
+// movedBytes returns how many bytes a process has read and written in system calls. The number
+// includes bytes of sockets, because Go reads and writes sockets like files.
 func movedBytes(pid int) (uint64, error) {
 	data, err := readProc(pid, "io")
 	if err != nil {

@@ -29,8 +29,8 @@
 //     their reports are queued.
 //  2. Fence, then read: each active job's manifest is rewritten with the epoch by
 //     compare-and-swap. From then on no write of an earlier leader succeeds.
-//  3. Give the jobs to a new ledger, which recovers: the ledger learns from reports what
-//     workers hold before it assigns what no worker holds.
+//  3. Give the jobs to a new ledger, which recovers: before the ledger assigns work, it learns
+//     from reports which work the workers already hold.
 //  4. Dispatch, merge, checkpoint. Workers are assigned spans of partitions and calls of
 //     the jobs' Plan, Merge and Finish. A worker's item is called durable only after storage
 //     has acknowledged a manifest that contains the item.

@@ -14,7 +14,7 @@ import (
 // Config has an election's settings. ID is required; a zero field gets its default. All
 // workers of a cluster should use the same values.
 type Config struct {
-	// ID is the worker's ID, see [wire.ValidWorker]. No two processes share one.
+	// ID is the worker's ID, see [wire.ValidWorker]. No two processes share an ID.
 	ID string
 
 	// Storage is the identity of the storage that has the lease. A beacon of a leader on

@@ -59,8 +59,8 @@
 //
 // Instants are durations since the process started, on its monotonic clock. The
 // same inputs and the same seed give the same actions, so tests run whole clusters
-// within milliseconds and can replay a failure. The scripts in testdata show what a
-// machine does about each thing that can fail.
+// within milliseconds and can replay a failure. The scripts in testdata show how a
+// machine handles each possible failure.
 //
 //   - Each question is answered once. The answer carries the question's number. Only
 //     the answer to the last question counts; the machine ignores other answers.

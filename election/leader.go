@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader has what a process knows about the present leader, or about the last one.
+// leader is a process's knowledge of the present leader, or of the last one.
 type leader struct {
 	epoch   uint64
 	worker  string
@@ -24,7 +24,7 @@ type leader struct {
 	silence   time.Duration // total time since lastSign spent waiting for answers to pings
 }
 
-// effect says how an event affects a process that does not lead.
+// effect is the effect of an event on a process that does not lead.
 type effect int
 
 const (
@@ -33,7 +33,7 @@ const (
 	leaderChanged        // there is another leader, or this worker got an offer
 )
 
-// observe records what event says about the leader and the connection.
+// observe records an event's information about the leader and the connection.
 func (m *Machine) observe(event Event) effect {
 	switch ev := event.(type) {
 	case BeaconHeard:

@@ -50,7 +50,8 @@ type connection struct {
 	stableFrom time.Duration // a missing message that was due before this instant is no evidence
 }
 
-// search says how a process that knows no leader schedules its read of the record.
+// search is the state by which a process that knows no leader schedules its read of the
+// record.
 type search struct {
 	othersRead bool // another process is about to read the record
 	deferred   bool // this process has deferred its read because of othersRead

@@ -53,7 +53,7 @@ func (a Attachment) SHA256() string { return a.sha256 }
 // must not change them.
 func (a Attachment) Data() []byte { return a.data }
 
-// attachmentJSON is what the JSON of a result says about an attachment.
+// attachmentJSON is the form of an attachment in the JSON of a result.
 type attachmentJSON struct {
 	Name   *string `json:"attachment"`
 	Size   *int64  `json:"size"`
@@ -69,7 +69,7 @@ func (a Attachment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(attachmentJSON{&a.name, &a.size, &a.sha256})
 }
 
-// UnmarshalJSON decodes what MarshalJSON returned. The attachment has no data.
+// UnmarshalJSON decodes the output of MarshalJSON. The attachment has no data.
 func (a *Attachment) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*a = Attachment{}

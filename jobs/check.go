@@ -18,9 +18,9 @@ import (
 // one run and at the root alone in another, because runs in a cluster differ in which
 // partials are encoded.
 //
-// A check takes about the time of four runs. It finds what depends on the
-// order of calls, the time, random numbers or the iteration order of a map, and what
-// the codec loses. It does not find what depends on the machine or the build.
+// A check takes about the time of four runs. It finds results that depend on the order of
+// calls, the time, random numbers or the iteration order of a map, and data that the
+// codec loses. It does not find results that depend on the machine or the build.
 type Check struct {
 	Slots    int // the most slots of a run; at least 4 are used
 	Attempts int // number of attempts per partition, without pauses; at least 1
@@ -249,7 +249,8 @@ func (f *checkForest) add(n Node, data []byte) error {
 	}
 }
 
-// nodeDiffers says that a node's partial differs from that of the reference.
+// nodeDiffers is the error for a node whose partial differs from the reference's
+// partial.
 type nodeDiffers struct{ node Node }
 
 func (e *nodeDiffers) Error() string { return fmt.Sprintf("node %v differs", e.node) }

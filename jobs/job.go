@@ -32,7 +32,8 @@ type Job struct {
 	own          owned
 }
 
-// owned says which operands nobody else uses again. The others must not change.
+// owned marks the operands that no other code uses again. Other operands must not
+// change.
 type owned struct{ left, right bool }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)

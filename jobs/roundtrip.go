@@ -16,7 +16,7 @@ type fill struct {
 	containers int  // 0: slices and maps are nil; 1: empty; 2: have one element
 	numbers    numbers
 
-	left   *int // number of values that may still be set, which bounds large and branching types
+	left   *int // remaining number of values to set, which bounds the work for large and branching types
 	within []reflect.Type
 }
 

@@ -33,8 +33,8 @@ import (
 //		return left, nil
 //	}
 //
-// For this check T, or what T points to, must be made of numbers, strings and slices of
-// these, in structs and arrays. A Mapper must not be a Filler and a [Forker] at once.
+// For this check T, or the type that T points to, may contain only numbers, strings and slices of
+// numbers or strings, in structs and arrays. A Mapper must not be a Filler and a [Forker] at once.
 type Filler[T any] interface {
 	Fill(ctx context.Context, partition uint64, spare T) (T, error)
 }
@@ -42,8 +42,8 @@ type Filler[T any] interface {
 // block is a range of addresses that a value refers to.
 type block struct{ lo, hi uintptr }
 
-// fillable returns an error if blocks does not find all memory that values of type t share
-// with their copies.
+// fillable returns an error if values of type t can share memory with their copies that
+// the function blocks does not find.
 func fillable(t reflect.Type) error {
 	inner := t
 	if t.Kind() == reflect.Pointer {
@@ -78,8 +78,8 @@ func opaque(t reflect.Type, slices bool) reflect.Type {
 	return nil
 }
 
-// blocks returns the memory that a copy of the value would share with it. Strings are left
-// out, because nobody changes them.
+// blocks returns the memory that a copy of the value would share with it. Strings are
+// omitted, because they are immutable.
 func blocks(v reflect.Value) (list []block) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -136,7 +136,8 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 	return s.next, err
 }
 
-// running names the function that runs, or has ended the goroutine.
+// running returns the name of the definition's function that runs now, or that ended
+// the goroutine.
 func (s *stack[T]) running() string {
 	switch {
 	case s.merging:

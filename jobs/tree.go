@@ -26,8 +26,8 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 func (s Span) Contains(o Span) bool { return s.Lo <= o.Lo && o.Hi <= s.Hi }
 
 // Aligned returns the span with Hi rounded down to a multiple of a power of two, which
-// removes at most an eighth of the span. Spans that meet at such multiples are covered by
-// few nodes.
+// removes at most an eighth of the span. Few nodes cover spans whose bounds are multiples
+// of a large power of two.
 func (s Span) Aligned() Span {
 	step := uint64(1) << max(0, bits.Len64(s.Len())-4)
 	s.Hi &^= step - 1
@@ -70,7 +70,7 @@ func (n Node) String() string { return fmt.Sprintf("%d/%d", n.Level, n.Index) }
 //
 // If the right child of a node would begin at or past the number of partitions, the
 // node is the same as its left child: both names mean the same partial. The tree uses
-// the highest such name, which [Tree.Lift] returns.
+// the node's highest name, which [Tree.Lift] returns.
 type Tree struct{ partitions uint64 }
 
 // NewTree returns the tree for a job with the given number of partitions, 1 to
@@ -137,8 +137,8 @@ func (t Tree) Children(n Node) (left, right Node) {
 }
 
 // Cover returns the fewest nodes that cover exactly the span s, in order and under their
-// highest names. These are at most two nodes per level. Cover ignores the part of s past
-// the last partition.
+// highest names. Cover returns at most two nodes per level. Cover ignores the part of s
+// past the last partition.
 func (t Tree) Cover(s Span) []Node {
 	var nodes []Node
 	root, hi := t.Root(), min(s.Hi, t.partitions)

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Zstd returns a codec that compresses what the inner codec encodes. A nil inner codec means
+// Zstd returns a codec that compresses the output of the inner codec. A nil inner codec means
 // the default codec. Compression pays if storage or the network is slower than about 300 MB/s
 // per core and the encoded partials contain repetition; random floats contain none.
 //

@@ -24,8 +24,8 @@ type Config struct {
 	// Cluster says which cluster to join and how to reach the cluster's NATS and storage.
 	Cluster cluster.Config
 
-	// Jobs are the definitions that this process can run, at least one. No two of them have
-	// the same name and version. Leaders assign the process no other jobs.
+	// Jobs are the definitions that this process can run, at least one. No two definitions
+	// have the same name and version. Leaders assign the process no other jobs.
 	Jobs []jobs.Job
 
 	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two processes
@@ -55,8 +55,9 @@ type Config struct {
 	// localhost, the host's name and names without a dot.
 	HTTPHosts []string
 
-	// HTTPToken allows whoever sends it to cancel jobs and to make the leader step down
-	// through the page, at least 16 bytes. If it is empty, the page is read-only.
+	// HTTPToken is a secret of at least 16 bytes. A client that sends it may cancel
+	// jobs and make the leader step down through the page. If the token is empty, the
+	// page is read-only.
 	HTTPToken string
 
 	// Name is the program's name, which NATS shows for its connection. The default is

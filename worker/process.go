@@ -65,7 +65,7 @@ func (p *process) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// stand stands for election until ctx is done, and leads when elected.
+// stand takes part in elections until ctx is done, and leads if elected.
 func (p *process) stand(ctx context.Context) error {
 	peers, err := natspeers.New(p.nc, p.subjects, p.cfg.ID, p.storage, p.log)
 	if err != nil {

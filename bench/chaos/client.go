@@ -26,7 +26,7 @@ const (
 	retryInterval = 100 * time.Millisecond
 )
 
-// outcome is what the CLI prints about a job that has ended.
+// outcome is the CLI's output for a job that has ended.
 type outcome struct {
 	ID         string      `json:"id"`
 	State      store.State `json:"state"`

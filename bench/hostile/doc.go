@@ -16,8 +16,9 @@
 //   - The job fails with an error that names the function and what it did. A slow job, and a
 //     job whose Close misbehaves, completes.
 //   - At most five processes die.
-//   - Another job goes on at no less than half of its speed. That speed is measured on the same
-//     cluster without a hostile job, and measured again after the case if the case seems slow.
+//   - Another job continues at no less than half of its normal speed. The normal speed is
+//     measured on the same cluster without a hostile job, and measured again after the case if
+//     the case seems slow.
 //   - Other jobs can be cancelled all the time: the median takes at most 2 s.
 //   - All workers end on SIGTERM while code hangs in them.
 //

@@ -4,7 +4,7 @@
 //
 //	Figure ── layout ──▶ shapes ──▶ WriteSVG
 //
-// Values that are not numbers, and values that a logarithmic axis cannot show, are left out. No
+// Values that are not numbers, and values that a logarithmic axis cannot show, are omitted. No
 // function but WriteSVG returns an error.
 //
 // gonum.org/v1/plot was tried on the same figures. It needed its own plotters for bars, marks

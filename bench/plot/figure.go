@@ -17,7 +17,7 @@ type Figure struct {
 // Values beyond the bounds of an axis are indicated: lines leave the field, and the largest value
 // above the bound of Y is written at the top. A bar that is cut has a black end, and its length
 // is written beside the bar (only for the longest bar if bars are low). Marks beyond the bounds
-// of X are left out.
+// of X are omitted.
 type Panel struct {
 	X, Y  Axis
 	Lines []Line
@@ -30,7 +30,7 @@ type Panel struct {
 // Axis maps values to positions.
 type Axis struct {
 	Label    string
-	Log      bool    // logarithmic; values of 0 and less are left out
+	Log      bool    // logarithmic; values of 0 and less are omitted
 	Min, Max float64 // bounds; if both are equal, the bounds are derived from the values
 }
 

@@ -24,7 +24,7 @@ type origin struct {
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
 	st := b.process.storage
-	writes := len(st.history[key]) // that returned before this read
+	writes := len(st.history[key]) // writes that returned before this read
 	err = b.process.call(ctx, func() (err error) {
 		data, version, err = st.blobs.Get(context.Background(), key)
 		b.process.sim.checks.read(b.process, st, key, version, writes)

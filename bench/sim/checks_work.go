@@ -58,8 +58,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 }
 
 // computes is called when a worker begins to compute partitions. In calm scenarios it
-// checks that no living worker had finished these partitions before the current
-// leader's term began, because that worker has reported the partitions to the leader.
+// checks that no living worker had finished the partitions before the current leader's
+// term began: such a worker would have reported the partitions to the leader.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return

@@ -9,7 +9,7 @@ import (
 // Coverage counts how often each fault, takeover and rare decision happened.
 type Coverage map[string]int
 
-// cover counts one occurrence of what.
+// cover counts one occurrence of an event.
 func (s *Sim) cover(what string) { s.coverage[what]++ }
 
 // Add adds the counts of another simulation.
@@ -45,8 +45,7 @@ func (r Report) Missing() []string {
 
 // expected lists the events that must happen within enoughSeeds seeds: every fault,
 // every cause of a term, and the rare decisions of ledger, election, term and session
-// that are logged or visible. If one of these events never happens, the simulation does
-// not test it.
+// that are logged or visible. The simulation does not test an event that never happens.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate

@@ -40,7 +40,7 @@ type job struct {
 	removed     bool
 }
 
-// jobBehaviour says how a job's code behaves.
+// jobBehaviour describes the behaviour of a job's code.
 type jobBehaviour struct {
 	partitions uint64
 	each       time.Duration // mean time to compute a partition
@@ -68,8 +68,8 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial result. Runs tell which partitions the leaf contains and in what
-// order they were merged. Sum depends on that order, like any floating-point sum.
+// leaf is a partial result. The field Runs lists the leaf's partitions in the order of
+// their merges. Sum depends on that order, like any floating-point sum.
 type leaf struct {
 	Job  uint64      // index into Sim.list
 	Runs [][2]uint64 // first partition of each run, and one past the last

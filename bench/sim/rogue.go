@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// rogue says how one function of a job misbehaves.
+// rogue describes the misbehaviour of one function of a job.
 type rogue struct {
 	function wire.Function // Plan, Merge or Finish; Map: no function misbehaves
 	how      misdeed
@@ -22,7 +22,7 @@ const (
 	behaves misdeed = iota
 	kills           // the process dies
 	hangs           // the call does not return for a long time, although it is cancelled
-	lies            // what the call returns is damaged
+	lies            // the call returns a damaged result
 )
 
 const (
@@ -62,7 +62,7 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves returns what a function of the job does now.
+// misbehaves returns the misdeed of a function of the job at this moment.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {
@@ -81,8 +81,8 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges calls do, which merges partials in a process, and returns what the merge of a
-// job's root did instead of its work.
+// merges calls do, which merges partials in a process, and returns the misdeed of the
+// merge of a job's root.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
 	do()

@@ -81,7 +81,7 @@ func (w *worker) step(in session.Input) {
 	w.setTimer()
 }
 
-// called steps the session if a direct call has made an action due.
+// called calls the session's Step if a direct call has made an action due.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})
@@ -224,8 +224,8 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes partials of a job that has ended. The leader may not have known
-// of these partials when it removed the job's other partials.
+// dropPartials removes the given partials of a job that has ended. The leader may not
+// have known them when it removed the job's other partials.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// outcome is what run, submit --wait and result print for a job.
+// outcome is the output of the commands run, submit --wait and result for a job.
 type outcome struct {
 	ID         string          `json:"id"`
 	Job        string          `json:"job"`
@@ -25,8 +25,8 @@ type outcome struct {
 	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
 	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
 	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
-	Repeated   uint64          `json:"repeated"` // executions beyond the first of each partition
-	Skipped    []uint64        `json:"skipped"`  // partitions left out of the result
+	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
+	Skipped    []uint64        `json:"skipped"`  // partitions omitted from the result
 	Error      string          `json:"error"`
 	Submitted  *time.Time      `json:"submitted"`
 	Started    *time.Time      `json:"started"`

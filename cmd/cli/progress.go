@@ -18,14 +18,14 @@ import (
 type snapshot struct {
 	State   client.State
 	Doing   string // the activity whose progress is counted, if not a job
-	Stage   string // what is done for a job, unless its partitions are run
+	Stage   string // the job's stage, unless workers run its partitions
 	Done    uint64
 	All     uint64  // number of partitions; 0: the job is not planned yet
 	Rate    float64 // partitions per second; 0: unknown
 	Workers int     // number of workers that hold spans of the job; 0: unknown
 	Epoch   uint64  // epoch of the leader; 0: no leader
 	Cluster bool    // the job runs on a cluster: show Workers and Epoch
-	Trouble string  // what keeps the job from advancing
+	Trouble string  // the reason why the job does not advance
 }
 
 // left returns the time until the job is done at the present rate, and whether this time is

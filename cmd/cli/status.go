@@ -40,7 +40,7 @@ type jobStatus struct {
 	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
 	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
 	SecondsLeft float64         `json:"seconds_left"` // until the job is done, at the rate above; -1: unknown
-	Trouble     string          `json:"trouble"`      // what keeps the job from advancing, or the last failure
+	Trouble     string          `json:"trouble"`      // the reason why the job does not advance, or the last failure
 	Error       string          `json:"error"`
 	Errors      []errorText     `json:"errors"`       // the most frequent errors of failed attempts to run partitions
 	OtherErrors uint64          `json:"other_errors"` // number of failed attempts with other errors

@@ -41,8 +41,8 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	return a.showOutcome(newOutcome(o))
 }
 
-// absenceNoted is how long nobody leads before watch says what is missing. An election takes
-// less time.
+// absenceNoted is how long a cluster has no leader before watch prints a note that no
+// worker answers. An election takes less time.
 const absenceNoted = 3 * time.Second
 
 // noteAbsence returns a function that notes once that no worker answers, and returns false.

@@ -12,8 +12,8 @@ type Action interface{ action() }
 
 // Reply answers the report of the step's [Reported] event. Operands has the refs of the
 // operands of the calls in the receipt, in order; the operands in the receipt are zero. The
-// caller puts the partials into the receipt. It leaves out a call whose operands it does not
-// have any more: the call is done.
+// caller puts the partials into the receipt. It omits a call whose operands it does not have
+// any more, because the call is done.
 type Reply struct {
 	Worker   string
 	Receipt  wire.Receipt

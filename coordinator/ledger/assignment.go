@@ -35,7 +35,7 @@ type assignment struct {
 	obsolete  bool        // the assignment was cut because other workers have finished all of it
 }
 
-// assignmentState says what a worker knows of an assignment. An assignment begins as
+// assignmentState is the state of an assignment on its worker. An assignment begins as
 // planned; an adopted assignment begins as confirmed or running. An assignment moves down
 // this list, except that a running one may become confirmed again if its slot stopped. An
 // assignment in any other state may be released.

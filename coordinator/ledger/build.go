@@ -53,7 +53,8 @@ func (j *job) admits(build string) bool {
 		len(j.builds.list) > 0 && j.builds.list[0] == build && j.checkpoint.durable >= j.builds.pinnedBy
 }
 
-// buildTrouble says what a strict job waits for, if it waits for a build.
+// buildTrouble describes the build that a strict job waits for, or returns "" if the
+// job does not wait for a build.
 func (l *Ledger) buildTrouble(j *job) string {
 	switch {
 	case !j.spec.StrictBuilds:

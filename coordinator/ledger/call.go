@@ -26,8 +26,8 @@ const (
 	maxOperandBytes = 512 << 10
 	// mergeProbation is how long after a leader's death the next leader assigns all merges of
 	// the jobs that it resumes: one of the merges that the dead leader had begun may have
-	// killed it. Within that time the operands of those merges are in this leader's forest,
-	// since workers report their items again at once.
+	// killed it. Workers report their items again at once, so the operands of these merges
+	// are in the new leader's forest before the time has passed.
 	mergeProbation = 10 * time.Second
 )
 
@@ -71,7 +71,7 @@ func (c *call) String() string {
 // callList has the calls of a job that are not done, in the order in which they were added.
 type callList struct {
 	list   []*call
-	record []store.CallRecord // what the manifest says of calls that were not added again
+	record []store.CallRecord // the manifest's records of calls that were not added again
 }
 
 // find returns the call of a function, or nil.
@@ -83,7 +83,8 @@ func (l *callList) find(function wire.Function, node jobs.Node) *call {
 	return l.list[i]
 }
 
-// addCall queues a call. What the manifest says of the call still counts.
+// addCall queues a call. The deaths and failures that the manifest records for the call
+// still count.
 func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	if j.ending() || j.calls.find(function, node) != nil {
 		return
@@ -222,8 +223,8 @@ func (l *Ledger) mayAssign(c *call) bool {
 	return c.assignment == nil && !c.quarantined() && l.now >= c.due
 }
 
-// stealCalls takes back calls of other workers that have not begun, for a worker that can
-// make them at once.
+// stealCalls takes back calls that other workers have not begun, for a worker that can
+// begin them at once.
 func (l *Ledger) stealCalls(w *worker) {
 	free := w.callSlots - w.calls
 	for _, j := range l.jobs {
@@ -241,11 +242,11 @@ func (l *Ledger) stealCalls(w *worker) {
 	}
 }
 
-// reconcileCall compares the assignment of a call with what its worker reports. If the
-// worker does not hold the call and has not reported what it returned, the call is queued.
+// reconcileCall compares the assignment of a call with the worker's report. If the worker
+// does not hold the call and has not reported the call's result, the call is queued.
 func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool) {
 	if a.cut != nil && a.cut.sent {
-		a.removeCut() // this report answers the cut
+		a.removeCut() // this report acknowledges the cut
 	}
 	switch {
 	case !holds:
@@ -264,13 +265,13 @@ func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool
 }
 
 // adoptCall accepts the call of a plan that another leader assigned, if the job has no plan
-// yet. Other calls of earlier leaders are taken back: their operands may differ from this
-// leader's.
+// yet. Any other call that an earlier leader assigned is taken back, because its operands
+// may differ from this leader's.
 func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	c := j.calls.find(s.Function, s.Node)
 	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
-		if s.Running { // it goes on, and no other call can take its place
+		if s.Running { // the call continues, and the worker cannot run another call in its place
 			w.callSlots = max(0, w.callSlots-1)
 		}
 		return
@@ -283,7 +284,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	l.addAssignment(c.assignment)
 }
 
-// onOutput handles what a call of Plan or Finish returned.
+// onOutput handles the output of a call of Plan or Finish.
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
 	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
@@ -393,8 +394,8 @@ func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	return j.calls.list[i]
 }
 
-// resumeCalls keeps what the manifest says of calls. If the last leader died, the calls of
-// that leader's own worker may be the cause. A silent leader may be dying: a traceback of a
+// resumeCalls keeps the manifest's records of calls. If the last leader died, a call that
+// its own worker ran may have killed it. A silent leader may be dying: a traceback of a
 // large stack takes seconds.
 func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	for _, r := range list {
@@ -411,9 +412,9 @@ func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	}
 }
 
-// snapshotCalls returns what the manifest says of calls. A call of the leader's own worker,
-// or a merge that the leader has given up, may kill the leader. Then the next leader counts
-// one more death for the call.
+// snapshotCalls returns the records of calls for the next manifest. A call of the leader's
+// own worker, or a merge that the leader has given up, may kill the leader. Then the next
+// leader counts one more death for the call.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {

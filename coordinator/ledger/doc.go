@@ -100,12 +100,13 @@
 // report lists the assignments that the worker holds, and the ledger trusts this list.
 // Partitions of an assignment that the worker neither finished nor holds any more go back to
 // the queue, and so does a call. If a report lists a span that this leader did not assign, the
-// worker keeps the part that is still queued. It keeps a call of Plan that an earlier leader
-// assigned if the job has no plan yet; other such calls are taken back.
+// worker keeps the part that is still queued. The worker also keeps a call of Plan that an earlier
+// leader assigned, if the job has no plan yet. Any other call that an earlier leader assigned is
+// taken back.
 //
-// A report also says how many slots and calls of the worker are lost: they are occupied by
-// code of which the report names no assignment, since the job has ended or the code does not
-// return. A worker gets assignments only for the slots and calls that are left.
+// A report also gives the numbers of the worker's lost slots and calls. Code occupies a lost slot
+// or call although the report lists no assignment for the code, because the job has ended or the
+// code does not return. A worker gets assignments only for the slots and calls that are left.
 //
 // A report may name a job that this ledger does not have: a job that ended, a job that
 // the caller never loaded, or a job that an earlier leader started after this leader

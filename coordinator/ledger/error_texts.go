@@ -25,7 +25,7 @@ type errorTexts struct {
 }
 
 // add counts failed attempts. If the list is full, a new error replaces the least
-// frequent one, so that frequent errors stay and the newest is always there.
+// frequent error, so the list always contains the newest error and the frequent ones.
 func (e *errorTexts) add(text string, partition, count uint64) {
 	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
 	line := firstLine(text)
@@ -63,8 +63,8 @@ func (e *errorTexts) sorted() []store.ErrorText {
 	return list
 }
 
-// firstLine tells errors apart: the stacks of one panic differ in addresses and numbers
-// of goroutines.
+// firstLine distinguishes errors, because the stacks of one panic differ in addresses
+// and numbers of goroutines.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

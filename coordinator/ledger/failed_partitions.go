@@ -101,8 +101,8 @@ func (p *failedPartitions) remove(span jobs.Span) {
 	p.list.removeRange(failedPartition{partition: span.Lo}, failedPartition{partition: span.Hi})
 }
 
-// nextRetry returns a retry that mayRetry allows, or nil. Of the retries that avoid the same
-// worker it asks only for the one that is due first.
+// nextRetry returns a retry that mayRetry allows, or nil. If several retries avoid the same
+// worker, it considers only the retry that is due first.
 func (p *failedPartitions) nextRetry(now time.Duration, mayRetry func(retry) bool) *retry {
 	if p.retries.len == 0 || now < p.nextDue {
 		return nil

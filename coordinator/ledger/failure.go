@@ -52,8 +52,8 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onPartitionFailed counts a failed attempt. It does not queue the partition. That is
-// left to reconcile, once the worker's spans are past the partition.
+// onPartitionFailed counts a failed attempt. It does not queue the partition. reconcile
+// queues the partition once the worker's spans are past it.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
 		return // another worker finished the partition, or the job does not have it
@@ -89,7 +89,7 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
-// unskip removes the partitions of a span from j.skipped. A worker finished these
+// unskip removes the partitions of a span from j.skipped. A worker finished the
 // partitions after all, and the forest has their node.
 func (j *job) unskip(span jobs.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))

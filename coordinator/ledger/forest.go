@@ -14,8 +14,8 @@ type forest struct {
 	partials  int // number of finished nodes that have a partial
 }
 
-// treeNode is a finished node, which has no children here, or an ancestor of a finished
-// node.
+// treeNode is a finished node, which has no children in the forest, or an ancestor of a
+// finished node.
 type treeNode struct {
 	child    [2]*treeNode
 	done     uint64 // finished partitions at or below the node

@@ -44,8 +44,8 @@ type job struct {
 	spareLeaderUntil time.Duration // a worker died before: see quarantinedFor
 }
 
-// mergePlace says where the merges of a job run. The leader merges, unless a merge might
-// stop it.
+// mergePlace determines where the merges of a job run. The leader merges, unless a merge
+// might block or kill the leader.
 type mergePlace struct {
 	assigned bool          // workers merge, since the leader cannot, or a merge was slow or killed a process
 	until    time.Duration // workers merge until this time

@@ -114,9 +114,10 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
 }
 
-// settled reports whether every manifest says what this leader's worker still runs. If the
-// next quarantined partition kills this process, a manifest that still names an earlier one
-// would blame an innocent.
+// settled reports whether the durable manifest of every job is up to date, including the
+// list of work that may kill this leader's process. If the next quarantined partition kills
+// this process, a manifest that still lists an earlier partition would blame that partition
+// wrongly.
 func (l *Ledger) settled() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -141,7 +142,7 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 }
 
 // takeSuspect removes from a job's queue the next piece of a crash suspect that is not
-// quarantined. It returns false if no such piece can go to the worker.
+// quarantined. It returns false if the worker cannot get a piece.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false

@@ -7,7 +7,8 @@ import (
 
 const (
 	// A rate forgets older measurements once it covers both rateWindow slot-seconds and
-	// rateCount partitions. So it covers several partitions even if each takes long.
+	// rateCount partitions. So a rate covers several partitions even if each partition
+	// takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
 	// minDisplayed is the lowest rate that is displayed. While no partition is finished, the

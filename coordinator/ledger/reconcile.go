@@ -46,7 +46,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			l.ranFor(a.job, l.now-a.progressAt)
 		}
 		if a.cut != nil && a.cut.sent {
-			a.removeCut() // this report answers the cut
+			a.removeCut() // this report acknowledges the cut
 		}
 		switch {
 		case a.span.Empty():

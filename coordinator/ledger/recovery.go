@@ -13,8 +13,8 @@ type recovery struct {
 	awaited []string      // workers that must report or be dead before recovery ends, sorted
 }
 
-// checkRecovery ends recovery once all awaited workers have reported what they hold or
-// are dead, or once Config.RecoveryTimeout is over.
+// checkRecovery ends recovery once each awaited worker has reported its work or is
+// dead, or once Config.RecoveryTimeout has passed.
 func (l *Ledger) checkRecovery() {
 	r := &l.recovery
 	waited := l.now - r.since

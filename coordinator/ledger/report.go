@@ -89,8 +89,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
-			// If numbers are missing, the worker dropped those items: an earlier leader told it
-			// that the job had ended.
+			// If item numbers are missing, the worker dropped the items, because an earlier
+			// leader told it that the job had ended.
 			c.received = max(c.received, jr.First-1)
 		}
 	}

@@ -11,7 +11,7 @@ const maxChunk = 128
 // sortedList is a sorted list without duplicates. The list is cut into chunks, so that an
 // insertion or a removal moves few of its elements, even if it has a million.
 type sortedList[T interface{ Compare(T) int }] struct {
-	chunks [][]T // none is empty
+	chunks [][]T // no chunk is empty
 	len    int
 }
 

@@ -190,7 +190,7 @@ func (l *Ledger) slowest(j *job) string {
 	return fmt.Sprintf("%s has been running for %v on worker %s", what, took.Truncate(time.Second), slowest.worker.id)
 }
 
-// standing says how far a job has come.
+// standing describes the progress of a job.
 func (l *Ledger) standing(j *job) string {
 	switch slow := l.slowest(j); {
 	case slow != "":

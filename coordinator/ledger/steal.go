@@ -6,8 +6,8 @@ import (
 )
 
 // speculateAfter is the least time that a worker must have run a partition before another
-// worker runs a speculative copy, or that work must have waited on its worker before another
-// worker takes it however little it is.
+// worker runs a speculative copy. It is also the time that work must have waited on its
+// worker before another worker takes even a small amount of it.
 const speculateAfter = 2 * time.Second
 
 // steal finds work for a worker with idle slots when the queues have no work for that
@@ -40,9 +40,9 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns at most n assignments that can be cut for a worker and will take
-// longest. All of these assignments belong to the highest priority that has such
-// assignments.
+// longest returns at most n assignments that can be cut for a worker: those with the
+// longest remaining time among the jobs of one priority, the highest priority that has
+// an assignment to cut.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment
@@ -66,7 +66,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 				continue // w has a slot for this assignment
 			}
 			_, left := l.remaining(a)
-			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // its worker does not come to it
+			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the worker does not start the assignment
 			if left <= l.minWork() && !waits || len(found) == n && left <= found[n-1].left {
 				continue
 			}

@@ -46,7 +46,7 @@ func (l *Ledger) endTrial(j *job) {
 }
 
 // heldBack reports whether a worker gets no partitions of a job now because the job is on
-// trial. The leader's own worker is the last to get one.
+// trial. The leader's own worker is the last worker to get partitions of a job on trial.
 func (l *Ledger) heldBack(w *worker, j *job) bool {
 	switch {
 	case j.trial.over:

@@ -57,8 +57,8 @@ func (u *unknownJobs) markEnded(job string) {
 // acknowledged, so the worker resends them.
 //
 // A worker that did not say which storage it uses may hold a job of another storage. The
-// leader would not find such a job, which would look like the job's end. So the job counts
-// as parked.
+// leader would not find such a job, and the job would seem to have ended. So the ledger
+// treats the job as parked.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	u := &l.unknownJobs
 	switch {

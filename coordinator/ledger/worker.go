@@ -116,8 +116,9 @@ func (l *Ledger) checkLiveness() {
 	l.expireDeparted()
 }
 
-// expireDeparted drops the item numbers of workers that departed keepDeparted ago. It
-// also drops those of the earliest departed workers if there are more than maxDeparted.
+// expireDeparted drops the item numbers of workers that departed keepDeparted ago. If
+// more than maxDeparted workers are kept, it also drops the item numbers of the workers
+// that departed earliest.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
@@ -152,7 +153,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.departed[w.id] = departure{l.now, w.conversation}
 }
 
-// setDraining says whether a worker is draining, that is, wants no more work.
+// setDraining sets whether a worker is draining, that is, wants no more work.
 func (l *Ledger) setDraining(w *worker, draining bool) {
 	switch {
 	case draining && !w.draining:
@@ -164,14 +165,14 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 	w.draining = draining
 }
 
-// drainsTogether is the time within which the workers of a cluster that is stopped as a
-// whole are told to stop.
+// drainsTogether bounds the time between the first and the last drain of a worker when
+// a whole cluster is stopped.
 const drainsTogether = 500 * time.Millisecond
 
-// OthersDrain reports whether a leader that stops should wait for other workers that drain:
-// one of them began just now, so more may be about to begin, and one that drains too is a bad
-// successor; or no worker is left that does not drain, and one still runs spans whose results
-// need a leader.
+// OthersDrain reports whether a leader that stops should wait for other draining workers. It
+// should wait if a worker began to drain just now: more workers may follow, and a draining
+// worker is a bad successor. It should also wait if all other workers drain and one of them
+// still has assignments, because the results need a leader.
 func (l *Ledger) OthersDrain() bool {
 	able, running := false, false
 	for _, w := range l.workers {
@@ -188,7 +189,7 @@ func (l *Ledger) OthersDrain() bool {
 	return running && !able
 }
 
-// setSlots says how many slots of a worker can run spans.
+// setSlots sets the number of a worker's slots that can run spans.
 func (l *Ledger) setSlots(w *worker, slots int) {
 	slots = max(0, slots)
 	if !w.draining {

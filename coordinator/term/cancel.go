@@ -9,7 +9,7 @@ import (
 )
 
 // Each client that may submit may also cancel, even jobs that do not exist. A request
-// above these bounds gets no answer, and its sender repeats the request.
+// that exceeds one of the following bounds gets no answer, and its sender retries.
 const (
 	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
 	maxCancels     = 100 // requests that wait for the end of one job

@@ -26,8 +26,8 @@
 // its outcome as a function, which the loop calls. There is one exception: a task that
 // writes partials checks whether its job is ending, and stops writing if so.
 //
-// So to the loop a lost task, whatever its writes, looks like a task that has not
-// returned. The outcome of a task whose term is over is dropped.
+// So the loop cannot distinguish a lost task from a task that has not returned, no matter what
+// the lost task wrote. The outcome of a task whose term is over is dropped.
 //
 // # The states of a job
 //

@@ -17,9 +17,9 @@ type Env interface {
 	// [Transport.Probe], of Pause and of Guard. It may start before Go returns.
 	Go(task func())
 
-	// Guard calls code of a job, and reports whether the code returned within the limit. If
-	// not, it may go on, beside everything else, and its effects must not be used. Tasks call
-	// Guard.
+	// Guard calls code of a job, and reports whether the code returned within the limit.
+	// Otherwise the code may continue in the background, and its effects must not be used.
+	// Tasks call Guard.
 	Guard(limit time.Duration, code func()) (returned bool)
 
 	// Post queues a call on the loop, unless the term is over. The call runs after the

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// goneAfter is the time between two attempts to find a job, after which the job counts as
-// removed.
+// goneAfter is the time between two attempts to find a job. If both attempts fail, the
+// job counts as removed.
 const goneAfter = time.Second
 
 // confirmGone loads a job again that load did not find in storage. If the job is missing
-// again, confirmGone deletes what is left of the job, and its submission. A single read
-// that wrongly finds nothing thus deletes nothing but what this leader wrote to begin the
-// job, and the submission begins the job again.
+// again, confirmGone deletes the job's remaining records and its submission. If a single
+// read wrongly finds nothing, confirmGone thus deletes only the records that this leader
+// wrote to begin the job, and the submission begins the job again.
 func (t *Term) confirmGone(id string, p *pendingJob) {
 	submission := p.submission
 	t.addPending(id, p)

@@ -1,7 +1,8 @@
 package term
 
-// successor returns the worker that should lead next, or "" for any: the one that can merge
-// for the most active jobs. Workers that are silent or leaving are no successors.
+// successor returns the worker that should lead next, which is the worker that can merge
+// for the most active jobs. It returns "" if any worker may lead next. Workers that are
+// silent or leaving are no successors.
 func (t *Term) successor() string {
 	if t.ledger == nil {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// This file has the steps by which the leader takes up a submission, in order: receive,
-// received, schedule, admit, load, admitted, activate.
+// This file has the functions that process a submission, in the order of their calls:
+// receive, received, schedule, admit, load, admitted, activate.
 
 // receive takes the next submission from the queue.
 func (t *Term) receive() {
@@ -78,7 +78,7 @@ type loadedJob struct {
 	active  *activeJob // this leader has fenced the job and may work on it
 	plan    jobs.Plan  // of the active job; zero if it is not planned
 	ended   bool       // the job has ended, or was removed
-	removed bool       // it has ended, and was removed before its submission was delivered
+	removed bool       // the job has ended, and was removed before its submission was delivered
 	gone    bool       // the job is not in storage: see confirmGone
 	queued  bool       // no leader has begun the job, and its submission has not been received
 	parked  parkedJob  // this leader cannot work on the job
@@ -204,7 +204,7 @@ func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.C
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errChanged)
 	}
 	if err != nil || !cond.Absent() {
-		return version, err // the job cannot be gone, since its manifest was there
+		return version, err // the job cannot be gone, since its manifest was found
 	}
 	if now, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) || err == nil && now.Written != spec.Written {
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)

@@ -35,7 +35,7 @@ func (t *Term) lookUp(id string) {
 			if loaded, err = t.load(id, nil); err != nil {
 				return func() { t.fail(err) }
 			}
-			if loaded.queued { // the manifest was there, so the job has since been removed
+			if loaded.queued { // the manifest was found, so the job has since been removed
 				loaded = loadedJob{id: id, ended: true}
 			}
 		}

@@ -22,7 +22,7 @@ const (
 )
 
 // maxMergeCall is how long the leader waits for one merge. The code of a merge that takes
-// longer cannot be stopped; it goes on beside the leader.
+// longer cannot be stopped; it continues in the background.
 const maxMergeCall = time.Second
 
 // errSlow says that a merge took longer than maxMergeCall.

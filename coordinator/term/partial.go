@@ -111,7 +111,8 @@ func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func
 
 // putPartial writes a partial into a blob and drops a large partial's bytes from memory. If
 // the partial is too large for storage, the error is a *jobFault. If the job is ending,
-// putPartial does not wait for storage: the end of the job may be what makes room.
+// putPartial does not retry while storage is unavailable, because storage may be full until
+// the job has ended.
 func (t *Term) putPartial(j *activeJob, p *nodePartial) error {
 	err := t.retry("write partial", func(ctx context.Context) error {
 		blob, err := t.cfg.Store.PutPartial(ctx, j.spec.ID, p.node, p.data)

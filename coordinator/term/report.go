@@ -73,8 +73,8 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 	return refs
 }
 
-// checkOutput returns a failure if what a call returned is damaged, or is not a plan
-// although the call was one of Plan.
+// checkOutput returns a failure if a call's output is damaged, or if a call of Plan
+// returned no valid plan.
 func checkOutput(o *wire.Output) *wire.Failure {
 	err := o.Check()
 	if err == nil && o.Function == wire.Plan {
@@ -102,8 +102,8 @@ func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 	return nil
 }
 
-// withOperands returns a receipt whose calls have their operands. A call whose operands are
-// gone is left out: its node, or the job, is finished.
+// withOperands returns a receipt whose calls have their operands. withOperands omits a call
+// whose operands are gone, because the call's node or the job is finished.
 func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 	receipt, refs := r.Receipt, r.Operands
 	receipt.Assigned = slices.Clone(receipt.Assigned)
@@ -116,7 +116,7 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 		call.Operands = make([]wire.Partial, len(a.Call.Operands))
 		for k := range call.Operands {
 			if _, known := t.partials.byRef[refs[k]]; !known {
-				call.Function = wire.Map // marks the call as left out
+				call.Function = wire.Map // marks the call as one to omit
 				break
 			}
 			p := t.partials.use(refs[k])

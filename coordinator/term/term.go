@@ -116,9 +116,9 @@ func (t *Term) Stop() {
 	}
 }
 
-// Left reports whether a term that was told to stop may end: everything that can be made
-// durable is durable, and no other worker that drains needs the leader, or StopWithin has
-// passed. The successor is the worker that should lead next, or empty for any. The loop calls
+// Left reports whether a term that was told to stop may end: StopWithin has passed, or
+// everything that can be made durable is durable and no other draining worker needs the
+// leader. The successor is the worker that should lead next, or empty for any. The loop calls
 // Left after each other call of the term.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {

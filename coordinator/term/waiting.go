@@ -22,7 +22,7 @@ const (
 	// maxActiveShare bounds the active jobs of all priorities, as a multiple of
 	// Config.MaxActive.
 	maxActiveShare = 4
-	// maxActive bounds the active jobs, whatever Config.MaxActive is.
+	// maxActive bounds the active jobs for any value of Config.MaxActive.
 	maxActive = 1000
 )
 
@@ -99,9 +99,9 @@ func (t *Term) schedule(id string, p *pendingJob) {
 // errNoWait says that a job need not wait for a place: it is not new, or it cannot be read.
 var errNoWait = errors.New("job need not wait")
 
-// assess returns the priority of a submitted job that has to wait. Submissions that were
-// delivered often and never begun are taken for ones that crash leaders. So assess writes a
-// manifest for a job that has waited under an earlier leader too. Tasks call it.
+// assess returns the priority of a submitted job that has to wait. A submission that was
+// delivered often and never begun is treated as one that crashes leaders. So assess also
+// writes a manifest for a job that has waited under an earlier leader. Tasks call it.
 func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	spec, err := t.readSpec(s.ID)
 	switch {

@@ -17,10 +17,10 @@ type Config struct {
 	// Duration is how long the lease lasts without a renewal: whole seconds, 15 s (the
 	// default) to 60 s. Duration must equal the election's Duration in all processes.
 	Duration time.Duration
-	// CallTimeout bounds each call, unless the caller's context ends sooner. The default
-	// and the maximum is a third of Duration, so that a renewal can fail and be retried
-	// while the lease is trusted. An acquisition takes two to four requests: if a request
-	// may take up to 2 s, give the election the same CallTimeout.
+	// CallTimeout bounds each call, unless the caller's context ends sooner. CallTimeout
+	// is at most, and by default, a third of Duration, so that a failed renewal can be
+	// retried while the lease is trusted. An acquisition takes two to four requests: if a
+	// request may take up to 2 s, give the election the same CallTimeout.
 	CallTimeout time.Duration
 }
 

@@ -55,11 +55,11 @@ type DamagedJob struct {
 	state State // empty if the manifest could not be read
 }
 
-// readJobs reads jobs and passes what keep returns for each record to visit, in the order
-// of ids. Keep is called from several goroutines. Records are large, so readJobs reads a
-// batch of jobs after the other and drops what keep does not return. It skips jobs that
-// do not exist, because they may have been removed since their IDs were listed. It stops
-// at the first error of visit.
+// readJobs reads jobs in the order of ids, calls keep with each record, and passes keep's
+// result to visit. Keep is called from several goroutines. Records are large, so readJobs
+// reads the jobs in batches and retains only the results of keep. It skips jobs that do
+// not exist, because they may have been removed since their IDs were listed. It stops at
+// the first error of visit.
 func readJobs[T any](ctx context.Context, c *Client, s *store.Store, ids []string, keep func(record) T, visit func(T) error) (damaged []DamagedJob, err error) {
 	for batch := range slices.Chunk(ids, maxBatch) {
 		kept, errs, states := make([]T, len(batch)), make([]error, len(batch)), make([]State, len(batch))

@@ -40,8 +40,8 @@ type Status struct {
 	Done       uint64   // number of finished partitions; see DoneKnown
 	MergesLeft uint64   // number of merges of partial results that are left once all partitions are done
 	Executed   uint64   // number of reported partition executions, duplicates included
-	Repeated   uint64   // number of executions beyond the first of each partition
-	Skipped    []uint64 // partitions left out of the result, sorted; only the first thousand if Live is not nil, and in a list of jobs
+	Repeated   uint64   // number of repeated executions of partitions
+	Skipped    []uint64 // partitions omitted from the result, sorted; only the first thousand if Live is not nil, and in a list of jobs
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
 	Error      string   // why the job failed; a panic's stack follows the first line
@@ -50,8 +50,8 @@ type Status struct {
 	Finished   time.Time
 
 	// Errors has the most frequent errors of failed attempts to run partitions, the most
-	// frequent first, and OtherErrors counts the failed attempts with other errors. Both
-	// come from the last checkpoint.
+	// frequent first, and OtherErrors counts the failed attempts with other errors.
+	// Errors and OtherErrors come from the last checkpoint.
 	Errors      []ErrorText
 	OtherErrors uint64
 
@@ -66,16 +66,16 @@ type Status struct {
 type Live struct {
 	Workers int     // number of workers that hold spans of the job
 	Rate    float64 // partitions per second, averaged over the last seconds
-	Trouble string  // what keeps the job from advancing, or the last failure
+	Trouble string  // the reason why the job does not advance, or the last failure
 }
 
-// Stage is what is done for a running job.
+// Stage is the present step of a running job.
 type Stage string
 
 // The stages of a running job, in order. A job that is not running has no stage.
 const (
 	Planning  Stage = "planning"  // the number of its partitions is not known yet
-	Mapping   Stage = "mapping"   // its partitions are run; their results are merged too
+	Mapping   Stage = "mapping"   // workers run the job's partitions and merge their results
 	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
 	Finishing Stage = "finishing" // all is merged, and the result is made and written
 )
@@ -96,8 +96,9 @@ func (s Status) Stage() Stage {
 }
 
 // MixedBuilds reports whether workers of different builds computed the job: programs
-// compiled for other architectures, other levels of one, such as GOAMD64, or by other
-// versions of Go. Then the last bits of floats may differ from those of another run.
+// compiled for different architectures, for different levels of one architecture (such
+// as GOAMD64), or by different versions of Go. If builds are mixed, the last bits of
+// floats may differ from another run's.
 func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
 // DoneKnown reports whether Done is known. It is false for a job that failed or was
@@ -196,7 +197,7 @@ func (r record) mergesLeft() (n uint64) {
 	return max(n, 1) - 1
 }
 
-// repeated returns the number of executions beyond the first of each partition. For a
+// repeated returns the number of repeated executions of partitions. For a
 // job that failed or was cancelled it returns the least possible number, because the
 // checkpoint does not say which partitions were done.
 func (r record) repeated() uint64 {

@@ -26,7 +26,7 @@ const (
 	electionTakes   = 2 * time.Second  // upper bound; until the election has ended, a leader on another storage may be the only one that answers
 )
 
-// neverUsed stands for the identity of a storage that has none.
+// neverUsed replaces the identity of a storage that has no identity.
 const neverUsed = "that no worker has ever used"
 
 // checkStorage returns an error that is [ErrOtherStorage] if the leader that answered uses
@@ -45,7 +45,8 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	identity := own.identity
 	if identity == "" && !own.unreadable {
 		// A leader's storage has an identity before the leader leads. So if the client's
-		// storage has none after the leader has answered, it is another one.
+		// storage has no identity after the leader has answered, the leader uses another
+		// storage.
 		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 		defer cancel()
 		var err error

@@ -17,7 +17,7 @@ const (
 	MaxPriority = store.MaxPriority
 	// MaxParams is the largest size in bytes of a job's parameters in the stored form.
 	MaxParams = store.MaxParams
-	// MaxSkipped is the largest number of failed partitions that a job may leave out of
+	// MaxSkipped is the largest number of failed partitions that a job may omit from
 	// its result.
 	MaxSkipped = store.MaxSkipped
 )
@@ -39,7 +39,7 @@ type SubmitOptions struct {
 	// MaxAttempts is how often a partition that fails is tried before the job fails.
 	// Default DefaultMaxAttempts.
 	MaxAttempts int
-	// MaxSkipped is how many partitions may be left out of the result because all their
+	// MaxSkipped is the number of partitions that the result may omit because all their
 	// attempts failed. It is at most [MaxSkipped].
 	MaxSkipped uint64
 

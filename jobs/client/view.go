@@ -15,8 +15,8 @@ import (
 )
 
 // The methods in this file serve programs that show a cluster continuously. The answers
-// have bounded sizes, whatever the numbers of workers and jobs. The methods ask the leader
-// once and do not wait for one.
+// have bounded sizes for any number of workers and jobs. The methods ask the leader once
+// and do not wait for one.
 
 // Totals are the leader's figures of a whole cluster.
 type Totals = wire.Totals
@@ -90,7 +90,7 @@ type Summary struct {
 	Partitions, Done uint64
 	MergesLeft       uint64
 	Rate             float64 // partitions per second; 0 if no leader told it
-	Trouble          string  // what keeps the job from advancing, or why it failed
+	Trouble          string  // the reason why the job does not advance, or why it failed
 	Submitted        time.Time
 	Started          time.Time // zero if unknown
 	Finished         time.Time
@@ -256,7 +256,8 @@ func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *w
 
 func shorten(text string) string { return text[:min(len(text), maxTrouble)] }
 
-// knownJobs remembers what cannot change: jobs that have ended, and the specs of others.
+// knownJobs caches data that cannot change: the summaries of ended jobs, and the specs
+// of other jobs.
 type knownJobs struct {
 	mu   sync.Mutex
 	jobs map[string]Summary

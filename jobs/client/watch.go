@@ -69,7 +69,7 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	}
 	began := time.Now()
 	answered := began
-	matched := began                             // when other leaders than those on another storage, or none, last answered
+	matched := began                             // when a leader on the client's storage, or no leader, last answered
 	looked := began.Add(firstLook - maxInterval) // when storage was last read
 	for listed := false; ; {
 		if err := sleep(ctx, pause(began, waitInterval)); err != nil {

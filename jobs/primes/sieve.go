@@ -88,7 +88,7 @@ func (s *sieve) newBlock() *block {
 // count returns the tally of the primes in [lo, hi).
 func (b *block) count(ctx context.Context, lo, hi uint64) (t tally, err error) {
 	if lo <= 5 {
-		for _, p := range []uint64{2, 3, 5} { // the wheel leaves out 2, 3 and 5
+		for _, p := range []uint64{2, 3, 5} { // the wheel omits 2, 3 and 5
 			if lo <= p && p < hi {
 				t.add(p)
 			}

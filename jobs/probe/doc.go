@@ -17,14 +17,14 @@
 //	exit               the process exits with status 3
 //
 // A fault happens at each attempt. If once-dir names a directory, the fault happens only at
-// the first attempts; the parameter times is the number of these attempts. Each of these
-// attempts creates a file in the directory exclusively, because the next attempt may run in
-// another process. Workers on several machines have to share the directory. If the
-// directory is missing, the job fails at once. If a partition has several faults, the
-// faults happen in the order of the list above, from last to first.
+// the first attempts; the parameter times is their number. Each attempt with a fault creates
+// a file in the directory exclusively, because the next attempt may run in another process.
+// Workers on several machines have to share the directory. If the directory is missing, the
+// job fails at once. If a partition has several faults, the faults happen in the order of
+// the list above, from last to first.
 //
 // If the job runs in the submitter's process, the fault exit ends the submitter.
 //
-// The job is restricted, because whoever may submit it can kill workers, fill their memory
-// and create files: workers run it only if they are started with --allow probe.
+// The job is restricted, because a client that may submit it can kill workers, fill their
+// memory and create files: workers run it only if they are started with --allow probe.
 package probe

@@ -82,7 +82,7 @@ type Manifest struct {
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
 	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
 	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // calls that failed or whose workers died, and that are not done
-	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds the one build that may, before any does
+	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials, known before the first partial
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; matters while Sequence is 1
 
 	Samples []Sample `cbor:"30,keyasint,omitempty"` // how the job progressed, for display: see AddSample

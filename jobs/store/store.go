@@ -49,7 +49,7 @@ type Config struct {
 	Queue Queue // carries submissions; may be nil for a store that only reads and writes values
 
 	// Logger gets a warning for each submission that is moved to the poison list, and for
-	// each damaged record that is left out of a list. Nil discards them.
+	// each damaged record that is omitted from a list. Nil discards them.
 	Logger *slog.Logger
 
 	// Observe, if not nil, is called after each call of Blobs and Queue. It is called
@@ -238,7 +238,7 @@ const submitTime = 24 * time.Hour
 // HalfRemoved returns the IDs of removed jobs that still have records or remains of
 // interrupted writes, oldest first: either a removal was interrupted, or a process that did
 // not know of the removal wrote a record later. It also returns jobs whose Submit was
-// interrupted long ago. Another call of Remove deletes what is left.
+// interrupted long ago. Another call of Remove deletes the remaining records.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
 	add := func(key string) {
@@ -278,7 +278,7 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Retract deletes what a leader that begins a job has written for the job: the manifest
+// Retract deletes the records that a leader writes when it begins a job: the manifest
 // and the plan. The leader calls Retract if the job was removed before the leader had
 // written the manifest. Retract keeps the spec: only Remove deletes specs.
 func (s *Store) Retract(ctx context.Context, id string) error {

@@ -177,7 +177,7 @@ func (s *Store) poison(ctx context.Context, id string, message Message, reason s
 }
 
 // PoisonList returns the entries of the poison list, sorted by name. Damaged entries are
-// logged and left out.
+// logged and omitted.
 func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	list, err := readAll(ctx, s, poisons, decodePoisoned)
 	if err != nil {

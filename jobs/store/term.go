@@ -72,7 +72,7 @@ func (s *Store) pruneTerms(ctx context.Context, through string) error {
 }
 
 // Terms returns the term records that storage still has, oldest first. Damaged records
-// are logged and left out.
+// are logged and omitted.
 func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 	list, err := readAll(ctx, s, terms, decodeTerm)
 	if err != nil {

@@ -199,7 +199,7 @@ type JobProgress struct {
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 }
 
-// Usage is what a worker uses of its machine, for display.
+// Usage describes a worker's use of its machine's resources, for display.
 type Usage struct {
 	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // bytes that the process has from the system
 	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // partials and other items that the worker keeps until they are durable

@@ -19,8 +19,8 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
-// NewOutput returns what a call of Plan or Finish returned, with its checksum. Partitions
-// is 0 for Finish.
+// NewOutput returns the output of a call of Plan or Finish, with a checksum of data.
+// Partitions is 0 for Finish.
 func NewOutput(function Function, partitions uint64, data []byte) Output {
 	return Output{Function: function, Partitions: partitions, Data: data, Sum: Checksum(data)}
 }

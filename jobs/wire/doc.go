@@ -58,9 +58,9 @@
 // [Decode] returns [ErrUnknownVersion] for a message of an unknown format version and
 // [ErrMalformed] for any other message that it cannot read. The Validate methods return
 // ErrMalformed for messages that can be read but make no sense. Receivers log and drop
-// such messages. A receiver drops a message whose epoch is below the highest epoch that
-// the receiver has seen. If a leader's message has a higher epoch, the receiver follows
-// that epoch. Messages may be lost, repeated and delayed.
+// unreadable and invalid messages. A receiver drops a message whose epoch is below the
+// highest epoch that the receiver has seen. If a leader's message has a higher epoch, the
+// receiver follows that epoch. Messages may be lost, repeated and delayed.
 //
 // # Bounds
 //

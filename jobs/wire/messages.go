@@ -25,8 +25,8 @@ type Report struct {
 	// process uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 
-	// LostSlots and LostCalls are the numbers of slots and of calls that are occupied by code
-	// of which the report names no span and no call: the job has ended, or the code did not
+	// LostSlots and LostCalls are the numbers of slots and calls that are occupied by code
+	// without a span or call in the report, because the job has ended or the code did not
 	// return within its limit.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
@@ -82,7 +82,7 @@ type JobReport struct {
 	Items []Item `cbor:"3,keyasint,omitempty"`
 }
 
-// Item is a finished node, a failure, or what a call of Plan or Finish returned. The
+// Item is a finished node, a failure, or the output of a call of Plan or Finish. The
 // worker keeps each item until the item is durable.
 type Item struct {
 	Partial *Partial `cbor:"1,keyasint,omitempty"`
@@ -124,8 +124,8 @@ func (f Function) operands() int {
 
 var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
 
-// Output is what a call of Plan or Finish returned: the plan, or the result. If the data
-// is too large for a message, Blob is the name of the blob that contains the data. Epoch is
+// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is
+// too large for a message, Blob is the name of the blob that contains the data. Epoch is
 // that of the leader that chose the operands.
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`

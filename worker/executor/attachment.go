@@ -23,8 +23,8 @@ type AttachmentStore interface {
 
 // writeAttachment writes the attachment of a result, before the result is reported. So an
 // attachment is complete before a leader can commit the result that describes it. A process
-// that dies meanwhile leaves pieces, which the next call of Finish writes again under the
-// same names, or the removal of the job removes.
+// that dies during the write leaves pieces. The next call of Finish overwrites the pieces
+// under the same names, or the removal of the job removes them.
 func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {

@@ -42,7 +42,7 @@ func (w *Worker) beginCalls() {
 	}
 }
 
-// run makes the call and tells the session what it returned.
+// run makes the call and passes the call's result to the session.
 func (c *call) run() {
 	defer c.cancel()
 	item, err := c.make()

@@ -36,8 +36,8 @@ type Config struct {
 	// storage. If Storage is empty, leaders are not checked.
 	Storage string
 
-	// Jobs are the definitions that the worker can run, at least one. No two have the same
-	// name and version. Leaders assign the worker no other jobs.
+	// Jobs are the definitions that the worker can run, at least one. No two definitions
+	// have the same name and version. Leaders assign the worker no other jobs.
 	Jobs []jobs.Job
 
 	// DrainTimeout bounds how long a worker that is told to stop waits for its running

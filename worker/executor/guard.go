@@ -46,7 +46,7 @@ type guard struct {
 // run calls code with a context that is done when parent is done or the limit has passed.
 // It waits until the code has returned, and at most timing.stopTimeout after the end of the
 // context. In that case gone is not nil, and gets a value once the code has returned after
-// all. Until then the caller must not use what the code uses.
+// all. Until gone gets a value, the caller must not use data that the code uses.
 func (g guard) run(parent context.Context, code func(ctx context.Context) error) (gone <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit

@@ -42,9 +42,10 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	return spec.Params, err
 }
 
-// writePartial writes a partial to storage. It retries until the context is done. Then it
-// returns the blob's name together with the error, because the write may have taken effect.
-// A partial that is too large for storage is a permanent error of the job.
+// writePartial writes a partial to storage. It retries until the context is done. When the
+// context is done, it returns the blob's name together with the error, because the write
+// may have taken effect. A partial that is too large for storage is a permanent error of
+// the job.
 func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
 	err = s.retry("write partial", func() (err error) {
 		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)

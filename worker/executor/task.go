@@ -205,8 +205,8 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to storage. If the job has ended, it removes what it may
-// have written.
+// writePartial writes a partial to storage. If the job has ended, it removes the blob
+// that it may have written.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	blob, err = t.storage.writePartial(p.Node, p.Data)
 	if err != nil && blob != "" && t.ended() {

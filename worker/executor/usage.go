@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// usage says what the worker uses of its machine.
+// usage returns the worker's use of its machine's resources.
 func (w *Worker) usage() wire.Usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)

@@ -34,7 +34,7 @@ type Store interface {
 }
 
 // ErrStuck says that a job's code did not return although its context was done. The
-// goroutines of such a job are left behind, so the process should end.
+// job's goroutines keep running, so the process should end.
 var ErrStuck = errors.New("a job's code does not return")
 
 // Worker runs the spans that leaders assign.
@@ -220,8 +220,8 @@ func (w *Worker) interrupt(only *task) {
 	}
 }
 
-// wakeLink makes the link step the session if a direct call made a report or another action
-// due. The caller must hold w.mu.
+// wakeLink wakes the link if a direct call made a report or another action due, so that the
+// link calls the session's Step. The caller must hold w.mu.
 func (w *Worker) wakeLink() {
 	if !w.session.NeedsStep() {
 		return

@@ -15,8 +15,9 @@ type doneAnswer struct {
 	Done bool `json:"done"`
 }
 
-// handleActions adds the paths that change something. They need the token, also from
-// programs that are not browsers. Without a token they are not there.
+// handleActions adds the paths that change something. A request to such a path needs
+// the token, even if the client is not a browser. If no token is configured, the paths
+// do not exist.
 func (p *Page) handleActions(mux *http.ServeMux) {
 	if p.cfg.Token == "" {
 		return

@@ -108,8 +108,8 @@ func idOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// compressed returns a writer that compresses if the browser understands it. Flush sends
-// what was written so far.
+// compressed returns a writer that compresses with gzip if the browser accepts gzip.
+// The function flush sends the bytes that were written so far.
 func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush func() error) {
 	rc := http.NewResponseController(w)
 	w.Header().Set("Vary", "Accept-Encoding")
@@ -139,8 +139,8 @@ type memoEntry[T any] struct {
 
 const maxMemo = 32 // answers
 
-// get returns the answer to a question, which load computes if the known one is older than
-// maxAge. One question is loaded at a time.
+// get returns the cached answer to a question, or calls load if the cached answer is older
+// than maxAge. One question is loaded at a time.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,13 +8,13 @@
 //	    Page ── client ──┬─ the leader, over NATS   workers, rates, maps of partitions
 //	                     └─ storage                 jobs, terms, samples, results
 //
-// A page keeps nothing of its own: it asks the leader for what only the leader knows, and
-// storage for the rest, so it goes on when the leader dies, and shows the past of jobs when
-// the whole fleet is gone. It connects when it is first asked for.
+// A page keeps no state: it asks the leader for data that only the leader has, and reads the
+// other data from storage. So the page keeps working when the leader dies, and shows the
+// history of jobs even if no worker runs. It connects when it is first asked for.
 //
 // # The API
 //
-// All answers are JSON. Those to GET are
+// All answers are JSON. The answers to GET requests are
 //
 //	/api/v1/cluster                 the leader and the figures of the cluster
 //	/api/v1/workers?after=&limit=   workers by ID, with what each runs

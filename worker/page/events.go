@@ -85,8 +85,8 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look asks the cluster for what is due and sends what has changed. It returns an error if
-// the viewer is gone.
+// look asks the cluster for the figures that are due and sends the changed ones. It
+// returns an error if the viewer is gone.
 func (s *stream) look(ctx context.Context, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (s *stream) look(ctx context.Context, turn int) error {
 			}
 		}
 	}
-	if err := s.end(nil); err != nil { // what storage answers comes later
+	if err := s.end(nil); err != nil { // the answers of storage follow later
 		return err
 	}
 	if s.job != "" && every(2) {
@@ -150,8 +150,8 @@ func (s *stream) look(ctx context.Context, turn int) error {
 	return s.end(nil)
 }
 
-// lookAtJob sends the live figures of the opened job and, if asked for or at the job's end,
-// what is in storage.
+// lookAtJob sends the live figures of the opened job. If stored is true or the job has
+// ended, lookAtJob also sends the job's figures from storage.
 func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) error {
 	if s.ended {
 		return nil
@@ -163,7 +163,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 			return err
 		}
 	case errors.Is(err, client.ErrNotFound):
-		stored = true // it has ended, or has not begun
+		stored = true // the job has ended, or has not begun
 	case !stored:
 		return nil // no leader answers
 	}
@@ -205,7 +205,7 @@ func (s *stream) send(event string, v any) error {
 	return err
 }
 
-// end sends what was written so far.
+// end flushes the events that were written so far.
 func (s *stream) end(err error) error {
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ type jobAnswer struct {
 	Partitions  uint64            `json:"partitions"` // 0 until the job is planned
 	Done        uint64            `json:"done"`
 	Executed    uint64            `json:"executed"`
-	Repeated    uint64            `json:"repeated"` // executions beyond the first of each partition
+	Repeated    uint64            `json:"repeated"` // number of repeated executions of partitions
 	Skipped     []uint64          `json:"skipped"`  // the first hundred
 	AllSkipped  int               `json:"all_skipped"`
 	Epochs      []uint64          `json:"epochs"` // epochs of the job's leaders
@@ -195,7 +195,7 @@ type mapAnswer struct {
 	Executed   uint64  `json:"executed"`
 	Rate       float64 `json:"rate"`    // partitions per second
 	Workers    int     `json:"workers"` // workers that hold spans of the job
-	Trouble    string  `json:"trouble"` // what keeps the job from advancing, or the last failure
+	Trouble    string  `json:"trouble"` // the reason why the job does not advance, or the last failure
 	Error      string  `json:"error"`   // why nothing else is known: no leader answers, or the job is not active
 
 	Elapsed     float64           `json:"elapsed_ms"`    // since the job began

@@ -24,12 +24,13 @@ type Config struct {
 
 	// Hosts are further names under which browsers may reach the page. IP addresses,
 	// localhost, the host's own name and names without a dot are always allowed. Other names
-	// are refused, so that a web page elsewhere cannot read this one under a name that it
-	// resolves to this address (DNS rebinding).
+	// are refused to prevent DNS rebinding: a foreign web page could resolve its own name to
+	// this address and read this page.
 	Hosts []string
 
-	// Token allows actions, such as cancelling a job, to whoever sends it. If it is empty,
-	// the page is read-only. Otherwise it has at least 16 bytes.
+	// Token is a secret: a client that sends it may perform actions, such as cancelling a
+	// job. If the token is empty, the page is read-only. Otherwise the token has at least
+	// 16 bytes.
 	Token string
 
 	// Logger gets a line for each action. The default is [slog.Default].

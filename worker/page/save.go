@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// savedAnswer is what a saved page contains: answers of the API at one moment. Those that
-// could not be had are null.
+// savedAnswer is the content of a saved page: answers of the API at one moment. An answer
+// is null if its request failed.
 type savedAnswer struct {
 	At         time.Time         `json:"at"`
 	Cluster    clusterAnswer     `json:"cluster"`

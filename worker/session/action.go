@@ -41,8 +41,8 @@ type OpenJob struct{ Opening wire.Opening }
 type EndJob struct {
 	Job string
 	// Blobs are the partials in storage that are not known to be durable. The leader may
-	// have removed the job's partials before it knew of these blobs, so the worker must
-	// remove the blobs.
+	// have removed the job's partials before it learned of the blobs, so the worker must
+	// remove them.
 	Blobs []string
 }
 

@@ -18,7 +18,7 @@ type HeldCall struct {
 	call    wire.Call
 	arrival uint64 // grows with each call assigned
 	running bool
-	dropped bool // no longer held; what the call returns is ignored
+	dropped bool // no longer held; the call's result is ignored
 	lost    bool // the call runs code that does not return
 }
 
@@ -58,7 +58,7 @@ func compareCalls(a, b *HeldCall) int {
 	)
 }
 
-// Return ends a call. The item has what the call returned: the partial of a merge's node,
+// Return ends a call. The item contains the call's result: the partial of a merge's node,
 // the output of Plan or Finish, or a failure. Return reports whether the session keeps the
 // item. It does not if the job has ended, or if the call was lost.
 func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
@@ -91,8 +91,8 @@ func (s *Session) endCall(h *HeldCall) {
 }
 
 // LoseCall records that the code of a call does not return, although it was cancelled. Until
-// the call returns after all, the worker can make one call fewer at a time. If the call's
-// job has not ended, f is reported as the call's failure.
+// the call returns, the worker can run one call fewer at a time. If the call's job has not
+// ended, f is reported as the call's failure.
 func (s *Session) LoseCall(h *HeldCall, f wire.Failure) {
 	if h.lost {
 		return

@@ -59,8 +59,8 @@ func (s *Session) follow(epoch uint64) bool {
 	return epoch > 0 && epoch == s.leader.epoch
 }
 
-// turnTo makes the leader of an epoch the one that the worker follows. An epoch of 0 means
-// that no leader is known.
+// turnTo makes the worker follow the leader of an epoch. An epoch of 0 means that no
+// leader is known.
 func (s *Session) turnTo(epoch uint64) {
 	s.do(Following{Epoch: epoch, Was: s.leader.epoch})
 	s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
@@ -107,7 +107,7 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// waitForSlots asks the slots for their results if the next report should contain these
+// waitForSlots asks the slots for their results if the next report should contain the
 // results. waitForSlots reports whether the report must wait for the slots. A report that
 // is only urgent does not wait.
 func (s *Session) waitForSlots() bool {

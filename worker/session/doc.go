@@ -38,8 +38,9 @@
 //
 // A goroutine cannot be stopped. If the code of a partition or a call does not return although
 // it was cancelled, its slot or its call is lost until the code returns after all. Each report
-// says how many slots and calls run code of which the report names no assignment: those that
-// are lost, and those whose jobs have ended. The leader assigns work for the others only.
+// gives the numbers of slots and calls that run code without an assignment in the report, because
+// the slot or call is lost or its job has ended. The leader assigns work only for the other slots
+// and calls.
 //
 // # Which leader a worker follows
 //

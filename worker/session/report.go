@@ -46,7 +46,7 @@ func (s *Session) nextReport() wire.Report {
 }
 
 // unreceived lists the items that the leader has not received, job by job, as many as fit
-// into a report. unreceived reports whether there are more such items.
+// into a report. unreceived also reports whether more items are not received.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget
 	for _, j := range s.work.jobs {

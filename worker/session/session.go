@@ -183,7 +183,7 @@ func (s *Session) Usable() (slots, calls int) {
 	return s.cfg.Hello.Slots - s.work.lostSlots, s.cfg.Hello.Slots - s.work.lostCalls
 }
 
-// leader is what the worker knows about the leader that it follows.
+// leader is the worker's knowledge of the leader that it follows.
 type leader struct {
 	connected bool   // connected to NATS
 	epoch     uint64 // 0 before the first leader
@@ -202,6 +202,6 @@ type conversation struct {
 	id          uint64
 	sequence    uint64 // number of the last report; 0 before the first report
 	inFlight    bool   // the last report has no receipt yet
-	moreFollows bool   // the last report left out items that did not fit
+	moreFollows bool   // the last report omitted items that did not fit
 	saidGoodbye bool   // the last report said that the worker drains and holds nothing
 }

@@ -19,7 +19,7 @@ type HeldSpan struct {
 	hi      uint64
 	arrival uint64 // grows with each span assigned
 	dropped bool   // no longer held; deliveries for the span are ignored
-	yields  bool   // its slot was told to release it for another span
+	yields  bool   // the slot was told to release the span for another span
 	lost    bool   // its slot runs code that does not return
 	stray   bool   // lost, or its job has ended, and its slot has not released it
 	asked   bool   // its slot was asked to hand over results
@@ -167,16 +167,16 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 	return nil
 }
 
-// runningShort reports whether the queue runs short: after a slot that finishes its span
-// has taken the next one, fewer spans than half the number of slots will wait. If so, the
-// leader should assign more spans soon. If a worker with many slots reported at the end of
-// each span, it would report all the time.
+// runningShort reports whether the queue will be short after the next slot takes a span:
+// the remaining queued spans are fewer than half the slots. If so, the leader should
+// assign more spans soon. If a worker with many slots reported at the end of each span, it
+// would report all the time.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
 // Lose records that the code of a span's slot does not return, although it was cancelled.
-// Until the slot releases the span after all, the worker has one slot fewer. The span is no
-// longer held. If its job has not ended, f is reported as the failure of the partition that
-// the slot runs, and the other partitions that were not delivered are given back.
+// Until the slot releases the span, the worker has one slot fewer. The span is no longer
+// held. If its job has not ended, f is reported as the failure of the partition that the
+// slot runs, and the other partitions that were not delivered are given back.
 func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	if h.lost {
 		return

@@ -1,6 +1,6 @@
-// Package aggregate compares how fast systems add up vectors of numbers. Each system stands
-// beside a plain loop in its language, because the kernels of languages differ, so the ratio of
-// the two times is what compares systems.
+// Package aggregate compares how fast systems add up vectors of numbers. Each system is
+// measured together with a plain loop in its language. The loops of different languages differ
+// in speed, so systems are compared by the ratio of the two times.
 //
 //	Bellwether   Go     4 worker processes; its run in one process
 //	Open MPI     C      4 processes: local sums, then MPI_Reduce

@@ -55,14 +55,15 @@ type timed struct {
 	Local  float64 `json:"run,omitempty"` // only of Bellwether: the job in one process
 }
 
-// place has what the systems need.
+// place has the directory, the program, and the numbers of workers and cores that the
+// systems use.
 type place struct {
 	dir, program string
 	workers      int
 	cores        int
 }
 
-// answer is what the programs print.
+// answer is the output of the systems' programs.
 type answer struct {
 	Seconds     float64
 	First, Last float64
@@ -89,7 +90,7 @@ func ask(ctx context.Context, into any, name string, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its processes too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // kills the whole process group
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -88,7 +88,7 @@ func startHerd(ctx context.Context, cfg fleet.Config, kills int) (_ *herd, err e
 	if h.conn, err = nats.Connect(f.NATS()); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	// Receipts assign work. They are replies to reports.
+	// Receipts assign work. A receipt is the reply to a report.
 	if _, err := h.conn.Subscribe("_INBOX.>", h.hear); err != nil {
 		return nil, fmt.Errorf("listen to NATS: %w", err)
 	}

@@ -25,7 +25,8 @@ import (
 //
 // The shortest lease that a server grants is one and a half election timeouts in whole seconds, 2 s
 // by default. The election timeout is therefore half of the default, so that a session of 1 s is
-// possible. The tuning guide recommends at least ten round trips, which take far less time here.
+// possible. The tuning guide recommends at least ten round trips, which take far less time on one
+// machine.
 // https://etcd.io/docs/latest/tuning/
 // https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
 func etcdElection(seconds int) System {

@@ -15,9 +15,10 @@ import (
 )
 
 // leasePattern is the Leader Election pattern of Azure's documentation: the candidate with a lease
-// on a blob leads and renews it, and the others retry. The sample there uses a lease of 60 s, renews
-// it every 10 s and retries every 20 s. Here the lease is the shortest that Azure grants, with a
-// retry every second: the best case of the pattern.
+// on a blob leads and renews the lease, and the other candidates retry. The sample in the
+// documentation uses a lease of 60 s, renews it every 10 s and retries every 20 s. leasePattern uses
+// the shortest lease that Azure grants and retries every second, which is the best case of the
+// pattern.
 // https://learn.microsoft.com/en-us/azure/architecture/patterns/leader-election
 // https://github.com/mspnp/cloud-design-patterns/tree/main/leader-election
 func leasePattern() System {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Machine describes the processor, the memory and the operating system of this machine, and leaves
-// out what it cannot read.
+// Machine describes the processor, the memory and the operating system of this machine, and omits
+// values that it cannot read.
 func Machine() string {
 	parts := []string{
 		fmt.Sprintf("%d cores", runtime.NumCPU()),

@@ -20,10 +20,10 @@ type Config struct {
 	Slots     int
 	Rounds    int
 	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
-	// as it can in that time. 0: no such run.
+	// as it can in the time For. 0: no run with empty tasks.
 	For time.Duration
-	// Same is the number of empty tasks in a run that has the same number for all systems; 0: no
-	// such run.
+	// Same is the number of empty tasks in a run that has the same number of tasks for all
+	// systems; 0: no run with the same number.
 	Same uint64
 	// Busy is the approximate time for which simulated tasks keep all slots busy. There is a run
 	// for each number of tasks in BusyTasks.

@@ -13,7 +13,7 @@ import (
 type System struct {
 	Name       string
 	Versions   func(context.Context, Place) (string, error)
-	Durability string // what survives a loss of power
+	Durability string // which tasks survive a power failure
 	Tuning     string // settings that differ from the defaults
 	Settings   []Setting
 	open       func(context.Context, Place, work.Work, Setting) (session, error)

@@ -38,7 +38,7 @@ func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
 // rounding is the relative difference that two sums of the same payoffs may have. It is far more
-// than rounding errors, and far less than the share of one task in any run here.
+// than rounding errors, and far less than the share of one task in any run of these benchmarks.
 const rounding = 1e-11
 
 // Check returns an error if s is not the expected sum.

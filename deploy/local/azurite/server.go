@@ -178,7 +178,7 @@ func ConnectionString(blobURL, queueURL string) string {
 // PID returns the process ID.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the process has ended, for whatever reason.
+// Done returns a channel that is closed when the process has ended for any reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Stop stops the process and waits until it has ended. It may be called more than once.

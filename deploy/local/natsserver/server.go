@@ -24,8 +24,8 @@ type Config struct {
 	// Port is the TCP port on 127.0.0.1. 0 or -1 is any free port.
 	Port int
 
-	// MaxStore is the limit in bytes of what the server stores. 0 is three quarters of the
-	// space that is free or used by the server when it starts. Clients can read the limit.
+	// MaxStore is the server's storage limit in bytes. 0 means three quarters of the space
+	// that is free or used by the server when it starts. Clients can read the limit.
 	MaxStore int64
 
 	// Logger receives the server's log, with the server's notices at the debug level. Nil

@@ -77,8 +77,9 @@ func Endpoints(t testing.TB) []faults.Endpoint {
 	return list
 }
 
-// EachAccount runs a parallel subtest for each bad endpoint and each way to configure an
-// account there. The account is closed at the end of the subtest.
+// EachAccount runs a parallel subtest for each pair of a bad endpoint and a way to
+// configure an account with that endpoint. The account is closed at the end of the
+// subtest.
 func EachAccount(t *testing.T, test func(t *testing.T, a *account.Account)) {
 	for _, endpoint := range Endpoints(t) {
 		for _, configured := range Accounts(endpoint) {

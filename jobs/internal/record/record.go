@@ -23,8 +23,8 @@ func New(version byte, enc cbor.EncOptions, dec cbor.DecOptions) Format {
 }
 
 // Strict returns options that refuse duplicate keys, indefinite lengths and tags.
-// A list may have up to elements elements and a map up to pairs pairs, which bounds
-// what decoding allocates.
+// A list may have up to elements elements and a map up to pairs pairs, which bounds the
+// memory that decoding allocates.
 func Strict(elements, pairs int) cbor.DecOptions {
 	return cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,

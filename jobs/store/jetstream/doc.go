@@ -31,9 +31,9 @@
 // JetStream acknowledges a message before it is synced to disk, unless the server has
 // sync_interval: always. Package natsserver sets this option.
 //
-// If the account has a limit of what it stores, a part of the room below the limit is
-// reserved: new large values and new submissions get store.ErrFull before the limit.
-// The embedded server of package natsserver has such a limit.
+// If the account has a storage limit, a part of the room below the limit is reserved: new
+// large values and new submissions get store.ErrFull before the limit. The embedded server
+// of package natsserver has a storage limit.
 //
 // What can fail: if there is no server, or a stream has no leader, calls wait for
 // [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is

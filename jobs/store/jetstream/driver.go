@@ -80,7 +80,7 @@ type Driver struct {
 	direct      bool                  // the streams cannot have replicas: see last
 	leaderReads nats.JetStreamContext // used only for reads
 
-	limited    bool // the account has a limit of what it stores
+	limited    bool // the account has a storage limit
 	maxMessage int  // largest number of bytes of a value or chunk in one message
 }
 

@@ -54,7 +54,7 @@ func (d *Driver) Fits(ctx context.Context, size int64) error {
 	return d.tooLarge(ctx, int(size), nil)
 }
 
-// tier returns what the account uses and may use.
+// tier returns the account's storage use and limits.
 func (d *Driver) tier(ctx context.Context) (jetstream.Tier, error) {
 	info, err := d.js.AccountInfo(ctx)
 	if err != nil {
