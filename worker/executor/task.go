@@ -149,11 +149,7 @@ func (t *task) fork(opened *jobs.Task) error {
 		}
 		t.close(opened)
 	})
-	if err == jobs.ErrGoexit {
-		err = cmp.Or(t.first.Interrupted(), err)
-	}
-	var at *jobs.PartitionError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*jobs.PartitionError](err); ok {
 		err = at.Err
 	}
 	return fmt.Errorf("Fork: %w", err)
