@@ -38,6 +38,7 @@ type secretCommand struct {
 var secretCommands = map[string]secretCommand{
 	"run":              {args: []string{"squares"}, none: true},
 	"catalog":          {none: true},
+	"health":           {none: true},
 	"version":          {none: true},
 	"submit":           {args: []string{"squares", "--wait"}},
 	"list":             {},

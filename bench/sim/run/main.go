@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/bellwether-compute/bellwether/bench/sim"
 )
@@ -21,6 +22,7 @@ func main() {
 		one   = flag.Uint64("seed", 0, "run only this seed, and trace what happens")
 	)
 	flag.Parse()
+	debug.SetGCPercent(1000) // a simulation has little memory, and makes much garbage
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "got %q, want flags only: see -help\n", flag.Args())
 		os.Exit(2)
