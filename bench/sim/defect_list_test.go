@@ -248,11 +248,4 @@ var defects = []defect{
 		new:    "in.Epoch > s.leader.epoch && in.Epoch <= wire.MaxEpoch",
 		within: "500",
 	},
-	{
-		name:   "the claim over a silent leader that has resigned waits for the next ping",
-		file:   "election/campaign.go",
-		old:    "m.leader.silence >= m.cfg.SilentAfter ||",
-		new:    "m.candidacy.cause == Silent ||",
-		within: "20000",
-	},
 }

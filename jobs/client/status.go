@@ -75,7 +75,7 @@ type Stage string
 // The stages of a running job, in order. A job that is not running has no stage.
 const (
 	Planning  Stage = "planning"  // the number of its partitions is not known yet
-	Mapping   Stage = "mapping"   // workers run the job's partitions and merge their results
+	Mapping   Stage = "mapping"   // workers run the job's partitions, and their results are merged
 	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
 	Finishing Stage = "finishing" // all is merged, and the result is made and written
 )
