@@ -282,6 +282,32 @@ func BenchmarkReports(b *testing.B) {
 	runtime.KeepAlive(f)
 }
 
+// BenchmarkMap measures what a viewer costs the leader of 1,000 workers with 8 slots each in
+// a job of 10^9 partitions: an answer with the maps of a window of 1,400 by 900 pixels.
+func BenchmarkMap(b *testing.B) {
+	f := newFleet(b, 1000, 8, 100)
+	f.add("job", 1_000_000_000)
+	for range 5 {
+		f.round()
+	}
+	var durable []jobs.Span
+	j := f.ledger.jobsByID["job"]
+	for _, n := range j.forest.finishedNodes() {
+		durable = append(durable, j.tree.Span(n.Node))
+	}
+	windows := []wire.Window{{Step: 735_295, Cells: 1360}, {Lo: 0, Step: 2048, Cells: 2212}}
+	bytes := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		workers, _ := f.ledger.WorkersAfter("", wire.MaxQueried)
+		totals := f.ledger.Totals()
+		bytes = len(wire.Encode(wire.Workers{Workers: workers, Totals: &totals})) +
+			len(wire.Encode(wire.Jobs{Jobs: f.ledger.Jobs(), Map: f.ledger.Map("job", windows, durable)}))
+	}
+	b.ReportMetric(float64(bytes), "bytes")
+	b.ReportMetric(float64(len(durable)), "nodes")
+}
+
 // BenchmarkManyJobs measures a report while 300 jobs share 100 workers.
 func BenchmarkManyJobs(b *testing.B) {
 	f := newFleet(b, 100, 8, 100)

@@ -27,16 +27,42 @@ func (l *Ledger) Map(job string, windows []wire.Window, durable []jobs.Span) *wi
 		}
 		return holders[w]
 	}
-	whole := wire.Window{Step: j.tree.Partitions(), Cells: 1}
-	m.Total = l.cells(j, whole, durable, func(*worker) uint64 { return 0 }).list[0].Cell
+	held := heldSpans(j)
+	whole := false // a window has all partitions
 	room := wire.MaxCells
 	for _, w := range windows {
 		w.Step = max(w.Step, 1)
 		w.Cells = min(max(w.Cells, 0), room)
 		room -= w.Cells
-		m.Maps = append(m.Maps, wire.CellMap{Window: w, Runs: l.cells(j, w, durable, holder).runs()})
+		c := l.cells(j, w, durable, held, holder)
+		m.Maps = append(m.Maps, wire.CellMap{Window: w, Runs: c.runs()})
+		if !whole && c.span.Len() == j.tree.Partitions() {
+			whole, m.Total = true, c.total()
+		}
+	}
+	if !whole {
+		one := wire.Window{Step: j.tree.Partitions(), Cells: 1}
+		m.Total = l.cells(j, one, durable, held, func(*worker) uint64 { return 0 }).total()
 	}
 	return m
+}
+
+// heldSpan is a span that a worker holds. A big cluster has tens of thousands, so they are
+// copied once for all windows.
+type heldSpan struct {
+	span   jobs.Span
+	worker *worker
+	again  bool // a worker died while it held the span
+}
+
+func heldSpans(j *job) []heldSpan {
+	list := make([]heldSpan, 0, j.assignments.len())
+	for a := range j.assignments.all() {
+		if a.call == nil && (a.duplicate == nil || a.duplicate.id.Number > a.id.Number) {
+			list = append(list, heldSpan{a.span, a.worker, a.deaths > 0})
+		}
+	}
+	return list
 }
 
 // cells is a window of a job, with a run of length one for each cell.
@@ -47,7 +73,7 @@ type cells struct {
 }
 
 // cells counts the partitions of a window by state.
-func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, holder func(*worker) uint64) *cells {
+func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, held []heldSpan, holder func(*worker) uint64) *cells {
 	n := j.tree.Partitions()
 	c := &cells{window: w, span: jobs.Span{Lo: min(w.Lo, n), Hi: n}}
 	if !c.span.Empty() {
@@ -65,13 +91,10 @@ func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, holder func(*
 	for _, span := range durable {
 		c.each(span, func(r *wire.CellRun, n uint64) { r.Durable += n })
 	}
-	for a := range j.assignments.all() {
-		if a.call != nil || a.duplicate != nil && a.duplicate.id.Number < a.id.Number {
-			continue
-		}
-		c.each(a.span, func(r *wire.CellRun, n uint64) {
-			r.Holder = holder(a.worker)
-			if a.deaths > 0 {
+	for _, h := range held {
+		c.each(h.span, func(r *wire.CellRun, n uint64) {
+			r.Holder = holder(h.worker)
+			if h.again {
 				r.Retrying += n
 			} else {
 				r.Held += n
@@ -156,6 +179,18 @@ func (c *cells) addFinished(f *forest) {
 		}
 	}
 	walk(f.tree.Root(), f.root)
+}
+
+// total is the sum of all cells.
+func (c *cells) total() (t wire.Cell) {
+	for _, r := range c.list {
+		t.Held += r.Held
+		t.Computed += r.Computed
+		t.Durable += r.Durable
+		t.Retrying += r.Retrying
+		t.Failed += r.Failed
+	}
+	return t
 }
 
 // runs joins equal neighbours.
