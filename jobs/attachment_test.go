@@ -71,8 +71,10 @@ func TestNoAttachment(t *testing.T) {
 	if err != nil || string(got.Result) != `{"sum":6,"inner":{}}` || got.Attachment.Name() != "" {
 		t.Errorf("got %s with %+v, %v", got.Result, got.Attachment, err)
 	}
-	for _, result := range []string{``, `null`, `6`, `"attachment"`, `{"attachment":"a"}`, `{"attachment":"a","size":-1,"sha256":""}`,
-		`{"attachment":"a","size":1,"sha256":"00"}`, `{"attachment":`, `[{"attachment":"a"}]`} {
+	for _, result := range []string{
+		``, `null`, `6`, `"attachment"`, `{"attachment":"a"}`, `{"attachment":"a","size":-1,"sha256":""}`,
+		`{"attachment":"a","size":1,"sha256":"00"}`, `{"attachment":`, `[{"attachment":"a"}]`,
+	} {
 		if a, ok := FindAttachment(json.RawMessage(result)); ok {
 			t.Errorf("%s: found %+v", result, a)
 		}
