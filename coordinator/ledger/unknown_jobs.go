@@ -37,6 +37,10 @@ func (u *unknownJobs) markParked(job string) {
 	u.parked[job] = true
 }
 
+// Ended reports whether a job is known to have ended: the last 4,096 jobs that ended in this
+// term are.
+func (l *Ledger) Ended(job string) bool { return l.unknownJobs.ended[job] }
+
 // markEnded records that a job ended.
 func (u *unknownJobs) markEnded(job string) {
 	u.markKnown(job)

@@ -57,8 +57,9 @@ func (t *Term) withdraw(id string, p *pendingJob) {
 	t.jobs.withdrawing++
 	p.withdrawing = true
 	t.addPending(id, p)
+	ended := t.ledger.Ended(id)
 	t.spawn(func() func() {
-		err := t.putCancelled(id)
+		err := t.putCancelled(id, ended)
 		return func() { t.withdrawn(id, err) }
 	})
 }
@@ -76,7 +77,7 @@ func (t *Term) withdrawn(id string, err error) {
 	if p.submission != nil { // so that the job is cleaned up
 		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 	}
-	if _, parked := t.jobs.parked[id]; err == nil && parked {
+	if err == nil {
 		delete(t.jobs.parked, id)
 		t.step(ledger.JobEnded{Job: id})
 	}
@@ -87,9 +88,13 @@ func (t *Term) withdrawn(id string, err error) {
 
 // putCancelled writes into the job's manifest that it was cancelled. A leader that later
 // receives the job's submission reads this manifest. No other task of this leader works on
-// the job. Tasks call putCancelled.
-func (t *Term) putCancelled(id string) error {
+// the job. Tasks call putCancelled. If the job has ended in this term and has no manifest, it
+// was removed, and putCancelled writes nothing: a delayed write may have stored the spec again.
+func (t *Term) putCancelled(id string, ended bool) error {
 	spec, err := t.readSpec(id)
+	if err == nil && ended {
+		_, _, err = t.readManifest(id)
+	}
 	if err != nil {
 		return fmt.Errorf("cancel job %s: %w", id, err)
 	}

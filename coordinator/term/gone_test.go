@@ -2,6 +2,7 @@ package term_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -229,4 +230,39 @@ func TestLateManifestOfRemovedJob(t *testing.T) {
 	c.addWorker("w1")
 	c.lead(plain)
 	c.wantOnlySpec(job)
+}
+
+// A request to cancel a job may come again after the job was cancelled and removed, and after
+// a delayed write has stored the spec again.
+func TestCancelAgainAfterRemove(t *testing.T) {
+	for _, begun := range []bool{true, false} {
+		c := newCluster(t)
+		l := c.lead(plain)
+		if begun {
+			c.addWorker("w1").follow(l)
+		}
+		job := c.submit("partitions=1000")
+		if begun {
+			c.until("the job to run", func() bool { return c.manifest(job).State == store.Running })
+		} else {
+			c.until("the job to be parked", func() bool { return len(l.term.Jobs(wire.JobQuery{}).Jobs) == 1 })
+		}
+		cancel := func() (err error) {
+			answered := false
+			l.turn(func() { l.term.Cancel(job, func(e error) { answered, err = true, e }) })
+			c.until("the answer", func() bool { return answered })
+			return err
+		}
+		if err := cancel(); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(2 * hideFor)
+		spec := c.get("spec/" + job)
+		c.remove(job)
+		c.put("spec/"+job, spec)
+		if err := cancel(); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("cancelled again: %v, want ErrNotFound", err)
+		}
+		c.wantOnlySpec(job)
+	}
 }
