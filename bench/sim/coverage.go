@@ -84,7 +84,7 @@ log: Leader is stopping
 log: Disconnected from peers
 log: Partition # failed, attempt # of #
 log: Partition # is late on worker w# and runs here too
-log: Partition # runs alone
+log: Partition # runs alone, workers that died while it ran alone
 log: Partition skipped
 log: Plan failed, attempt # of #
 log: Another process holds the lease
