@@ -52,7 +52,7 @@ var secretCommands = map[string]secretCommand{
 	"leader":           {},
 	"leader step-down": {},
 	"history":          {},
-	"ui":               {stays: true},
+	"ui":               {none: true}, // it connects to nothing before a browser asks
 	"worker":           {args: []string{"--log-level", "debug"}, stays: true},
 	"bench worker":     {args: []string{"--log-level", "debug"}, stays: true},
 	"elect":            {args: []string{"--name", "secrets", "--log-level", "debug", "--", "true"}, stays: true},
