@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
 type attached struct {
@@ -152,11 +154,14 @@ func FuzzFindAttachment(f *testing.F) {
 	f.Add([]byte(`{"a":{"attachment":"t","size":0,"sha256":"` + strings.Repeat("0", 64) + `"}}`))
 	f.Add([]byte(`{"attachment":1}`))
 	f.Add([]byte(`{"a":[{"attachment":"t"}]}`))
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, ok := FindAttachment(data)
 		if !ok {
+			corpus.Refused()
 			return
 		}
+		corpus.Taken()
 		text := must(json.Marshal(a))
 		if again, ok := FindAttachment(text); !ok || !bytes.Equal(must(json.Marshal(again)), text) {
 			t.Errorf("%q: found %s, then %+v", data, text, again)

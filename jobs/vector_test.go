@@ -97,6 +97,7 @@ func FuzzVector(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add([]byte{1, 2, 3})
 	f.Add([]byte{})
+	corpus := fuzztest.Watch(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzRecode(t, Raw{}, data)
 		whole := data[:len(data)&^7]
@@ -104,9 +105,15 @@ func FuzzVector(f *testing.F) {
 		fuzzRecode(t, Vector[float32]{}, whole)
 		fuzzRecode(t, Vector[int64]{}, whole)
 		fuzzRecode(t, Vector[uint16]{}, whole)
-		if _, err := (Vector[float64]{}).Decode(data); (err == nil) != (len(data)%8 == 0) {
+		_, err := Vector[float64]{}.Decode(data)
+		if (err == nil) != (len(data)%8 == 0) {
 			t.Errorf("decoding %d bytes: %v", len(data), err)
 		}
+		if err != nil {
+			corpus.Refused()
+			return
+		}
+		corpus.Taken()
 	})
 }
 
