@@ -43,6 +43,7 @@
 // means the same in every package:
 //
 //	address     where this process serves health and metrics
+//	attachment  name of the attachment of a job's result
 //	blob        name of a partial that is stored outside the manifest
 //	bytes       length of a message
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
@@ -52,6 +53,7 @@
 //	election    name of the election in which the command elect stands
 //	epoch       epoch of the leader in question
 //	error       the error that occurred
+//	from        address of the client that asked for an action
 //	function    function of a job's definition
 //	id          ID of this process in that election
 //	items       number of finished nodes and failures that a worker keeps until they are durable
@@ -66,6 +68,7 @@
 //	operation   operation on storage or on the lease that failed
 //	partition   index of a partition
 //	partitions  number of partitions of the job
+//	path        the action that a client of the page asked for
 //	pause       time until the next attempt
 //	pid         ID of a process
 //	predecessor the worker of the previous leader
