@@ -72,11 +72,12 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 			lo = hi
 		}
 	}
-	if m.State == Completed {
+	if m.State == Completed { // the nodes are those of the checkpoint before
 		add(jobs.Span{Hi: m.Partitions})
-	}
-	for _, n := range m.Nodes {
-		add(tree.Span(n.Node))
+	} else {
+		for _, n := range m.Nodes {
+			add(tree.Span(n.Node))
+		}
 	}
 	shares = make([]byte, cells)
 	for i, n := range finished {

@@ -39,7 +39,7 @@ func TestSampleOfNodes(t *testing.T) {
 	if s.Done != 6 || !bytes.Equal(s.Cells, want) || len(before) != 0 {
 		t.Errorf("got %d done, cells %v, want 6 done, cells %v", s.Done, s.Cells, want)
 	}
-	m.State, m.Nodes = Completed, nil
+	m.State = Completed
 	m.AddSample(2 * time.Second)
 	if s := m.Samples[1]; s.Done != 100 || slices.Min(s.Cells) != 255 {
 		t.Errorf("completed: got %d done, cells %v, want all", s.Done, s.Cells)
