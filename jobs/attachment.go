@@ -117,7 +117,7 @@ func (a Attachment) complete() error {
 }
 
 // FindAttachment returns the attachment that the JSON of a result describes, without its
-// data. It reports false if there is none.
+// data. It reports false if data has no attachment.
 func FindAttachment(result json.RawMessage) (Attachment, bool) {
 	text := bytes.TrimSpace(result)
 	if len(text) == 0 || text[0] != '{' || !bytes.Contains(text, []byte(`"attachment"`)) {
@@ -145,7 +145,7 @@ func FindAttachment(result json.RawMessage) (Attachment, bool) {
 var attachmentType = reflect.TypeFor[Attachment]()
 
 // attachmentField returns the place of the only Attachment in a result's type: the indices of
-// the fields that lead to it. It reports false if there is none.
+// the fields that lead to it. It reports false if data has no attachment.
 func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
 	places, hidden := findAttachments(t, nil, nil)
 	switch {

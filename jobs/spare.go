@@ -13,7 +13,7 @@ import (
 // returns, which avoids most allocations: fresh memory costs about as much time as summing
 // a vector into it.
 //
-// Spare is a value that Merge has freed, or the zero value of T if there is none. What it
+// Spare is a value that Merge has freed, or the zero value of T if no value is free. What it
 // contains must not affect the result. A value is freed if it was an operand of Merge and
 // shares no memory with the value that Merge returned. So Merge should change left, and
 // return it:
@@ -161,7 +161,7 @@ func (s *spares[T]) put(value T) {
 	s.list = append(s.list, value)
 }
 
-// get removes a freed value, or returns the zero value if there is none.
+// get removes a freed value. If the list is empty, get returns the zero value.
 func (s *spares[T]) get() (value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -183,7 +183,7 @@ func (s *stack[T]) mapFunc() func(ctx context.Context, partition uint64) (T, err
 }
 
 // spare removes a freed value from the stack or from the task's pool. It returns the zero
-// value if there is none.
+// value if no value is free.
 func (s *stack[T]) spare() T {
 	if len(s.spares) == 0 {
 		return s.pool.get()

@@ -91,7 +91,7 @@ func (p *Page) getWorkers(ctx context.Context, c *client.Client, r *http.Request
 // termsAnswer is the answer to /api/v1/terms.
 type termsAnswer struct {
 	Terms   []termAnswer `json:"terms"` // newest first
-	Next    uint64       `json:"next"`  // the parameter before of the next page; 0: there is none
+	Next    uint64       `json:"next"`  // value of the parameter "before" for the next page; 0 on the last page
 	Storage float64      `json:"storage_ms"`
 }
 
