@@ -145,7 +145,7 @@ func FindAttachment(result json.RawMessage) (Attachment, bool) {
 var attachmentType = reflect.TypeFor[Attachment]()
 
 // attachmentField returns the place of the only Attachment in a result's type: the indices of
-// the fields that lead to it. It reports false if data has no attachment.
+// the fields that lead to it. It reports false if the type has no Attachment.
 func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
 	places, hidden := findAttachments(t, nil, nil)
 	switch {
