@@ -104,21 +104,17 @@ func (t *Term) putCancelled(id string, ended bool) error {
 		next.Epoch, next.State, next.Finished = t.leadership.Epoch, store.Cancelled, t.env.Now().UTC()
 		next.Sequence++
 		_, err := t.putInactive(spec, next, cond)
-		if errors.Is(err, errRemoved) {
-			if failed := t.retract(id); failed != nil {
-				return failed
-			}
-			return err
-		}
 		if !errors.Is(err, errChanged) {
-			return err
+			return t.retractRemoved(id, err)
 		}
 		manifest, version, err := t.readManifest(id)
 		switch {
 		case err != nil:
 			return err
-		case manifest.State == store.Cancelled:
+		case manifest.State == store.Cancelled && manifest.Sequence > 1:
 			return nil
+		case manifest.State == store.Cancelled: // it may be from putInactive, whose reply was lost
+			return t.retractRemoved(id, t.checkSpec(spec))
 		case manifest.State.Final():
 			return endedFirst(id, manifest.State)
 		case manifest.Epoch > t.leadership.Epoch:

@@ -50,10 +50,10 @@ func (t *Term) withoutSpec(id string) (loadedJob, error) {
 		return loadedJob{id: id, gone: true}, nil
 	case err != nil:
 		return loadedJob{}, err
-	case manifest.State.Final():
-		return loadedJob{id: id, ended: true}, nil
 	case manifest.Sequence <= 1:
 		return loadedJob{id: id, gone: true}, nil
+	case manifest.State.Final():
+		return loadedJob{id: id, ended: true}, nil
 	}
 	err = fmt.Errorf("%w: the spec is missing, and the job is %s", store.ErrCorrupt, manifest.State)
 	return damagedJob(id, err), nil
@@ -64,4 +64,15 @@ func (t *Term) withoutSpec(id string) (loadedJob, error) {
 func (t *Term) retract(id string) error {
 	t.log.Warn("Job was removed while it was begun or cancelled, deleting what was written since", "job", id)
 	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
+}
+
+// retractRemoved retracts the job if err is errRemoved. It returns err, or the error of the
+// retraction. Tasks call it.
+func (t *Term) retractRemoved(id string, err error) error {
+	if errors.Is(err, errRemoved) {
+		if failed := t.retract(id); failed != nil {
+			return failed
+		}
+	}
+	return err
 }

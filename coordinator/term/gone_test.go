@@ -266,3 +266,35 @@ func TestCancelAgainAfterRemove(t *testing.T) {
 		c.wantOnlySpec(job)
 	}
 }
+
+// The answers to two writes of a cancelled job's first manifest are lost, and the job is removed
+// after the first one. A submission that was not deleted from the queue may still be delivered.
+func TestRemoveWhileAnswersToCancelAreLost(t *testing.T) {
+	for _, queued := range []bool{true, false} {
+		c := newCluster(t)
+		job := c.submit("partitions=5")
+		messages := c.queue.messages
+		c.queue.messages = nil
+		l := c.lead(plain)
+		writes := 0
+		c.fault = func(call memory.Call) error {
+			if !call.Done || call.Operation != memory.Put || call.Key != "manifest/"+job || writes == 2 {
+				return nil
+			}
+			if writes++; writes == 1 {
+				c.remove(job)
+			}
+			return store.ErrUnavailable
+		}
+		answered := false
+		l.turn(func() { l.term.Cancel(job, func(error) { answered = true }) })
+		if queued {
+			c.queue.messages = messages
+		}
+		c.until("the answer", func() bool { return answered })
+		if writes != 2 {
+			t.Errorf("the manifest was written %d times, want 2", writes)
+		}
+		c.wantNothing()
+	}
+}

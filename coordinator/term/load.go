@@ -206,10 +206,17 @@ func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.C
 	if err != nil || !cond.Absent() {
 		return version, err // the job cannot be gone, since its manifest was found
 	}
-	if now, err := t.readSpec(id); errors.Is(err, store.ErrNotFound) || err == nil && now.Written != spec.Written {
-		return "", fmt.Errorf("write manifest of job %s: %w", id, errRemoved)
+	return version, t.checkSpec(spec)
+}
+
+// checkSpec returns errRemoved if storage no longer has the spec, because the job was
+// removed after the spec was read.
+func (t *Term) checkSpec(spec store.StoredSpec) error {
+	now, err := t.readSpec(spec.ID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && now.Written != spec.Written {
+		return fmt.Errorf("write manifest of job %s: %w", spec.ID, errRemoved)
 	}
-	return version, nil
+	return nil
 }
 
 // fence writes this leader's epoch into the job's manifest. If the manifest was replaced

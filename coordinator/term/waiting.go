@@ -121,12 +121,7 @@ func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, err
 	}
-	err = t.putQueued(spec)
-	if errors.Is(err, errRemoved) {
-		if err := t.retract(s.ID); err != nil {
-			return 0, err
-		}
-	}
+	err = t.retractRemoved(s.ID, t.putQueued(spec))
 	if errors.Is(err, errChanged) || errors.Is(err, errRemoved) {
 		err = errNoWait
 	}
