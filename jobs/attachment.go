@@ -20,21 +20,22 @@ import (
 //		Vectors jobs.Attachment `json:"vectors"`
 //	}
 //
-// The bytes go to storage, in pieces. The JSON of the result contains the attachment's
-// name, size and SHA-256, so the result's SHA-256 covers them:
+// The bytes go to storage, in pieces. The JSON of the result contains the attachment's name, size
+// and SHA-256, so a change of the bytes changes the result's SHA-256 too:
 //
 //	{"mean": 1.5, "vectors": {"attachment": "vectors.f64", "size": 8000000, "sha256": "5f70…"}}
 //
-// "result ID --save FILE" on the command line and package jobs/client fetch the bytes. They
-// are removed with the job. The zero Attachment stands for no attachment.
+// The command "bellwether result ID --save FILE" and package jobs/client fetch the bytes. When a
+// job is removed, its attachment is removed too. The zero Attachment means that there is no
+// attachment.
 type Attachment struct {
 	name, sha256 string
 	size         int64
 	data         []byte
 }
 
-// NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100
-// characters without slashes and control characters. The attachment owns data.
+// NewAttachment returns an attachment with a name, which is shown to the user: 1 to 100 characters
+// without slashes and control characters. The caller must not use data again.
 func NewAttachment(name string, data []byte) Attachment {
 	sum := sha256.Sum256(data)
 	return Attachment{name, hex.EncodeToString(sum[:]), int64(len(data)), data}
@@ -49,8 +50,8 @@ func (a Attachment) Size() int64 { return a.size }
 // SHA256 returns the SHA-256 of the bytes in hexadecimal.
 func (a Attachment) SHA256() string { return a.sha256 }
 
-// Data returns the bytes, or nil if the attachment was decoded from a result. The caller
-// must not change them.
+// Data returns the bytes, or nil if the attachment was decoded from a result. The caller must not
+// change the bytes.
 func (a Attachment) Data() []byte { return a.data }
 
 // attachmentJSON is the form of an attachment in the JSON of a result.
@@ -69,7 +70,7 @@ func (a Attachment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(attachmentJSON{&a.name, &a.size, &a.sha256})
 }
 
-// UnmarshalJSON decodes the output of MarshalJSON. The attachment has no data.
+// UnmarshalJSON decodes the output of MarshalJSON. The decoded attachment has no data.
 func (a *Attachment) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*a = Attachment{}
@@ -83,7 +84,8 @@ func (a *Attachment) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeAttachment decodes an attachment. It reports false for other JSON.
+// decodeAttachment decodes an attachment. decodeAttachment reports false if data is not the JSON of
+// an attachment.
 func decodeAttachment(data []byte) (a Attachment, ok bool) {
 	var j attachmentJSON
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -116,8 +118,8 @@ func (a Attachment) complete() error {
 	return a.check()
 }
 
-// FindAttachment returns the attachment that the JSON of a result describes, without its
-// data. It reports false if data has no attachment.
+// FindAttachment returns the attachment that the JSON of a result describes, without its data.
+// FindAttachment reports false if the result has no attachment.
 func FindAttachment(result json.RawMessage) (Attachment, bool) {
 	text := bytes.TrimSpace(result)
 	if len(text) == 0 || text[0] != '{' || !bytes.Contains(text, []byte(`"attachment"`)) {
@@ -144,8 +146,8 @@ func FindAttachment(result json.RawMessage) (Attachment, bool) {
 
 var attachmentType = reflect.TypeFor[Attachment]()
 
-// attachmentField returns the place of the only Attachment in a result's type: the indices of
-// the fields that lead to it. It reports false if the type has no Attachment.
+// attachmentField returns the indices of the struct fields that lead to the only Attachment in a
+// result's type. The result ok is false if the type has no Attachment.
 func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
 	places, hidden := findAttachments(t, nil, nil)
 	switch {
@@ -159,8 +161,8 @@ func attachmentField(t reflect.Type) (index []int, ok bool, err error) {
 	return places[0], true, nil
 }
 
-// findAttachments returns the places of all attachments in struct fields, and whether there
-// are others.
+// findAttachments returns the field indices of all attachments in struct fields. The result hidden
+// says whether the type also has attachments elsewhere, such as in slices or maps.
 func findAttachments(t reflect.Type, at []int, within []reflect.Type) (places [][]int, hidden bool) {
 	if t == attachmentType {
 		return [][]int{at}, false

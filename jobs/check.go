@@ -12,21 +12,20 @@ import (
 	"sync/atomic"
 )
 
-// Check is a test that a job is deterministic. It runs the job several times in this
-// process, with other numbers of slots and other cuts of the tree, and compares the
-// partials and the results byte by byte. Partials are encoded and decoded at each node in
-// one run and at the root alone in another, because runs in a cluster differ in which
-// partials are encoded.
+// Check tests whether a job is deterministic. Check runs the job several times in this process,
+// each time with another number of slots and another division into spans, and compares the partials
+// and the results byte by byte. One run encodes and decodes the partial of each node, and another
+// run only the partial of the root, because runs in a cluster differ in which partials are encoded.
 //
-// A check takes about the time of four runs. It finds results that depend on the order of
-// calls, the time, random numbers or the iteration order of a map, and data that the
-// codec loses. It does not find results that depend on the machine or the build.
+// A check takes about the time of four runs. A check finds results that depend on the order of
+// calls, the time, random numbers or the iteration order of a map, and data that the codec loses. A
+// check does not find results that depend on the machine or the build.
 type Check struct {
-	Slots    int // the most slots of a run; at least 4 are used
+	Slots    int // the largest number of slots of a run; less than 4 means 4
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
-	// Progress, if not nil, is called with the number of finished partitions and the
-	// number of all partitions, of all runs together. It is called from several goroutines.
+	// Progress, if not nil, is called with the number of finished partitions and the number of all
+	// partitions. Both are sums over all runs. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -36,7 +35,7 @@ type CheckResult struct {
 	Runs []string // descriptions of the runs
 }
 
-// DifferenceError says that a job is not deterministic.
+// DifferenceError is the error for a job that is not deterministic.
 type DifferenceError struct {
 	What  string // what differs, such as "node 2/1, partitions [4,8)"
 	Runs  string // the runs, or the calls, that gave different bytes
@@ -62,14 +61,14 @@ const (
 type checkRun struct {
 	name   string
 	slots  int
-	pieces []uint64 // the first partitions of the spans that are drained; nil: each partition is drained
+	pieces []uint64 // the first partition of each span after which the stack is drained; nil: it is drained after each partition
 }
 
 // piecesPerSlot is the number of spans per slot in runs with random cuts.
 const piecesPerSlot = 16
 
-// Run runs the job several times. If the runs differ, the error is a *[DifferenceError].
-// Any other error is one that the job returned. The params are in the stored form.
+// Run runs the job several times. If the runs differ, the error is a *[DifferenceError]. Any other
+// error comes from the job. The params are in the stored form.
 func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, error) {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -128,8 +127,8 @@ func (c Check) Run(ctx context.Context, job Job, params Params) (CheckResult, er
 	return result, nil
 }
 
-// randomCuts returns the beginnings of spans, in a random order. The cuts are the same in
-// each check, so that a difference appears again.
+// randomCuts returns the first partitions of spans, in a random order. Each check gets the same
+// spans, so that a difference is reproducible.
 func randomCuts(seed, partitions uint64, slots int) []uint64 {
 	random := rand.New(rand.NewPCG(seed, partitions))
 	cuts := []uint64{0}
@@ -142,8 +141,9 @@ func randomCuts(seed, partitions uint64, slots int) []uint64 {
 	return cuts
 }
 
-// maxDigests is the number of nodes of one level whose digests are kept. It bounds memory:
-// nodes below the level are not compared, but the nodes above it contain them.
+// maxDigests is the largest number of nodes of one level whose digests are kept, which bounds
+// memory. Nodes on lower levels are not compared on their own, but they are part of the nodes
+// above, which are compared.
 const maxDigests = 1 << 17
 
 type checker struct {
@@ -152,10 +152,10 @@ type checker struct {
 	plan      Plan
 	tree      Tree
 	attempts  int
-	reference string // name of the run whose digests are kept
-	lowest    uint8  // lowest level whose digests are kept
+	reference string // name of the first run, with which the other runs are compared
+	lowest    uint8  // the lowest level whose nodes are compared
 	digests   map[Node][sha256.Size]byte
-	recording bool // the reference is running
+	recording bool // the reference run is in progress
 	progress  func(partitions uint64)
 }
 
@@ -278,8 +278,9 @@ func (k *checker) check(n Node, data []byte) error {
 	return nil
 }
 
-// explain looks for the lowest node below n, or n itself, that differs from the reference
-// if only its own partial is encoded.
+// explain finds the cause of a difference at node n. To do so it looks for the lowest node, n or a
+// descendant of n, that still differs from the reference when this run computes only that node and
+// encodes no partial below the node.
 func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) error {
 	runs := k.reference + " and " + r.name
 	differs, err := k.differsAlone(ctx, task, n)
@@ -311,7 +312,8 @@ func (k *checker) explain(ctx context.Context, task *Task, r checkRun, n Node) e
 	return &DifferenceError{k.describe(n), runs, causeEncoded}
 }
 
-// differsAlone runs a node's partitions on a new stack.
+// differsAlone runs a node's partitions on a new stack and reports whether the node's partial
+// differs from the reference.
 func (k *checker) differsAlone(ctx context.Context, task *Task, n Node) (bool, error) {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()

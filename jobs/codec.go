@@ -9,11 +9,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// Codec encodes and decodes a job's partials. The encoded bytes must depend on the value
-// alone. Merge must give the same result for Decode(Encode(v)) as for v, because runs
-// differ in which partials are encoded. Neither method may retain its argument or return
-// memory that the argument shares; an [InPlaceCodec] may do so. Both methods are called from
-// several goroutines at once.
+// Codec encodes and decodes a job's partials. The encoded bytes must depend on the value alone.
+// Merge must give the same result for Decode(Encode(v)) as for v, because runs differ in which
+// partials are encoded. The methods may not keep a reference to their argument, or return memory
+// that the argument shares, except those of an [InPlaceCodec]. Both methods are called from several
+// goroutines at once.
 //
 // [Vector] and [Raw] encode large slices of numbers and bytes many times faster than CBOR.
 type Codec[T any] interface {
@@ -21,7 +21,7 @@ type Codec[T any] interface {
 	Decode(data []byte) (T, error)
 }
 
-// encodeInPlace encodes a value that nobody uses again.
+// encodeInPlace encodes a value that no other code uses afterwards.
 func encodeInPlace[T any](codec Codec[T], value T) ([]byte, error) {
 	if c, ok := codec.(InPlaceCodec[T]); ok {
 		return c.EncodeInPlace(value)
@@ -29,7 +29,7 @@ func encodeInPlace[T any](codec Codec[T], value T) ([]byte, error) {
 	return codec.Encode(value)
 }
 
-// decodeInPlace decodes data that nobody uses again.
+// decodeInPlace decodes data that no other code uses afterwards.
 func decodeInPlace[T any](codec Codec[T], data []byte) (T, error) {
 	if c, ok := codec.(InPlaceCodec[T]); ok {
 		return c.DecodeInPlace(data)
@@ -41,8 +41,8 @@ func decodeInPlace[T any](codec Codec[T], data []byte) (T, error) {
 // section 4.2.1). Keys are sorted. Floats keep their exact value, infinities included;
 // all NaNs are encoded as the same NaN. Times keep their nanoseconds and become UTC.
 //
-// Encode returns an error for a value that Decode would refuse. So a job with such a
-// value fails at its first report, not when the value is merged.
+// Encode returns an error for a value that Decode would refuse. So a job with a value that cannot
+// be decoded fails when the value is first reported, and not later when the value is merged.
 type cborCodec[T any] struct{ shape shape }
 
 func newCBORCodec[T any]() (cborCodec[T], error) {
@@ -80,11 +80,11 @@ func (cborCodec[T]) Decode(data []byte) (T, error) {
 var (
 	cborEncoding = func() cbor.EncMode {
 		options := cbor.CoreDetEncOptions()
-		options.Time = cbor.TimeRFC3339NanoUTC // the default drops fractions of a second
+		options.Time = cbor.TimeRFC3339NanoUTC // the library's default drops fractions of a second
 		return record.Encoder(options)
 	}()
-	// The limits are the largest that the library allows, because a partial may be one
-	// large slice.
+	// The limits on elements and pairs are the largest that the library allows, because a partial
+	// may be one large slice.
 	cborDecoding = record.Decoder(cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  maxNesting,

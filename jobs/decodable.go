@@ -10,19 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting is the number of levels that arrays and maps of an encoded partial may be
-// nested.
+// maxNesting is the largest nesting depth of arrays and maps in an encoded partial.
 const maxNesting = 32
 
-// maxDepth is the depth at which a value is taken for cyclic. It exceeds the depth of any
-// value that is nested maxNesting levels, which has a few pointers and embedded structs a level.
+// maxDepth is the depth above which a value is considered cyclic. A value of maxNesting levels
+// stays far below maxDepth, because each level has only a few pointers and embedded structs.
 const maxDepth = 1000
 
-// errCyclic ends the walk of a value.
+// errCyclic is the error for a value deeper than maxDepth.
 var errCyclic = errors.New("value is cyclic, or nested too deep: want a value that ends")
 
-// checkAcyclic returns an error for a value whose encoding would not end. The encoder
-// would overflow the stack, which ends the process.
+// checkAcyclic returns an error for a cyclic value. The encoder would recurse without end on such a
+// value and overflow the stack, which ends the process.
 func (s shape) checkAcyclic(v reflect.Value, depth int) error {
 	if depth > maxDepth {
 		return errCyclic
@@ -62,9 +61,9 @@ func (s shape) checkAcyclic(v reflect.Value, depth int) error {
 	return nil
 }
 
-// checkDecodable returns an error if the decoder would refuse data, which the encoder has
-// made. The encoder does not check that strings are UTF-8, that keys differ and how deep
-// values are nested. checkDecodable takes a fraction of the time of decoding.
+// checkDecodable returns an error if the decoder would refuse data, which the encoder has made. The
+// encoder checks neither that strings are UTF-8, nor that the keys of a map differ, nor how deep
+// values are nested. checkDecodable takes a fraction of the time that decoding would take.
 func checkDecodable(data []byte) error {
 	s := scanner{data: data}
 	err := s.item(0)
@@ -78,7 +77,7 @@ func checkDecodable(data []byte) error {
 	return err
 }
 
-// itemError is an error at a path of map keys and indices.
+// itemError is an error with its location in the value, a path of map keys and indices.
 type itemError struct {
 	path string
 	err  error
@@ -98,8 +97,8 @@ func within(element string, err error) error {
 	return e
 }
 
-// maxPathText and maxStringText are the numbers of bytes of a path and of a string that
-// an error quotes.
+// maxPathText and maxStringText are the largest numbers of bytes of a path and of a string that an
+// error quotes.
 const (
 	maxPathText   = 200
 	maxStringText = 40
@@ -110,8 +109,8 @@ type scanner struct {
 	off  int
 }
 
-// errNotScanned ends the scan of an item that only types that encode themselves produce,
-// such as an item of indefinite length.
+// errNotScanned is the error for an item that the scanner does not understand, such as an item of
+// indefinite length. Only types with an encoding method of their own produce such items.
 var errNotScanned = errors.New("item is not scanned")
 
 // The major types of CBOR (RFC 8949, section 3.1).
@@ -124,8 +123,8 @@ const (
 	cborSimple
 )
 
-// scalarSizes has the size of each item that is a number, a simple value or a string of
-// less than 24 bytes, by its first byte.
+// scalarSizes maps the first byte of an item to the item's size, if the item is a number, a simple
+// value or a string of less than 24 bytes.
 var scalarSizes = func() (sizes [256]uint8) {
 	for first := range sizes {
 		major, argument := first>>5, first&0x1f
@@ -142,8 +141,8 @@ var scalarSizes = func() (sizes [256]uint8) {
 	return sizes
 }()
 
-// scalar moves past the next item if it is short, has no elements and is correct. It is
-// the fast way of item.
+// scalar moves past the next item if it is short, has no elements and is correct. It is a fast path
+// for the method item.
 func (s *scanner) scalar() bool {
 	if s.off >= len(s.data) {
 		return false
@@ -216,7 +215,7 @@ func (s *scanner) entries(n uint64, depth int) error {
 	return nil
 }
 
-// keyText returns a text that shows an encoded key.
+// keyText returns an encoded key as text for an error.
 func keyText(key []byte) string {
 	s := scanner{data: key}
 	switch major, n, _ := s.head(); major {

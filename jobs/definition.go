@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Plan says into how many partitions a computation is cut. The plan of a job is made
-// once and stored.
+// Plan sets into how many partitions a computation is cut. The plan of a job is made once and
+// stored.
 type Plan struct {
 	Partitions uint64 // 1 to MaxPartitions; must not depend on the number of workers
 	Data       []byte // optional data, passed to every call of Open
@@ -23,11 +23,10 @@ type Mapper[T any] interface {
 	Map(ctx context.Context, partition uint64) (T, error)
 }
 
-// Forker is an optional interface of a [Mapper] that keeps state between the
-// partitions of one slot, such as buffers, or work that neighbouring partitions
-// share. A slot usually runs partitions in ascending order, but it may begin at any
-// partition, go back, and get another fork at any time. The value of a partition must
-// not depend on the order or on the fork.
+// Forker is an optional interface of a [Mapper] that keeps state from one partition of a slot to
+// the next, such as buffers, or intermediate results that neighbouring partitions share. A slot
+// usually runs partitions in ascending order, but it may begin at any partition, go back, and get
+// another fork at any time. The value of a partition must not depend on the order or on the fork.
 type Forker[T any] interface {
 	// Fork returns a Map function for one slot, which is called from one goroutine at a
 	// time. Fork itself may be called from several goroutines. A Map function that
@@ -35,9 +34,9 @@ type Forker[T any] interface {
 	Fork() func(ctx context.Context, partition uint64) (T, error)
 }
 
-// Definition is the code of a kind of job. P is the type of the parameters, T the type of
-// a partial result and R the type of the result. T must survive the codec, which [New]
-// checks for the default codec. R must encode as JSON.
+// Definition is the code of a kind of job. P is the type of the parameters, T the type of a partial
+// result and R the type of the result. Encoding and decoding must not change a value of type T;
+// [New] checks this for the default codec. R must encode as JSON.
 //
 // P is a struct whose fields are the parameters. Each field is exported and is an
 // integer, float, string, bool or [time.Duration]. The tags of a field are:
@@ -60,10 +59,10 @@ type Definition[P, T, R any] struct {
 	Plan func(ctx context.Context, p P) (Plan, error)
 	// Open prepares a worker for the job. Each worker calls Open once per job.
 	Open func(ctx context.Context, p P, plan Plan) (Mapper[T], error)
-	// Merge merges two partials. The partial left covers the lower partitions. Merge may
-	// change both operands and return either. The usual Merge changes left and returns it: so
-	// large partials need no fresh memory, and a [Filler] gets the memory of right. An error or a panic fails the job, because
-	// a retry with the same operands would fail too.
+	// Merge merges two partials. The partial left covers the lower partitions. Merge may change
+	// both operands and return either. Usually Merge changes left and returns it. Then large
+	// partials need no new memory, and a [Filler] can reuse the memory of right. An error or a
+	// panic fails the job, because a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].
@@ -75,16 +74,16 @@ type Definition[P, T, R any] struct {
 	// Limits bound how long the functions may take.
 	Limits Limits
 
-	// Restricted says that a submitter can harm the workers with the job's parameters, for
-	// example kill processes or write files. The command worker leaves the job out unless the
-	// flag --allow names it.
+	// Restricted is true if a submitter can harm the workers with the job's parameters, for example
+	// kill processes or write files. The command "bellwether worker" runs a restricted job only if
+	// the flag --allow names the job.
 	Restricted bool
 }
 
-// Limits bound how long each call of a definition's functions may take. When a limit has
-// passed, the context of the call is done, and the call has failed. It is tried again up to
-// the job's number of attempts. Code that does not return then costs its worker a slot until
-// it does. A negative value means no limit.
+// Limits bound how long each call of a definition's functions may take. When a limit has passed,
+// the context of the call is cancelled and the call counts as failed. A failed call is retried up
+// to the job's number of attempts. Code that does not return after the limit blocks a slot of its
+// worker until the code returns. A negative value means no limit.
 type Limits struct {
 	Plan   time.Duration // 0 means 10 min
 	Open   time.Duration // 0 means 10 min; also the limit of Close

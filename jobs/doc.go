@@ -1,7 +1,6 @@
-// Package jobs is the SDK for writing jobs. A [Definition] says how a computation is cut
-// into partitions, what each partition computes, and how the results of two neighbouring
-// partitions are merged. [New] turns a definition into a [Job], which a cluster or
-// [Local] runs:
+// Package jobs is the SDK for writing jobs. A [Definition] describes how a computation is cut into
+// partitions, what each partition computes, and how the results of two neighbouring partitions are
+// merged. [New] turns a definition into a [Job], which a cluster or [Local] runs:
 //
 //	var definition = jobs.Definition[params, float64, float64]{
 //		Name: "pi", Version: "1", Summary: "pi, by Leibniz' series",
@@ -34,11 +33,11 @@
 //
 //	partition      0   1   2   3      4
 //
-// Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. If the right
-// child would begin at or past N, the node is the same as its left child, and the
-// tree uses the highest of the node's names ([Tree.Lift]). Only siblings are merged. So
-// every run performs the same merges on the same operands, no matter which worker
-// runs which partition. Floating-point sums are therefore identical bit for bit.
+// Node k/i is the merge of (k-1)/(2i) and (k-1)/(2i+1), in that order. If the right child would
+// begin at or past N, the node is the same as its left child. A node can thus have several names,
+// and the tree uses the one with the highest level ([Tree.Lift]). Only siblings are merged, so
+// every run performs the same merges on the same operands, no matter which worker runs which
+// partition. Floating-point sums are therefore identical bit for bit.
 //
 // A slot walks a span of partitions in order and keeps finished nodes on a [Stack]:
 //
@@ -46,49 +45,48 @@
 //
 //	0/0          1/0          1/0 0/2         2/0
 //
-// When the stack is drained, the worker reports the nodes on the stack unmerged. The
-// leader merges the nodes with their siblings.
+// For each report the worker drains the stack: it removes all nodes and reports them as they are.
+// The leader merges these nodes with their siblings from other reports.
 //
 // # Bit identity
 //
 // The bytes of a job's result are the same in every run, for any number of workers and
 // despite crashes, under these conditions:
 //
-//   - Map depends on its partition, the parameters and the plan alone. It reads no clock, does not
+//   - Map depends on its partition, the parameters and the plan alone. Map reads no clock, does not
 //     depend on the order of calls, and uses only random numbers that are derived from these
 //     inputs.
 //   - Merge and Finish depend on their operands alone, and not on the iteration order
 //     of a map.
-//   - Merge is associative in meaning. It need not be commutative, and its rounding
-//     errors may differ for another shape of the tree.
+//   - Merge is associative apart from rounding errors, because all runs use the same tree. Merge
+//     need not be commutative.
 //   - Encoding and decoding a partial loses nothing. [New] refuses types whose values the default
-//     codec would change, for example by a tag json:"-", a field that is not exported, two fields of
-//     one name, or omitempty on a float, which turns -0 into 0. It is the author's duty that
-//     a codec of the definition loses nothing, that times are UTC, and that no value is
-//     reached by two pointers, because each becomes a separate value.
-//   - If the programs of the fleet are compiled for different architectures, for different
-//     levels of one, such as GOAMD64=v1 and v3, or by different versions of Go, Map, Merge and
-//     Finish round each product before it is added, as in float64(x*y) + z, because Go's
-//     compiler fuses multiplication and addition on some of them. Map, Merge and Finish also
-//     avoid functions of package math that are written in assembly for some architectures,
-//     such as math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and
-//     outcome name the builds that computed it.
+//     codec would change, for example by a tag json:"-", a field that is not exported, two fields
+//     of one name, or omitempty on a float, which turns -0 into 0. The author must ensure that a
+//     codec set in the definition loses nothing, that times are UTC, and that no two pointers lead
+//     to the same value, because decoding makes two values of it.
+//   - The programs of the workers may be compiled for different architectures, for different levels
+//     of one architecture, such as GOAMD64=v1 and v3, or by different versions of Go. In that case
+//     Map, Merge and Finish round each product before it is added, as in float64(x*y) + z, because
+//     Go's compiler fuses multiplication and addition on some architectures. They also avoid
+//     functions of package math that are written in assembly for some architectures, such as
+//     math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and outcome name the
+//     builds that computed it.
 //
-// [Check], or "run --check" on the command line, tests a job for the conditions that one
-// process can show.
+// [Check], or the command "bellwether run --check", tests a job for those conditions that can be
+// tested within one process.
 //
-// A partition may run more than once, for example after a crash or because its worker
-// was slow. The result counts each partition once. Effects of Map other than its return
-// value must be idempotent.
+// A partition may run more than once, for example after a crash or because its worker was slow. The
+// result counts each partition once. Side effects of Map must be idempotent.
 //
 // # Units and limits
 //
-// A job has 1 to [MaxPartitions] partitions. A partition is best sized to run for
-// about 10 ms to a few seconds, because workers are preempted at partition boundaries
-// only and a crash loses the partitions that were running. Partials are best kept small:
-// partials above 256 KiB are passed through storage instead of in messages. If partials must be
-// large, such as vectors of numbers, use the codec [Vector] or [Raw], a Merge that changes its
-// left operand and returns it, and a mapper that is a [Filler].
+// A job has 1 to [MaxPartitions] partitions. A partition should take between about 10 ms and a few
+// seconds: a worker can be interrupted only between two partitions, and a crash loses the
+// partitions that were running. Partials should be small: partials above 256 KiB are passed through
+// storage instead of in messages. If partials must be large, such as vectors of numbers, use the
+// codec [Vector] or [Raw], a Merge that changes its left operand and returns it, and a mapper that
+// is a [Filler].
 //
 // # Errors
 //
@@ -96,9 +94,9 @@
 //   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
 //     attempts, unless the error is marked by [Permanent].
 //   - Merge: a permanent error, because a retry merges the same operands.
-//   - Encoding a partial: a permanent error, when the partial is first reported. The default codec
-//     refuses strings that are not UTF-8, values that are nested deeper than 32 levels or cyclic,
-//     and maps with two keys of one encoding, such as two NaNs.
+//   - Encoding a partial: a permanent error when the partial is first reported. The default codec
+//     refuses strings that are not UTF-8, values that are cyclic or nested deeper than 32 levels,
+//     and maps in which two keys have the same encoding, such as two NaNs.
 //   - Finish: an error if the result cannot be expressed in JSON, such as NaN.
 //   - Panics in any of these functions are errors with a stack: a [*PanicError].
 package jobs

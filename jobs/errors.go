@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Permanent marks err as not worth a retry: the job fails at once, regardless of its
-// limit of attempts. Permanent(nil) is nil.
+// Permanent marks err as an error that a retry cannot cure: the job fails at once, regardless of
+// its limit of attempts. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -51,8 +51,7 @@ func recoverTo(err *error) {
 	}
 }
 
-// ErrGoexit is the error of a job's code that called [runtime.Goexit], which ends the
-// goroutine.
+// ErrGoexit is the error for job code that called [runtime.Goexit], which ends the goroutine.
 var ErrGoexit = errors.New("the code called runtime.Goexit, which ends its goroutine; t.FailNow and t.Fatal of package testing call it")
 
 // PartitionError is an error of one partition.

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// forest merges the subtrees that the slots of a run in one process have finished. Its values
-// are not encoded. It may be used from several goroutines.
+// forest collects and merges the subtrees that the slots of [Local] have finished. The values stay
+// decoded. A forest may be used from several goroutines.
 type forest interface {
-	// add moves the only node of a stack into the forest, and merges it with its sibling
-	// and with the siblings of its ancestors that are finished. An error is permanent.
+	// add moves the only node of a stack into the forest. If the node's sibling is finished, add
+	// merges the two, and continues in the same way with their parent. An error is permanent.
 	add(s Stack) error
 	// root returns the encoded partial of the root, after all partitions were added.
 	root() ([]byte, error)
@@ -53,8 +53,8 @@ func (f *valueForest[T]) add(from Stack) (err error) {
 	}
 }
 
-// takeSibling removes the sibling of a node and returns it. If the sibling is not finished,
-// takeSibling keeps the node.
+// takeSibling removes the sibling of a node from the forest and returns it. If the sibling is not
+// finished, takeSibling adds the node to the forest instead.
 func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *valueForest[T]) takeSibling(n Node, value T) (sibling T, ok bool) {
 func (f *valueForest[T]) root() (data []byte, err error) {
 	defer recoverTo(&err)
 	root, ok := f.waiting[f.tree.Root()]
-	if !ok { // the goroutine of a slot has ended in Merge
+	if !ok { // Merge has ended the goroutine of a slot
 		return nil, fmt.Errorf("Merge: %w", ErrGoexit)
 	}
 	if data, err = encodeInPlace(f.codec, root); err != nil {

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Job is a [Definition] that has been checked, without its type parameters. The methods
-// of a job may be called from several goroutines. They return a panic in the definition's
-// code as a *[PanicError].
+// Job is a [Definition] that has been checked, without its type parameters. The methods of a job
+// may be called from several goroutines. If the definition's code panics, the methods return a
+// *[PanicError].
 type Job struct {
 	name, version, summary string
 	parameters             []Parameter
@@ -32,13 +32,13 @@ type Job struct {
 	own          owned
 }
 
-// owned marks the operands that no other code uses again. Other operands must not
-// change.
+// owned says which operands of a merge no other code uses afterwards. An operand that is not owned
+// must not change.
 type owned struct{ left, right bool }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// CheckKind checks the form of a definition's name and version.
+// CheckKind checks the syntax of a definition's name and version.
 func CheckKind(name, version string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("Name %.50q: want 1 to 40 lower-case letters, digits and dashes, the first a letter", name)
@@ -102,10 +102,10 @@ func (j Job) Restricted() bool { return j.restricted }
 // the parameter struct.
 func (j Job) Parameters() []Parameter { return slices.Clone(j.parameters) }
 
-// Params checks parameters and returns them in the stored form. It takes the defaults,
-// overrides them by the members of the JSON object base, and then by the name=value
-// pairs. The base may be nil. If several pairs have the same name, the last one is used.
-// An error names the parameter, its value and the allowed values.
+// Params checks parameters and returns them in the stored form. Params begins with the defaults,
+// overrides them with the members of the JSON object base, and then with the name=value pairs. The
+// base may be nil. If several pairs have the same name, the last one is used. An error names the
+// parameter, its value and the allowed values.
 func (j Job) Params(base []byte, pairs ...string) (Params, error) {
 	params, err := j.normalize(base, pairs)
 	if err != nil {
@@ -144,10 +144,11 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 	return task, nil
 }
 
-// OwnOperands returns a copy of the job whose Merge and Finish may change operands and return
-// their memory, which saves a copy of each if the codec is an [InPlaceCodec]. Left is about
-// the left operand of Merge and the operand of Finish. The caller must be the only owner of
-// such an operand and must not use it again, not even after an error.
+// OwnOperands returns a copy of the job whose Merge and Finish may change their operands and return
+// their memory. With an [InPlaceCodec] this saves a copy of each operand. The parameter left
+// applies to the left operand of Merge and to the operand of Finish, and right to the right operand
+// of Merge. The caller must be the only owner of an operand that is given away, and must not use
+// that operand again, not even after an error.
 func (j Job) OwnOperands(left, right bool) Job {
 	j.own = owned{left, right}
 	return j
@@ -166,14 +167,14 @@ func (j Job) Merge(left, right []byte) ([]byte, error) {
 // Attaches reports whether the job's results may have an [Attachment].
 func (j Job) Attaches() bool { return j.attaches }
 
-// OnAttachment returns a copy of the job whose Finish calls take with the result's
-// attachment, if it has one, before Finish returns.
+// OnAttachment returns a copy of the job. If a result has an attachment, the method Finish of the
+// copy calls take with that attachment before it returns.
 func (j Job) OnAttachment(take func(Attachment)) Job {
 	j.onAttachment = take
 	return j
 }
 
-// Finish returns the result, as JSON, for the encoded partial of the root.
+// Finish computes the result from the root's encoded partial and returns the result as JSON.
 func (j Job) Finish(ctx context.Context, p Params, root []byte) (json.RawMessage, error) {
 	result, attachment, err := j.finish(ctx, p, j.own.left, root)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// resultIsJSON returns an error if some values of a result's type t cannot be encoded as
-// JSON, which Finish would report only after everything is computed, or if package json
-// drops a field without being told to. NaN and infinities are not checked.
+// resultIsJSON returns an error if some values of a result's type t cannot be encoded as JSON, or
+// if package json would drop a field whose tag does not ask for it. Without this check Finish would
+// report the error only after the whole computation. NaN and infinities are not checked.
 func resultIsJSON(t reflect.Type) error {
 	if err := jsonKeeps(typePath(t), t, make(map[reflect.Type]bool)); err != nil {
 		return err

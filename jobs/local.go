@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Local runs a job in this process alone. It performs the same merges as a cluster, so a
-// cluster must compute the same bytes as Local.
+// Local runs a job in this process alone. Local performs the same merges as a cluster, so the
+// result has the same bytes as a cluster's result.
 type Local struct {
 	Slots    int // number of goroutines that call Map; at least 1
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
-	// Progress, if not nil, is called with the number of finished partitions and the
-	// number of all partitions. It is called from several goroutines.
+	// Progress, if not nil, is called with the number of finished partitions and the number of all
+	// partitions. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 
@@ -26,7 +26,7 @@ type Local struct {
 type LocalResult struct {
 	Result     json.RawMessage
 	Partitions uint64
-	Attachment Attachment // the zero Attachment if the result has none
+	Attachment Attachment // the zero Attachment if the result has no attachment
 }
 
 // Run plans, maps, merges and finishes a job. The params are in the stored form. When
@@ -59,8 +59,8 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	return result, nil
 }
 
-// RunPartition plans a job and maps one partition of it, to find out why the partition
-// failed. It returns the encoded partial and the number of partitions of the job.
+// RunPartition plans a job and maps only one partition, to find out why the partition failed.
+// RunPartition returns the encoded partial and the job's number of partitions.
 func (l Local) RunPartition(ctx context.Context, job Job, params Params, partition uint64) (partial []byte, partitions uint64, err error) {
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
@@ -89,8 +89,8 @@ func (l Local) RunPartition(ctx context.Context, job Job, params Params, partiti
 	return partial, plan.Partitions, err
 }
 
-// subtreesPerSlot is the number of subtrees per slot. More subtrees keep slots that finish
-// early busy; fewer subtrees are larger.
+// subtreesPerSlot is the number of subtrees per slot. With more subtrees, the slots finish at about
+// the same time; with fewer subtrees, the overhead per subtree is smaller.
 const subtreesPerSlot = 64
 
 // reduce computes the subtrees of one level concurrently and merges them as soon as two
@@ -125,12 +125,13 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	return root, nil
 }
 
-// each runs the spans 0 to n-1 in the slots and calls done when the stack has the nodes of a
-// span. The function done must empty the stack. It is called from several goroutines.
+// each runs the spans 0 to n-1 in the slots. After each span, each calls done with the stack that
+// has the span's nodes. The function done must empty the stack, and is called from several
+// goroutines.
 func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint64) Span, done func(i uint64, s Stack) error) error {
 	var next atomic.Uint64
 	var stop atomic.Bool
-	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine the job's code ended
+	interrupted := make(chan error, max(l.Slots, 1)) // errors of slots whose goroutine was ended by the job's code
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	var group errgroup.Group
 	for range max(l.Slots, 1) {
@@ -173,14 +174,15 @@ func (l Local) each(ctx context.Context, task *Task, n uint64, span func(i uint6
 	return err
 }
 
-// subtrees returns the number of nodes of a level, including nodes whose highest name is
-// on another level.
+// subtrees returns the number of nodes of a level, including nodes whose highest name is on a
+// higher level.
 func subtrees(t Tree, level uint8) uint64 { return (t.Partitions()-1)>>level + 1 }
 
-// errStopped ends a slot because another slot has failed, or the context is done.
+// errStopped is the error of a slot that stopped because another slot has failed, or because the
+// context is done.
 var errStopped = errors.New("stopped")
 
-// runSpan runs a span. It retries a failed partition without a pause.
+// runSpan runs a span, and retries a failed partition without a pause.
 func (l Local) runSpan(ctx context.Context, s Stack, span Span, stop *atomic.Bool) error {
 	for failed := 0; !span.Empty(); {
 		next, err := s.Run(ctx, span, stop)

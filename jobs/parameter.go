@@ -28,8 +28,8 @@ type Parameter struct {
 
 var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// describe returns the parameters that the fields of a parameter struct declare: see
-// [Definition].
+// describe returns the parameters that the fields of a parameter struct declare. The fields' tags
+// are described at [Definition].
 func describe(defaults any) ([]Parameter, error) {
 	v := reflect.ValueOf(defaults)
 	if v.Kind() != reflect.Struct {
@@ -148,7 +148,7 @@ func (p Parameter) errGot(got string) error {
 	return fmt.Errorf("parameter %s: got %s, takes %s", p.Name, got, want)
 }
 
-// check returns an error for a value that p does not allow. An allowed value does not
+// check returns an error for a value that p does not allow. A value that check allows does not
 // change when it is written as JSON and read back.
 func (p Parameter) check(v reflect.Value) error {
 	switch {
@@ -229,8 +229,8 @@ func setParameter(v reflect.Value, text string) error {
 
 var powerForm = regexp.MustCompile(`^(-?)([0-9]+)(?:\.([0-9]+))?[eE]\+?([0-9]{1,2})$`)
 
-// writeOut rewrites a whole number such as 5e9 or 1.5e6 without an exponent. It returns
-// any other text unchanged.
+// writeOut rewrites a whole number such as 5e9 or 1.5e6 without an exponent. writeOut returns any
+// other text unchanged.
 func writeOut(text string) string {
 	m := powerForm.FindStringSubmatch(text)
 	if m == nil {
@@ -244,7 +244,7 @@ func writeOut(text string) string {
 	return sign + whole + fraction + strings.Repeat("0", exponent-len(fraction))
 }
 
-// formatParameter writes a value so that setParameter reads the same value.
+// formatParameter returns a value as text from which setParameter reads the same value.
 func formatParameter(v reflect.Value) string {
 	switch {
 	case v.Type() == durationType:

@@ -19,9 +19,8 @@ type Params json.RawMessage
 // encoded as a string.
 func (p Params) MarshalJSON() ([]byte, error) { return json.RawMessage(p).MarshalJSON() }
 
-// Validator is an optional interface of a parameter struct. Validate checks conditions
-// that tags cannot express, such as a condition between two parameters. Its error should
-// name the parameters.
+// Validator is an optional interface of a parameter struct. Validate checks conditions that tags
+// cannot express, such as a condition between two parameters. The error should name the parameters.
 type Validator interface{ Validate() error }
 
 // paramsCodec parses and encodes the parameters of one job.
@@ -30,9 +29,9 @@ type paramsCodec[P any] struct {
 	list     []Parameter
 }
 
-// parse takes the defaults, overrides them with the members of base, and then with the
-// name=value pairs. The base is a JSON object or empty. If two pairs have the same name,
-// the later pair is used.
+// parse begins with the defaults, overrides them with the members of base, and then with the
+// name=value pairs. The base is a JSON object or empty. If two pairs have the same name, the later
+// pair is used.
 func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 	p := c.defaults
 	v := reflect.ValueOf(&p).Elem()
@@ -118,7 +117,7 @@ func (c paramsCodec[P]) parseJSON(v reflect.Value, data []byte) error {
 	return nil
 }
 
-// setJSON sets a parameter from a JSON number, string or boolean, depending on its
+// setJSON sets a parameter from a JSON number, string or boolean, depending on the parameter's
 // type. Durations are strings such as "1.5s".
 func (p Parameter) setJSON(v reflect.Value, raw json.RawMessage) error {
 	var value any
@@ -169,8 +168,8 @@ func (c paramsCodec[P]) encode(p P) (Params, error) {
 	return append(b, '}'), nil
 }
 
-// encodeString returns a string as JSON. Unlike json.Marshal, it does not escape the
-// characters of HTML, because each escape needs six bytes.
+// encodeString returns a string as JSON. Unlike json.Marshal, encodeString does not escape the
+// characters <, > and &, because each escape sequence has six bytes.
 func encodeString(s string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

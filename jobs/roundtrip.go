@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// fill makes values of a type that encodings tend to lose.
+// fill describes how to make a test value of a type, such as one with empty maps or with NaNs,
+// which some encodings change.
 type fill struct {
 	pointers   bool // pointers are not nil
 	containers int  // 0: slices and maps are nil; 1: empty; 2: have one element
 	numbers    numbers
 
-	left   *int // remaining number of values to set, which bounds the work for large and branching types
+	left   *int // remaining number of values to set, which bounds the work for large types and for types with many nested fields
 	within []reflect.Type
 }
 
@@ -30,7 +31,7 @@ const (
 	strange // floats are NaN
 )
 
-// fills are the values that survives tries.
+// fills are the kinds of test values that roundTrips encodes and decodes.
 var fills = []fill{
 	{},
 	{pointers: true},
@@ -42,13 +43,13 @@ var fills = []fill{
 }
 
 const (
-	maxFilledBytes  = 64 << 10 // size of the largest type that is filled: a larger one would delay the program's start
+	maxFilledBytes  = 64 << 10 // size of the largest type that is tested: a larger type would delay the program's start
 	maxFilledValues = 10_000
 )
 
-// roundTrips encodes and decodes values of type t and compares them bit by bit. If
-// encodesItself is true, the type's own methods take part and may refuse the values,
-// which is no error.
+// roundTrips encodes and decodes values of type t and compares them bit by bit. If encodesItself is
+// true, methods of the type encode the values; if such a method refuses a test value, roundTrips
+// returns no error.
 func roundTrips(t reflect.Type, encodesItself bool) error {
 	if t.Size() > maxFilledBytes {
 		return nil
@@ -144,7 +145,7 @@ func (f fill) set(v reflect.Value) {
 	}
 }
 
-// next returns a number that differs between neighbouring values and fits all types.
+// next returns a number that differs from the previous number and fits every numeric type.
 func (f fill) next() int64 { return int64(*f.left%100) + 1 }
 
 func (f fill) length(depth int) int { return min(max(f.containers-1, 0), 1-min(depth, 1)) }
@@ -169,8 +170,8 @@ func (f fill) setItself(v reflect.Value) {
 	}
 }
 
-// difference compares two values bit by bit. All NaNs are the same. The path of the first
-// difference begins after the name of the type.
+// difference compares two values bit by bit. All NaNs count as equal. The path leads to the first
+// difference, and does not include the name of the type.
 func difference(a, b reflect.Value) (path, what string) {
 	if itself, _ := encodesItself("", a.Type()); itself {
 		first, err := marshal(a)
@@ -206,7 +207,7 @@ func difference(a, b reflect.Value) (path, what string) {
 			same = false
 			break
 		}
-		x, y := a.MapRange(), b.MapRange() // of one element at most
+		x, y := a.MapRange(), b.MapRange() // the maps have at most one element
 		for x.Next() && y.Next() {
 			if path, what := difference(x.Key(), y.Key()); what != "" {
 				return "[key]" + path, what

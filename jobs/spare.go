@@ -8,15 +8,15 @@ import (
 	"unsafe"
 )
 
-// Filler is an optional interface of a [Mapper] whose partials are large. Fill is called
-// instead of Map. It is like Map and may use the memory of spare for the value that it
-// returns, which avoids most allocations: fresh memory costs about as much time as summing
-// a vector into it.
+// Filler is an optional interface of a [Mapper] whose partials are large. Fill is called instead of
+// Map and does the same, but it may use the memory of spare for the value that it returns. This
+// avoids most allocations: allocating the memory of a vector takes about as much time as adding a
+// vector to it.
 //
-// Spare is a value that Merge has freed, or the zero value of T if no value is free. What it
-// contains must not affect the result. A value is freed if it was an operand of Merge and
-// shares no memory with the value that Merge returned. So Merge should change left, and
-// return it:
+// The parameter spare is a value that Merge no longer needs, or the zero value of T if there is no
+// such value. The old content of spare must not affect the result. A value is freed if it was an
+// operand of Merge and shares no memory with the value that Merge returned. So Merge should change
+// left and return it:
 //
 //	func (m mapper) Fill(ctx context.Context, partition uint64, spare []float64) ([]float64, error) {
 //		if len(spare) != m.length {
@@ -33,8 +33,9 @@ import (
 //		return left, nil
 //	}
 //
-// For this check T, or the type that T points to, may contain only numbers, strings and slices of
-// numbers or strings, in structs and arrays. A Mapper must not be a Filler and a [Forker] at once.
+// So that shared memory can be detected, T, or the type that T points to, may contain only numbers,
+// strings and slices of numbers or strings, in structs and arrays. A Mapper must not be a Filler
+// and a [Forker] at once.
 type Filler[T any] interface {
 	Fill(ctx context.Context, partition uint64, spare T) (T, error)
 }
@@ -42,8 +43,8 @@ type Filler[T any] interface {
 // block is a range of addresses that a value refers to.
 type block struct{ lo, hi uintptr }
 
-// fillable returns an error if values of type t can share memory with their copies that
-// the function blocks does not find.
+// fillable returns an error if a value of type t can refer to memory that the function blocks does
+// not find.
 func fillable(t reflect.Type) error {
 	inner := t
 	if t.Kind() == reflect.Pointer {
@@ -55,7 +56,8 @@ func fillable(t reflect.Type) error {
 	return nil
 }
 
-// opaque returns a part of type t whose memory blocks does not find, or nil.
+// opaque returns a type within t whose memory the function blocks does not find, or nil if there is
+// none.
 func opaque(t reflect.Type, slices bool) reflect.Type {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -78,8 +80,8 @@ func opaque(t reflect.Type, slices bool) reflect.Type {
 	return nil
 }
 
-// blocks returns the memory that a copy of the value would share with it. Strings are
-// omitted, because they are immutable.
+// blocks returns the memory that a value refers to, and that a copy of the value would share.
+// Strings are omitted, because they are immutable.
 func blocks(v reflect.Value) (list []block) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -106,8 +108,8 @@ func blocks(v reflect.Value) (list []block) {
 	return list
 }
 
-// sharing returns a function that reports whether two values share memory that can be
-// changed. Type T must be fillable.
+// sharing returns a function that reports whether two values share mutable memory. Type T must be
+// fillable.
 func sharing[T any]() func(a, b T) bool {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Slice {
 		size := t.Elem().Size()
@@ -126,15 +128,15 @@ func sharing[T any]() func(a, b T) bool {
 	}
 }
 
-// slicesShare is the fast way of sharing. It gets two pointers to slices of elements of the
-// same size.
+// slicesShare is a fast path for sharing. The parameters point to two slices whose elements have
+// the same size.
 func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 	x, y := *(*[]struct{})(a), *(*[]struct{})(b)
 	begin, other := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
 	return begin < other+uintptr(cap(y))*size && other < begin+uintptr(cap(x))*size
 }
 
-// spares are freed values that all stacks of a task share.
+// spares is a pool of values that merges no longer need. All stacks of a task share it.
 type spares[T any] struct {
 	share func(a, b T) bool // nil unless the mapper is a Filler
 
@@ -142,7 +144,8 @@ type spares[T any] struct {
 	list []T
 }
 
-// freed returns the operand of a merge whose memory is free. There may be none.
+// freed returns an operand of a merge that shares no memory with the merged value. The result ok is
+// false if there is no such operand.
 func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
 	switch {
 	case s.share == nil:

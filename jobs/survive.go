@@ -15,18 +15,18 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// shape says what the values of a type contain. It decides how their encodings are
-// checked.
+// shape says what the values of a type may contain. The codec uses it to decide which checks an
+// encoded value needs.
 type shape struct {
 	recursive bool           // values can contain values of the same type, so they can be cyclic
-	unchecked bool           // the encoder makes encodings that the decoder refuses: of strings, map keys, deep values and itself
-	times     bool           // the same, of years beyond 9999
+	unchecked bool           // the encoder accepts values that the decoder refuses, because of strings, map keys, deep nesting or methods that encode
+	times     bool           // the encoder accepts values that the decoder refuses, because of years beyond 9999
 	itself    []reflect.Type // types that encode themselves
 }
 
-// survives returns an error if the default codec loses a part of some value of type t.
-// Runs differ in which partials are encoded, so a part that is lost makes their results
-// differ. The error names the path of the part.
+// survives returns an error if the default codec loses a part of some value of type t, such as a
+// field. Runs differ in which partials are encoded, so results would differ between runs. The error
+// names the path of the lost part.
 func survives(t reflect.Type) (shape, error) {
 	var r rules
 	if err := r.check(typePath(t), t); err != nil {
@@ -40,7 +40,7 @@ func typePath(t reflect.Type) string {
 		t = t.Elem()
 	}
 	if t.PkgPath() == "" {
-		return "T" // as in Definition
+		return "T" // the name of the type parameter in Definition
 	}
 	return t.Name()
 }
@@ -111,7 +111,7 @@ func structTag(t reflect.Type) string {
 // fields are encoded as fields of the outer struct.
 type structRules struct {
 	*rules
-	toArray bool // the struct is encoded as an array, and omits no field
+	toArray bool // the struct is encoded as an array, which has an element for every field
 	names   map[fieldName]string
 }
 
@@ -215,9 +215,9 @@ var (
 	isZeroer          = reflect.TypeFor[interface{ IsZero() bool }]()
 )
 
-// encodesItself reports whether the library encodes values of type t by a method, or
-// specially. The values are checked when they are encoded. An error says that
-// encoding and decoding do not match.
+// encodesItself reports whether the library encodes values of type t with a method of the type, or
+// has a special encoding for the type. Such values are checked when they are encoded. An error
+// means that the encoding and the decoding method do not match.
 func encodesItself(path string, t reflect.Type) (bool, error) {
 	if t == timeType || t == bigIntType {
 		return true, nil
@@ -245,8 +245,8 @@ func encodesItself(path string, t reflect.Type) (bool, error) {
 	return false, nil
 }
 
-// promoted returns an error for a struct that is encoded by the method of an embedded
-// field, without its other fields.
+// promoted returns an error for a struct that inherits an encoding method from an embedded field.
+// That method would encode only the embedded field and lose the other fields.
 func promoted(path string, t reflect.Type) error {
 	if t.Kind() != reflect.Struct || t.NumField() == 1 {
 		return nil
@@ -282,7 +282,7 @@ func callEncoder(v any) (data []byte, err error) {
 	return nil, fmt.Errorf("%T does not encode itself", v)
 }
 
-// marshal encodes a value. A panic in a method of the value is an error.
+// marshal encodes a value. If a method of the value panics, marshal returns an error.
 func marshal(v reflect.Value) (data []byte, err error) {
 	defer recoverTo(&err)
 	return cborEncoding.Marshal(v.Interface())

@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// Task is a job opened in this process. All stacks of a task share one mapper.
+// Task is a job that is open in this process. All stacks of a task share one mapper.
 type Task struct {
 	mapper any // may implement io.Closer
 	stack  func() Stack
 	forest func() forest
 }
 
-// NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep
-// its stack for as long as the slot works on the job, because the stack holds the slot's
-// fork.
+// NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
+// for as long as the slot works on the job, because the stack holds the Map function that the
+// mapper's Fork returned for the slot.
 func (t *Task) NewStack() Stack { return t.stack() }
 
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
@@ -31,38 +31,37 @@ func (t *Task) Close() (err error) {
 	return closer.Close()
 }
 
-// Stack runs partitions in order and keeps the finished nodes. It merges two siblings as
-// soon as both are on the stack. So for each contiguous span the stack holds at most two
-// nodes per level of the tree. A stack must be used from one goroutine at a time.
+// Stack runs partitions in order and keeps the finished nodes. It merges two siblings as soon as
+// both are on the stack. For each contiguous span the stack therefore holds at most two nodes per
+// level of the tree. A stack must be used from one goroutine at a time.
 type Stack interface {
-	// Run maps the partitions of span in order until all are done, stop is set or a
-	// partition fails. It returns the first partition that is not done. Run checks stop
-	// between partitions. It does not check ctx but passes it to Map.
+	// Run maps the partitions of span in order until all are done, stop is set or a partition
+	// fails. Run returns the first partition that is not done. Run checks stop between partitions.
+	// Run passes ctx to Map but does not check whether ctx is done.
 	//
-	// An error, or a panic, is returned as a *PartitionError. Partitions that were done
-	// before the error stay on the stack, so the caller may continue with the failed
-	// partition or after it. If a merge failed, the error is permanent and the stack is
-	// empty.
+	// An error or a panic is returned as a *PartitionError. Partitions that were done before the
+	// error stay on the stack, so the caller may continue with the failed partition or after it. If
+	// a merge failed, the error is permanent and the stack is empty.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
-	// Drain removes the nodes whose partitions are all below hi from the stack and
-	// returns their encoded partials, in the order in which the nodes were run. An error is permanent.
+	// Drain removes the nodes whose partitions are all below hi from the stack and returns their
+	// encoded partials, in the order in which the nodes were added. An error is permanent.
 	Drain(hi uint64) ([]Partial, error)
 
-	// Interrupted returns the error of the last Run, as Run would have returned it, if the
-	// job's code ended the goroutine of that Run by calling [runtime.Goexit].
+	// Interrupted returns the error of the last Run if Run did not return because the job's code
+	// called [runtime.Goexit], which ends the goroutine.
 	Interrupted() error
 
-	// Watch makes further Runs record what they are doing in p. This costs some nanoseconds
+	// Watch makes later calls of Run record in p what they are doing. This costs some nanoseconds
 	// for each partition.
 	Watch(p *Progress)
 }
 
-// Progress says what a [Stack] is doing. It may be read while the stack runs.
+// Progress says what a [Stack] is doing. Other goroutines may read it while the stack runs.
 type Progress struct{ at atomic.Uint64 }
 
-// At returns the partition that runs. Merging is true if the partition was mapped and its
-// value is being merged.
+// At returns the partition that runs. The result merging is true if Map has returned and the
+// partition's value is being merged.
 func (p *Progress) At() (partition uint64, merging bool) {
 	at := p.at.Load()
 	return at >> 1, at&1 == 1
@@ -91,8 +90,8 @@ type stack[T any] struct {
 	merge  func(left, right T) (T, error)
 	codec  Codec[T]
 
-	spares []T        // freed by merges of this stack, unless the mapper is no Filler
-	pool   *spares[T] // freed by other merges of the task
+	spares []T        // values that merges of this stack no longer need; empty unless the mapper is a Filler
+	pool   *spares[T] // values that other merges of the task no longer need
 
 	mapOne  func(ctx context.Context, partition uint64) (T, error) // the slot's Map function; nil until needed
 	merging bool                                                   // true during a call of Merge, and after a call that failed or panicked
@@ -101,7 +100,7 @@ type stack[T any] struct {
 
 	next        uint64 // the first partition that is not done
 	interrupted error
-	progress    *Progress // nil if nobody watches
+	progress    *Progress // nil if Watch was not called
 }
 
 func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error) {
@@ -125,7 +124,8 @@ func (s *stack[T]) Run(ctx context.Context, span Span, stop *atomic.Bool) (next 
 			return
 		}
 		if s.merging {
-			// Merge may have changed an operand. The same operands fail everywhere.
+			// Merge may have changed an operand, so the stack cannot be used. The error is
+			// permanent because the same operands would fail on every worker.
 			err = Permanent(fmt.Errorf("merge partials: %w", err))
 			s.clear()
 		}
@@ -182,8 +182,8 @@ func (s *stack[T]) mapFunc() func(ctx context.Context, partition uint64) (T, err
 	return s.mapper.Map
 }
 
-// spare removes a freed value from the stack or from the task's pool. It returns the zero
-// value if no value is free.
+// spare removes a freed value from the stack or from the task's pool. It returns the zero value if
+// there is none.
 func (s *stack[T]) spare() T {
 	if len(s.spares) == 0 {
 		return s.pool.get()
@@ -191,8 +191,8 @@ func (s *stack[T]) spare() T {
 	return pop(&s.spares)
 }
 
-// push adds a node. While the topmost node's sibling is on the stack, push merges the two
-// siblings.
+// push adds a node. As long as the sibling of the topmost node is on the stack too, push merges the
+// two.
 func (s *stack[T]) push(n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
@@ -210,7 +210,7 @@ func (s *stack[T]) push(n Node, value T) error {
 		top--
 	}
 	if top+1 < len(s.values) {
-		clear(s.values[top+1:]) // frees merged partials for the garbage collector; the value at top is replaced
+		clear(s.values[top+1:]) // lets the garbage collector free the merged operands; the value at top is replaced below
 	}
 	s.nodes, s.values = append(s.nodes[:top], n), append(s.values[:top], value)
 	return nil
@@ -229,7 +229,7 @@ func (s *stack[T]) Drain(hi uint64) (partials []Partial, err error) {
 			kept++
 			continue
 		}
-		data, err := encodeInPlace(s.codec, s.values[i]) // the value leaves the stack
+		data, err := encodeInPlace(s.codec, s.values[i]) // the value is removed from the stack, so its memory may be given away
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("encode node %v: %w", n, err))
 		}

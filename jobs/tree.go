@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// MaxPartitions is the largest number of partitions of a plan. It leaves two bits of a
-// uint64 free, so that no sum of a node's bounds can overflow.
+// MaxPartitions is the largest number of partitions of a plan. The two highest bits of a uint64
+// stay unused, so that sums of a node's bounds cannot overflow.
 const MaxPartitions = 1 << 62
 
 // Span is the contiguous range of partitions [Lo, Hi). It is empty if Hi <= Lo.
@@ -25,9 +25,9 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 // Contains reports whether every partition of o is in s.
 func (s Span) Contains(o Span) bool { return s.Lo <= o.Lo && o.Hi <= s.Hi }
 
-// Aligned returns the span with Hi rounded down to a multiple of a power of two, which
-// removes at most an eighth of the span. Few nodes cover spans whose bounds are multiples
-// of a large power of two.
+// Aligned returns the span with Hi rounded down to a multiple of a power of two. This removes at
+// most an eighth of the span. A span whose bounds are multiples of a large power of two is covered
+// by few nodes.
 func (s Span) Aligned() Span {
 	step := uint64(1) << max(0, bits.Len64(s.Len())-4)
 	s.Hi &^= step - 1
@@ -37,8 +37,8 @@ func (s Span) Aligned() Span {
 // String returns the span as [lo,hi).
 func (s Span) String() string { return fmt.Sprintf("[%d,%d)", s.Lo, s.Hi) }
 
-// Node names a place in the aggregation tree. The node at Level k, Index i covers the
-// partitions [i·2^k, (i+1)·2^k), cut at the job's number of partitions.
+// Node is a position in the aggregation tree. The node at Level k, Index i covers the partitions
+// [i·2^k, (i+1)·2^k), cut at the job's number of partitions.
 type Node struct {
 	Level uint8  `cbor:"1,keyasint"`
 	Index uint64 `cbor:"2,keyasint"`
@@ -91,15 +91,15 @@ func (t Tree) Partitions() uint64 { return t.partitions }
 // Root returns the node that covers all partitions.
 func (t Tree) Root() Node { return Node{Level: uint8(bits.Len64(t.partitions - 1))} }
 
-// Span returns the partitions that n covers, cut at the number of partitions. The node
-// must be in the tree, under any of its names.
+// Span returns the partitions that n covers, cut at the number of partitions. The node n must be in
+// the tree; n need not be the node's highest name.
 func (t Tree) Span(n Node) Span {
 	lo := n.Index << n.Level
 	return Span{lo, min(lo+1<<n.Level, t.partitions)}
 }
 
-// Contains reports whether n is the highest name of a node in the tree. Any Node is
-// allowed, so Contains can check a node from a message.
+// Contains reports whether n is the highest name of a node in the tree. Contains accepts any Node,
+// so it can check a node from a message.
 func (t Tree) Contains(n Node) bool {
 	root := t.Root()
 	if n.Level > root.Level || n.Index > (t.partitions-1)>>n.Level {

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// InPlaceCodec is an optional interface of a [Codec] whose encoding is the value's own
-// memory, so that a large partial is not copied. Both methods may return memory that the
-// argument shares. They transfer the ownership of that memory:
+// InPlaceCodec is an optional interface of a [Codec] that encodes and decodes a large partial
+// without copying it. The methods EncodeInPlace and DecodeInPlace may return memory that the
+// argument shares, and so they transfer the ownership of that memory:
 //
 //   - After EncodeInPlace the caller must not use the value again. The encoded bytes may be
 //     read by several goroutines, and must not be changed while another goroutine reads them.
@@ -21,8 +21,8 @@ type InPlaceCodec[T any] interface {
 	DecodeInPlace(data []byte) (T, error)
 }
 
-// Raw is the codec of partials that are bytes. It writes the bytes as they are. A nil slice
-// and an empty slice have the same encoding, which is decoded as nil.
+// Raw is the codec of partials that are bytes. It does not change the bytes. A nil slice and an
+// empty slice have the same encoding, which is decoded as nil.
 type Raw = Vector[byte]
 
 // FixedSize is a number whose size is the same on every machine.
@@ -30,9 +30,9 @@ type FixedSize interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// Vector is the codec of partials that are slices of numbers. It writes the numbers as they
-// lie in memory, in little-endian order and without a header. NaNs keep their bits. A nil
-// slice and an empty slice have the same encoding, which is decoded as nil.
+// Vector is the codec of partials that are slices of numbers. The encoding is the numbers' memory
+// in little-endian order, without a header. NaNs keep their bits. A nil slice and an empty slice
+// have the same encoding, which is decoded as nil.
 //
 // Vector is an [InPlaceCodec]. On a little-endian machine EncodeInPlace never copies, and
 // DecodeInPlace copies only bytes whose address is not a multiple of the size of a number.
@@ -61,7 +61,8 @@ func (v Vector[E]) Decode(data []byte) ([]E, error) {
 	return orNil(value), nil
 }
 
-// DecodeInPlace returns the memory of data as numbers. It copies data that is not aligned.
+// DecodeInPlace returns the memory of data as numbers. If data is not aligned to the size of a
+// number, DecodeInPlace copies it.
 func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 	if err := v.check(data); err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ var bigEndian = func() bool {
 	return *(*byte)(unsafe.Pointer(&number)) == 0
 }()
 
-// littleEndian converts numbers between the machine's order of bytes and little-endian
-// order, and returns them.
+// littleEndian converts the bytes of numbers between the machine's byte order and little-endian
+// order, in place, and returns them.
 func littleEndian[E FixedSize](data []byte) []byte {
 	if bigEndian {
 		var number E

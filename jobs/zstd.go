@@ -7,13 +7,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Zstd returns a codec that compresses the output of the inner codec. A nil inner codec means
-// the default codec. Compression pays if storage or the network is slower than about 300 MB/s
-// per core and the encoded partials contain repetition; random floats contain none.
+// Zstd returns a codec that compresses the output of the inner codec. A nil inner codec means the
+// default codec. Compression saves time if storage or the network is slower than about 300 MB/s per
+// core and the encoded partials contain repetition. Random floats cannot be compressed.
 //
 // The level is fixed, so the same value has the same encoding in all processes of one build.
-// Another version of the compression library may encode it in other bytes, which decode to
-// the same value.
+// Another version of the compression library may produce other bytes, which decode to the same
+// value.
 func Zstd[T any](inner Codec[T]) Codec[T] {
 	if inner != nil {
 		return zstdCodec[T]{inner: inner}
@@ -57,9 +57,9 @@ func compress(data []byte, err error) ([]byte, error) {
 	return zstdEncoder().EncodeAll(data, nil), nil
 }
 
-// The encoder and the decoder are made at their first use, because they allocate. Their
-// options are valid, so New returns no error. One call uses one core: a worker has a slot
-// for each core.
+// The encoder and the decoder are created at their first use, because they allocate memory. Their
+// options are valid, so NewWriter and NewReader return no error. Each call uses only one core,
+// because a worker has a slot for each core.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))

@@ -13,13 +13,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Attachment describes the attachment of the result. It reports false if the result has
-// none. [Client.WriteAttachment] fetches the bytes.
+// Attachment describes the attachment of the result. Attachment reports false if the result has no
+// attachment. [Client.WriteAttachment] fetches the bytes.
 func (o Outcome) Attachment() (jobs.Attachment, bool) { return jobs.FindAttachment(o.Result) }
 
-// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time. It
-// fails with [ErrDamaged] if the stored bytes differ from those that the result describes; w
-// has received wrong bytes then.
+// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time.
+// WriteAttachment fails with [ErrDamaged] if the stored bytes do not have the SHA-256 that the
+// result contains. In this case wrong bytes have been written to w.
 func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachment, w io.Writer) error {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -45,8 +45,9 @@ func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachme
 	return nil
 }
 
-// attachmentPiece reads a piece. It retries for Config.Timeout while storage is unavailable,
-// because a large attachment takes many reads.
+// attachmentPiece reads a piece of an attachment. If storage is unavailable, attachmentPiece
+// retries for Config.Timeout, because a large attachment takes many reads and one failure must not
+// end them all.
 func (c *Client) attachmentPiece(ctx context.Context, s *store.Store, id string, a jobs.Attachment, offset int64) ([]byte, error) {
 	for began := time.Now(); ; {
 		piece, err := s.AttachmentPiece(ctx, id, a.SHA256(), offset)

@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config says which cluster a client talks to.
+// Config is the configuration of a [Client].
 type Config struct {
 	// Cluster says how to reach the cluster. The zero value is cluster "default" on
 	// nats://127.0.0.1:4222; cluster.FromEnv reads the environment.
@@ -134,13 +134,13 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
-	askTimeout  = time.Second            // of one question to the leader, which answers within milliseconds
-	liveTimeout = 500 * time.Millisecond // of a question that storage can answer nearly as well
-	askInterval = 100 * time.Millisecond // between two questions while there is no leader
+	askTimeout  = time.Second            // of one request to the leader, which usually answers within milliseconds
+	liveTimeout = 500 * time.Millisecond // of a request whose answer storage can replace, with older data
+	askInterval = 100 * time.Millisecond // between two requests while there is no leader
 )
 
-// ask sends a question to the leader once. It fails with [ErrNoLeader] if no leader answers,
-// and with [ErrOtherStorage] if only leaders on another storage than the client's answer.
+// ask sends a request to the leader once. It fails with [ErrNoLeader] if no leader answers, and
+// with [ErrOtherStorage] if the only leaders that answer use another storage than the client.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A
 	bounded, cancel := context.WithTimeout(ctx, timeout)
@@ -164,8 +164,8 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	return answer, nil
 }
 
-// askUntil repeats a question until a leader answers or Config.Timeout is over, because
-// an election may be in progress. A leader may receive the question twice.
+// askUntil repeats a request until a leader answers or Config.Timeout has passed, because an
+// election may be in progress. A leader may receive the request twice.
 func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

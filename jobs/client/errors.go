@@ -53,7 +53,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError wraps a sentinel error but has a different text.
+// textError wraps a sentinel error and has a text of its own.
 type textError struct {
 	text     string
 	sentinel error

@@ -17,13 +17,13 @@ func (c *Client) Leader(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskLeader, nil)
 }
 
-// StepDown asks the leader to hand over to another worker, and returns the old leader.
-// It does not wait for the next leader: see [Client.LeaderAfter].
+// StepDown asks the leader to hand over to another worker, and returns the leader that was asked.
+// StepDown does not wait for the next leader: see [Client.LeaderAfter].
 func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
 
-// LeaderAfter waits for a leader of a higher epoch than the given epoch. It fails with
+// LeaderAfter waits for a leader whose epoch is higher than the given epoch. It fails with
 // [ErrNoLeader] if no such leader answers within Config.Timeout.
 func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
@@ -45,7 +45,7 @@ func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) 
 // Worker is a worker of a cluster.
 type Worker = wire.WorkerInfo
 
-// Workers lists the workers that a leader knows.
+// Workers is a list of the workers that a leader knows.
 type Workers = wire.Workers
 
 // Workers returns the first wire.MaxListed workers that the leader knows, and the number
@@ -54,10 +54,10 @@ func (c *Client) Workers(ctx context.Context) (Workers, error) {
 	return askUntil[wire.Workers](ctx, c, wire.AskWorkers, nil)
 }
 
-// Term is one change of leader.
+// Term is the record of one leader's term.
 type Term = store.TermRecord
 
-// History returns about the latest thousand changes of leader, oldest first.
+// History returns the records of about the latest thousand terms, oldest first.
 func (c *Client) History(ctx context.Context) ([]Term, error) {
 	s, err := c.open(ctx)
 	if err != nil {

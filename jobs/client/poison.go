@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Poisoned is a message that was moved from the submission queue to the poison list,
-// because several leaders died while they began the message's job, or because the
-// message is not a valid submission.
+// Poisoned is a message that was moved from the submission queue to the poison list. A leader moves
+// a message if several leaders died while they began the message's job, or if the message is not a
+// valid submission.
 type Poisoned = store.Poisoned
 
 // Poisoned returns the poison list, sorted by name.

@@ -14,9 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Cancel cancels a job. When it returns, the cancellation is durable. It fails with
-// [ErrEnded] if the job has failed or completed, and succeeds if the job is already
-// cancelled.
+// Cancel cancels a job. When Cancel returns, the cancellation is durable. Cancel fails with
+// [ErrEnded] if the job has failed or completed, and succeeds if the job is already cancelled.
 func (c *Client) Cancel(ctx context.Context, id string) error {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -44,11 +43,11 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes jobs that have ended, and their results, from storage. It needs no
-// leader. If a job has not ended ([ErrNotEnded]) or does not exist, Remove removes no
-// job. It removes damaged jobs too, unless a later version wrote them. After an error,
-// or once ctx is done, Remove completes the removals that it has begun and begins no
-// more. It returns the IDs of the removed jobs.
+// Remove removes jobs that have ended, and their results, from storage. No leader is needed. If one
+// of the jobs has not ended ([ErrNotEnded]) or does not exist, Remove removes none of them. Remove
+// also removes damaged jobs, except jobs that a later version of Bellwether wrote. After an error,
+// or once ctx is done, Remove completes the removals that it has begun and begins no more. Remove
+// returns the IDs of the removed jobs.
 func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -61,8 +60,9 @@ func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, e
 	return c.remove(ctx, s, ids)
 }
 
-// RemoveEndedBefore is like [Client.Remove] for all jobs that ended before moment. It
-// also completes removals that were interrupted. It keeps damaged jobs and returns them.
+// RemoveEndedBefore is like [Client.Remove] for all jobs that ended before moment.
+// RemoveEndedBefore also completes removals that were interrupted. It does not remove damaged jobs,
+// and returns a list of them.
 func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
 	s, err := c.open(ctx)
 	if err != nil {

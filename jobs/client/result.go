@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Outcome is how a job ended.
+// Outcome is the final status of a job, and its result.
 type Outcome struct {
 	Status
 	Result json.RawMessage // nil unless the job completed

@@ -26,7 +26,7 @@ const (
 	Cancelled = store.Cancelled
 )
 
-// Spec is a job as it was submitted.
+// Spec describes a job as it was submitted.
 type Spec = store.Spec
 
 // ErrorText is an error of failed attempts to run partitions.
@@ -38,10 +38,10 @@ type Status struct {
 	State      State
 	Partitions uint64   // 0 until the job is planned
 	Done       uint64   // number of finished partitions; see DoneKnown
-	MergesLeft uint64   // number of merges of partial results that are left once all partitions are done
-	Executed   uint64   // number of reported partition executions, duplicates included
+	MergesLeft uint64   // number of remaining merges of partials if all partitions are done
+	Executed   uint64   // number of executions of partitions that workers reported, including repeated ones
 	Repeated   uint64   // number of repeated executions of partitions
-	Skipped    []uint64 // partitions omitted from the result, sorted; only the first thousand if Live is not nil, and in a list of jobs
+	Skipped    []uint64 // partitions omitted from the result, sorted; only the first thousand if Live is not nil or if the status is from a list of jobs
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
 	Error      string   // why the job failed; a panic's stack follows the first line
@@ -69,7 +69,7 @@ type Live struct {
 	Trouble string  // the reason why the job does not advance, or the last failure
 }
 
-// Stage is the present step of a running job.
+// Stage is the current step of a running job.
 type Stage string
 
 // The stages of a running job, in order. A job that is not running has no stage.
@@ -77,10 +77,10 @@ const (
 	Planning  Stage = "planning"  // the number of its partitions is not known yet
 	Mapping   Stage = "mapping"   // workers run the job's partitions, and their results are merged
 	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
-	Finishing Stage = "finishing" // all is merged, and the result is made and written
+	Finishing Stage = "finishing" // all partials are merged, and the result is computed and written
 )
 
-// Stage returns the stage of a running job, and otherwise an empty Stage.
+// Stage returns the stage of a running job, and an empty Stage for any other job.
 func (s Status) Stage() Stage {
 	switch {
 	case s.State != Running:
@@ -101,8 +101,8 @@ func (s Status) Stage() Stage {
 // floats may differ from another run's.
 func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
-// DoneKnown reports whether Done is known. It is false for a job that failed or was
-// cancelled, because its checkpoint does not say which partitions were done.
+// DoneKnown reports whether Done is known. DoneKnown returns false for a job that failed or was
+// cancelled, because the checkpoint of such a job does not contain which partitions were done.
 func (s Status) DoneKnown() bool { return !s.State.Final() || s.State == Completed }
 
 // Err returns nil if the job completed. Otherwise it returns a *[JobError] that wraps
@@ -120,8 +120,8 @@ func (s Status) Err() error {
 	return err
 }
 
-// Remaining returns the time that the rest of the partitions takes at the job's current
-// rate. It returns false if the time is not known, or if all partitions are done.
+// Remaining returns the time that the rest of the partitions takes at the job's current rate.
+// Remaining returns false if the time is not known, or if all partitions are done.
 func (s Status) Remaining() (time.Duration, bool) {
 	if s.Live == nil || s.Stage() != Mapping {
 		return 0, false
@@ -129,8 +129,8 @@ func (s Status) Remaining() (time.Duration, bool) {
 	return Remaining(s.Done, s.Partitions, s.Live.Rate)
 }
 
-// Remaining returns how long the partitions that are not done take at rate partitions
-// per second. It returns false if the rate is unknown or too low for an estimate.
+// Remaining estimates the time until all partitions are done, at a rate in partitions per second.
+// Remaining returns false if the rate is unknown or too low for an estimate.
 func Remaining(done, partitions uint64, rate float64) (time.Duration, bool) {
 	if rate <= 0 || partitions == 0 {
 		return 0, false
@@ -186,7 +186,7 @@ func (r record) done() uint64 {
 	return n
 }
 
-// mergesLeft returns the number of merges that are left in the job's checkpoint, if all
+// mergesLeft returns the number of remaining merges according to the job's checkpoint, if all
 // partitions are done.
 func (r record) mergesLeft() (n uint64) {
 	for _, stored := range r.manifest.Nodes {
@@ -197,9 +197,9 @@ func (r record) mergesLeft() (n uint64) {
 	return max(n, 1) - 1
 }
 
-// repeated returns the number of repeated executions of partitions. For a
-// job that failed or was cancelled it returns the least possible number, because the
-// checkpoint does not say which partitions were done.
+// repeated returns the number of repeated executions of partitions. For a job that failed or was
+// cancelled, repeated returns the least possible number, because the checkpoint does not contain
+// which partitions were done.
 func (r record) repeated() uint64 {
 	m := r.manifest
 	once := r.done() - min(r.done(), uint64(len(m.Skipped)))
@@ -209,14 +209,15 @@ func (r record) repeated() uint64 {
 	return m.Executed - min(m.Executed, once)
 }
 
-// Status returns the state of a job. It needs no leader. If the job has not ended and the
-// leader uses another storage, which does not have the job, it fails with [ErrOtherStorage].
+// Status returns the status of a job. No leader is needed. If the job has not ended and the leader
+// uses another storage than the client, Status fails with [ErrOtherStorage], because that leader
+// will never run the job.
 func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	live, err := c.live(ctx, id) // ask before reading storage: a job that ends in between must not be reported as running
+	live, err := c.live(ctx, id) // ask the leader before reading storage: a job that ends between the two must not be reported as running
 	if err != nil && !errors.Is(err, ErrOtherStorage) {
 		return Status{}, err
 	}
@@ -230,8 +231,8 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	return newStatus(r, live), nil
 }
 
-// live asks the leader for the active job with the given ID, or for all active jobs if
-// id is empty. It returns nil if no leader answers.
+// live asks the leader for the active job with the given ID, or for all active jobs if id is empty.
+// The result is nil if no leader answers.
 func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), liveTimeout)
 	switch {
@@ -260,9 +261,9 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	return answer.Jobs[0], nil
 }
 
-// List returns the statuses of all jobs, oldest first, and separately the jobs that
-// cannot be read. It needs no leader. A status may take many kilobytes: if there may be
-// thousands of jobs, [Client.Each] needs less memory.
+// List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read.
+// No leader is needed. A status may take many kilobytes, so for thousands of jobs [Client.Each]
+// needs less memory.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	var list []Status
 	damaged, err := c.Each(ctx, func(s Status) error {
@@ -275,16 +276,15 @@ func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	return list, damaged, nil
 }
 
-// Each calls visit with the status of each job, oldest first, and then returns the jobs
-// that cannot be read. It stops at the first error of visit and returns that error. Each
-// needs no leader.
+// Each calls visit with the status of each job, oldest first, and then returns the jobs that cannot
+// be read. Each stops at the first error of visit and returns that error. No leader is needed.
 func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJob, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	live, err := c.live(ctx, "")
-	if err != nil && !errors.Is(err, ErrOtherStorage) { // another storage's leader knows none of the jobs
+	if err != nil && !errors.Is(err, ErrOtherStorage) { // a leader on another storage knows none of the jobs
 		return nil, err
 	}
 	ids, err := c.ids(ctx, s)

@@ -17,21 +17,21 @@ type ownStorage struct {
 	mu         sync.Mutex
 	identity   string    // empty if it is not known
 	unreadable bool      // the identity could not be read, so leaders are not checked
-	matched    time.Time // when a leader on the same storage last answered
+	matched    time.Time // when a leader that uses the same storage last answered
 }
 
 const (
-	identityTimeout = 2 * time.Second  // of the read of the storage's identity
-	matchLasts      = 10 * time.Second // for how long Submit relies on the last answer of a leader
-	electionTakes   = 2 * time.Second  // upper bound; until the election has ended, a leader on another storage may be the only one that answers
+	identityTimeout = 2 * time.Second  // of reading the storage's identity
+	matchLasts      = 10 * time.Second // Submit does not check the leader's storage again for this time after an answer
+	electionTakes   = 2 * time.Second  // upper bound of an election; during it a leader on another storage may be the only one that answers
 )
 
-// neverUsed replaces the identity of a storage that has no identity.
+// neverUsed stands in an error for the identity of a storage that has no identity.
 const neverUsed = "that no worker has ever used"
 
-// checkStorage returns an error that is [ErrOtherStorage] if the leader that answered uses
-// another storage than the client. It returns nil if the client has not opened its storage, if
-// the leader does not say which storage it uses, or if the client may not read the identity.
+// checkStorage returns [ErrOtherStorage] if the leader that answered uses another storage than the
+// client. It returns nil if the client has not opened its storage, if the leader's answer does not
+// contain a storage identity, or if the client is not allowed to read the identity of its storage.
 func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	c.mu.Lock()
 	s := c.store
@@ -44,9 +44,8 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	defer own.mu.Unlock()
 	identity := own.identity
 	if identity == "" && !own.unreadable {
-		// A leader's storage has an identity before the leader leads. So if the client's
-		// storage has no identity after the leader has answered, the leader uses another
-		// storage.
+		// A leader writes an identity to its storage before it leads. So if the client's storage
+		// has no identity although a leader has answered, that leader uses another storage.
 		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 		defer cancel()
 		var err error
@@ -67,8 +66,8 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	return err
 }
 
-// checkLeader returns an error that is [ErrOtherStorage] if the cluster's leader uses another
-// storage than the client. It returns nil if no leader answers.
+// checkLeader returns [ErrOtherStorage] if the cluster's leader uses another storage than the
+// client, and nil if no leader answers.
 func (c *Client) checkLeader(ctx context.Context) error {
 	c.own.mu.Lock()
 	matched := c.own.matched
@@ -87,9 +86,9 @@ func (c *Client) checkLeader(ctx context.Context) error {
 	}
 }
 
-// askOthers repeats a question that a leader on another storage has answered, and returns the
-// first answer of a leader on the client's storage. If no such leader answers before ctx is
-// done, askOthers returns the mismatch.
+// askOthers repeats a request that a leader on another storage has answered, and returns the first
+// answer of a leader on the client's storage. If no such leader answers before ctx is done,
+// askOthers returns the error mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()
@@ -113,7 +112,7 @@ func askOthers[A wire.Message](ctx context.Context, c *Client, what string, ques
 	}
 }
 
-// storageOf returns the identity of the storage of the leader that gave an answer.
+// storageOf returns the storage identity that a leader's answer contains.
 func storageOf(answer any) string {
 	switch a := answer.(type) {
 	case wire.LeaderInfo:

@@ -22,38 +22,38 @@ const (
 	MaxSkipped = store.MaxSkipped
 )
 
-// SubmitOptions are the options of a submission. A field that is zero means its default.
+// SubmitOptions are the options of a submission. A zero field means the field's default.
 type SubmitOptions struct {
-	// Params are the job's parameters: a value of the definition's parameter struct,
-	// or a jobs.Params. A struct sets every parameter, so change a copy of the
-	// definition's Defaults. Nil means the defaults.
+	// Params are the job's parameters: a value of the definition's parameter struct, or a
+	// jobs.Params. A struct sets every parameter, so pass a changed copy of the definition's
+	// Defaults. Nil means the defaults.
 	//
-	// In the stored form, which is JSON, the parameters have at most [MaxParams] bytes.
-	// Larger data belongs into a file that the job reads.
+	// In the stored form, which is JSON, the parameters have at most [MaxParams] bytes. Larger data
+	// belongs in a file that the job reads.
 	Params any
 	// Pairs are parameters in the form name=value. Pairs override Params.
 	Pairs []string
 
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.
 	Priority int
-	// MaxAttempts is how often a partition that fails is tried before the job fails.
+	// MaxAttempts is the number of times that a failing partition is tried before the job fails.
 	// Default DefaultMaxAttempts.
 	MaxAttempts int
 	// MaxSkipped is the number of partitions that the result may omit because all their
 	// attempts failed. It is at most [MaxSkipped].
 	MaxSkipped uint64
 
-	// StrictBuilds restricts the job to workers of one build: programs compiled for the same
-	// architecture and level of it, such as GOAMD64, by the same version of Go. The leader
-	// chooses the build with the most slots when the job begins. The job waits while no
-	// worker has that build.
+	// StrictBuilds restricts the job to workers of one build: programs compiled by the same version
+	// of Go for the same architecture and architecture level, such as GOAMD64=v3. The leader
+	// chooses the build with the most slots when the job begins. The job waits while no worker has
+	// that build.
 	StrictBuilds bool
-	// Timeout is how long the job may take from when it begins, its partitions, merges and
-	// retries included. A job that takes longer fails. Default: any time.
+	// Timeout is how long the job may take from its beginning to its end, including partitions,
+	// merges and retries. A job that takes longer fails. Default: no limit.
 	Timeout time.Duration
-	// PartitionTimeout is how long one partition may take, with the merges that follow from
-	// it. A partition that takes longer has failed, and is tried again up to MaxAttempts.
-	// It may be noticed after up to twice that time. Default: the definition's Limits.Map.
+	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
+	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. A worker
+	// may notice the timeout after up to twice the time. Default: the definition's Limits.Map.
 	PartitionTimeout time.Duration
 }
 

@@ -14,29 +14,29 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The methods in this file serve programs that show a cluster continuously. The answers
-// have bounded sizes for any number of workers and jobs. The methods ask the leader once
-// and do not wait for one.
+// The methods in this file are for programs that show a cluster continuously. The size of their
+// answers is bounded for any number of workers and jobs. If there is no leader, the methods fail at
+// once and do not wait for one.
 
-// Totals are the leader's figures of a whole cluster.
+// Totals are the leader's figures for the whole cluster.
 type Totals = wire.Totals
 
-// WorkersAfter returns up to limit workers whose IDs are greater than after, at most
-// wire.MaxQueried, with what they run, and the figures of the cluster. Totals is nil if the
-// leader is of an earlier version.
+// WorkersAfter returns workers whose IDs are greater than after, up to limit and at most
+// wire.MaxQueried. The answer includes what the workers run, and the figures for the cluster. Its
+// field Totals is nil if the leader runs an earlier version of Bellwether.
 func (c *Client) WorkersAfter(ctx context.Context, after string, limit int) (Workers, error) {
 	return ask[wire.Workers](ctx, c, wire.AskWorkers, wire.Encode(wire.WorkerQuery{After: after, Limit: limit}), liveTimeout)
 }
 
-// Window asks for a map of a job's partitions.
+// Window is a range of partitions for which [Client.Map] returns a map.
 type Window = wire.Window
 
-// JobMap says where the partitions of a job are.
+// JobMap says which partitions of a job are done, and which workers hold the others.
 type JobMap = wire.JobMap
 
-// Map asks the leader where the partitions of an active job are. It fails with
-// [ErrNotFound] if the job is not among the leader's active jobs. The map is nil if the job
-// is not planned, or if the leader is of an earlier version.
+// Map asks the leader which partitions of an active job are done, and which workers hold the
+// others. It fails with [ErrNotFound] if the job is not among the leader's active jobs. The map is
+// nil if the job is not planned, or if the leader runs an earlier version of Bellwether.
 func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progress, *JobMap, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id, Windows: windows, Recent: true}), liveTimeout)
 	switch {
@@ -48,8 +48,8 @@ func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progres
 	return answer.Jobs[0], answer.Map, nil
 }
 
-// LatestTerms returns up to limit changes of leader before an epoch, newest first, and
-// whether there may be earlier ones. An epoch of 0 stands for the newest.
+// LatestTerms returns the records of up to limit terms before an epoch, newest first, and whether
+// there may be earlier terms. If the epoch is 0, LatestTerms begins with the newest term.
 func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (terms []Term, more bool, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (ter
 // Sample is the progress of a job at one checkpoint.
 type Sample = store.Sample
 
-// Samples returns how a job progressed, from its last checkpoint, with its number of
-// partitions and its beginning.
+// Samples returns the progress of a job over time, as recorded in its last checkpoint, together
+// with the job's number of partitions and the time when it began.
 func (c *Client) Samples(ctx context.Context, id string) (samples []Sample, partitions uint64, started time.Time, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ type Summary struct {
 	State            State // empty if the job's records are damaged
 	Partitions, Done uint64
 	MergesLeft       uint64
-	Rate             float64 // partitions per second; 0 if no leader told it
+	Rate             float64 // partitions per second; 0 if no leader answered
 	Trouble          string  // the reason why the job does not advance, or why it failed
 	Submitted        time.Time
 	Started          time.Time // zero if unknown
@@ -122,9 +122,9 @@ const (
 	summaryBatch = 100  // jobs that are read before the next check whether the page is full
 )
 
-// Page returns up to limit jobs that were submitted before the job with the ID before, or
-// the newest if before is empty. It needs no leader. A page may have fewer jobs although
-// there are older ones, because it reads a bounded number of records.
+// Page returns up to limit jobs that were submitted before the job whose ID is the argument before,
+// or the newest jobs if before is empty. No leader is needed. Page reads a bounded number of
+// records, so a page may have fewer than limit jobs although there are older jobs.
 func (c *Client) Page(ctx context.Context, show Show, before string, limit int) (Page, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Client) Page(ctx context.Context, show Show, before string, limit int) 
 	return page, nil
 }
 
-// recent asks the leader for its active jobs. It returns nil if no leader answers.
+// recent asks the leader for its active jobs. The result is nil if no leader answers.
 func (c *Client) recent(ctx context.Context) *wire.Jobs {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Recent: true}), liveTimeout)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *Client) recent(ctx context.Context) *wire.Jobs {
 	return &answer
 }
 
-// summaries reads jobs, without those that were removed.
+// summaries reads jobs, and skips jobs that were removed.
 func (c *Client) summaries(ctx context.Context, s *store.Store, ids []string, live *wire.Jobs) ([]Summary, error) {
 	list := make([]Summary, len(ids))
 	reads, ctx := errgroup.WithContext(ctx)
@@ -206,7 +206,7 @@ func (c *Client) summaries(ctx context.Context, s *store.Store, ids []string, li
 	return slices.DeleteFunc(list, func(j Summary) bool { return j.ID == "" }), err
 }
 
-// summary reads a job. What cannot change is read once.
+// summary reads a job. Data that cannot change is read only once.
 func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *wire.Jobs) (Summary, error) {
 	j, known := c.known.get(id)
 	if known && j.State.Final() {

@@ -10,12 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Watch returns a sequence of the latest statuses of a job. The sequence ends when the
-// job has ended; its last status is final. The intervals between statuses grow with the
-// duration of the watch, so the end of a short job is noticed at once and a long job
-// costs little. If there is no leader, the status has Epoch 0, without an error. The
-// sequence ends with an error if ctx is done, or if for longer than Config.Timeout storage
-// does not answer or only leaders on another storage answer.
+// Watch returns a sequence of the latest statuses of a job. The sequence ends when the job has
+// ended; the last status is final. The intervals between statuses grow with the duration of the
+// watch, so the end of a short job is noticed quickly and watching a long job takes few requests.
+// If there is no leader, the status has Epoch 0; this is no error. The sequence ends with an error
+// if ctx is done. It also ends with an error if, for longer than Config.Timeout, storage does not
+// answer or the only leaders that answer use another storage.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -42,13 +42,13 @@ func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] 
 
 const (
 	watchInterval = 20 * time.Millisecond // between the first two reads of Watch; later intervals are longer
-	waitInterval  = 5 * time.Millisecond  // between the first two questions of Wait to the leader; later intervals are longer
+	waitInterval  = 5 * time.Millisecond  // between the first two requests of Wait to the leader; later intervals are longer
 	maxInterval   = 250 * time.Millisecond
 )
 
-// pause returns the time until the next read of a job that has been watched since
-// began: a tenth of the time since then. So the end of the job is noticed with a delay
-// of at most a tenth of the job's duration.
+// pause returns the time until the next read of a job that has been watched since the time began.
+// The pause is a tenth of the time since then, so the end of the job is noticed with a delay of at
+// most a tenth of the job's duration.
 func pause(began time.Time, least time.Duration) time.Duration {
 	return min(max(time.Since(began)/10, least), maxInterval)
 }
@@ -58,10 +58,9 @@ func (c *Client) isPassing(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, ErrOtherStorage) || errors.Is(err, context.DeadlineExceeded) || !c.nc.IsConnected()
 }
 
-// Wait waits until a job has ended and returns the job's final status. It costs less
-// than Watch: all calls of Wait together ask the leader one question at a time, and a
-// call reads storage only when the leader no longer lists the job. Wait fails like
-// [Client.Watch].
+// Wait waits until a job has ended and returns the job's final status. Wait costs less than Watch:
+// all concurrent calls of Wait share their requests to the leader, and a call reads storage only
+// when the leader no longer lists the job. Wait fails like [Client.Watch].
 func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -83,8 +82,8 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 			listed = true
 			continue
 		}
-		// If the leader has never listed the job, it may not have received the job yet, or
-		// the job began and ended between two questions. So read storage from time to time
+		// If the leader has never listed the job, either the leader has not received the job yet,
+		// or the job began and ended between two requests. So storage is read from time to time
 		// too.
 		if !listed && time.Since(looked) < maxInterval {
 			continue
@@ -104,7 +103,7 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	}
 }
 
-// firstLook is when Wait first reads storage if the leader does not list the job.
+// firstLook is the time after which Wait first reads storage if the leader does not list the job.
 const firstLook = 50 * time.Millisecond
 
 // activeJobs is the leader's latest list of its active jobs, shared by all calls of
@@ -113,13 +112,13 @@ type activeJobs struct {
 	turn chan struct{} // holds a token while a goroutine uses the fields below
 	at   time.Time     // time of the latest answer
 	list *wire.Jobs    // nil if no leader answered
-	err  error         // an ErrOtherStorage of the latest question, or nil
+	err  error         // ErrOtherStorage if the latest request returned it, otherwise nil
 }
 
 func newActiveJobs() activeJobs { return activeJobs{turn: make(chan struct{}, 1)} }
 
-// has reports whether the leader lists the job. The list is at most waitInterval old. If
-// only leaders on another storage answer, has returns an error that is [ErrOtherStorage].
+// has reports whether the leader lists the job. The list is at most waitInterval old. If the only
+// leaders that answer use another storage, has returns [ErrOtherStorage].
 func (a *activeJobs) has(ctx context.Context, c *Client, id string) (bool, error) {
 	select {
 	case a.turn <- struct{}{}:

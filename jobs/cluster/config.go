@@ -26,7 +26,7 @@ const maxReplicas = 5
 // error names the field or variable.
 var ErrConfig = errors.New("invalid configuration")
 
-// configError wraps ErrConfig but omits the text of ErrConfig.
+// configError wraps ErrConfig; its text does not contain the text of ErrConfig.
 type configError struct{ err error }
 
 func (e *configError) Error() string   { return e.err.Error() }
@@ -36,7 +36,7 @@ func configErrorf(format string, args ...any) error {
 	return &configError{fmt.Errorf(format, args...)}
 }
 
-// StorageKind is where a cluster keeps its state.
+// StorageKind is the kind of storage in which a cluster keeps its state.
 type StorageKind string
 
 // The kinds of storage.
@@ -45,12 +45,11 @@ const (
 	Azure     StorageKind = "azure"     // an Azure storage account
 )
 
-// Config identifies a cluster and says how to reach it. The zero value is cluster
-// "default" on nats://127.0.0.1:4222 with JetStream storage.
+// Config identifies a cluster and contains the settings for reaching the cluster. The zero value is
+// cluster "default" on nats://127.0.0.1:4222 with JetStream storage.
 type Config struct {
-	// Name is the cluster's name: 1 to 40 lower-case letters, digits and dashes. It
-	// is part of every NATS subject and storage key, so clusters of different names
-	// can use the same servers independently.
+	// Name is the cluster's name: 1 to 40 lower-case letters, digits and dashes. The name is part
+	// of every NATS subject and storage key, so clusters with different names can share servers.
 	Name string
 
 	NATS NATS
@@ -58,23 +57,23 @@ type Config struct {
 	// Storage is the kind of storage, the same for every process of the cluster.
 	Storage StorageKind
 
-	// Replicas is the number of NATS servers that keep each value in JetStream, 1 (the
-	// default) to 5. It has an effect only when the storage is created.
+	// Replicas is the number of NATS servers that keep each value in JetStream, 1 (the default) to
+	// 5. Replicas is used only when the storage is created.
 	Replicas int
 
-	// Azure is the Azure storage account. It is used only if Storage is Azure.
+	// Azure is the Azure storage account, used only if Storage is Azure.
 	Azure AzureAccount
 
-	// CallTimeout bounds each call to storage. On JetStream it applies only to contexts
-	// without a deadline. 0 means the driver's default: 5 s on JetStream, 10 s on Azure.
+	// CallTimeout bounds each call to storage. On JetStream, CallTimeout applies only to calls
+	// whose context has no deadline. 0 means the driver's default: 5 s on JetStream, 10 s on Azure.
 	CallTimeout time.Duration
 
-	// Logger reports when the storage queue becomes unavailable or available again, and
-	// which damaged records are skipped. If Logger is nil, nothing is logged.
+	// Logger logs when the storage queue becomes unavailable or available again, and which damaged
+	// records are skipped. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// NATS says how to reach NATS. All fields except URL are optional.
+// NATS contains the settings for connecting to NATS. All fields except URL are optional.
 type NATS struct {
 	URL string // URLs of one or several servers, separated by commas; may contain credentials
 
@@ -88,9 +87,8 @@ type NATS struct {
 	TLSCA   string // certificate authority file
 }
 
-// AzureAccount says which Azure storage account is used and how to sign in. If
-// several of ConnectionFile, ConnectionString and URL are set, the first in this order
-// is used.
+// AzureAccount identifies the Azure storage account and contains the credentials. If several of
+// ConnectionFile, ConnectionString and URL are set, the first in this order is used.
 type AzureAccount struct {
 	// ConnectionFile is a file that holds a connection string, or the account's URL
 	// with a SAS.
@@ -146,9 +144,9 @@ func (c Config) Subjects() (wire.Subjects, error) {
 	return s, nil
 }
 
-// The environment variables that configure the cluster. The variables of the nats tool
-// are read too, with and without the prefix BELLWETHER_. The variables that begin with
-// AZURE_ are those of Azure's own tools.
+// The environment variables that configure the cluster. The NATS variables are those of the command
+// line tool nats; each is read with and without the prefix BELLWETHER_. The variables that begin
+// with AZURE_ are those of Azure's own tools.
 const (
 	EnvName     = "BELLWETHER_CLUSTER"
 	EnvNATSURL  = "BELLWETHER_NATS_URL"
@@ -232,10 +230,9 @@ func (a AzureAccount) withEnv() AzureAccount {
 	return a
 }
 
-// Environ returns environment variables from which [FromEnv] in another process makes
-// this configuration, except CallTimeout, Logger and account fields that have no
-// variable. Variables that would contradict the configuration are set to the empty
-// string.
+// Environ returns the configuration as environment variables, so that [FromEnv] in another process
+// returns the same configuration. CallTimeout, Logger and account fields that have no variable are
+// not included. Variables that would contradict the configuration are set to the empty string.
 func (c Config) Environ() []string {
 	c = c.withDefaults()
 	env := []string{
@@ -246,7 +243,7 @@ func (c Config) Environ() []string {
 	for _, v := range c.NATS.variables() {
 		env = append(env, ownPrefix+v.name+"="+*v.field)
 		if *v.field == "" {
-			env = append(env, v.name+"=") // FromEnv reads this variable if the other one is empty
+			env = append(env, v.name+"=") // FromEnv would read this variable because the variable with the prefix is empty
 		}
 	}
 	if c.Storage != Azure {

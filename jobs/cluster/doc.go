@@ -9,9 +9,9 @@
 //	     |          /       \
 //	  nats.go   jetstream   azure (jobs/store/...)
 //
-// A [Config] is set in code, read from the environment ([FromEnv]), or both:
-// [Config.WithEnv] fills in the fields that are zero. [Config.Environ] is the reverse of
-// FromEnv, for the environment of child processes.
+// A [Config] is set in code, read from the environment ([FromEnv]), or both: [Config.WithEnv] fills
+// in the fields that are zero. [Config.Environ] does the reverse of FromEnv: it returns the
+// environment variables for a child process.
 //
 // # What can fail
 //

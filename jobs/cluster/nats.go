@@ -64,8 +64,8 @@ func (c Config) ConnectNATS(name string, more ...nats.Option) (*nats.Conn, error
 	return nil, fmt.Errorf("%w at %s (%w)", ErrNoServer, shown, err)
 }
 
-// CheckNATS returns [ErrPayload] if the server that nc is connected to refuses the largest
-// messages of workers and leaders. It returns nil if nc is not connected.
+// CheckNATS returns [ErrPayload] if the server of the connection nc refuses the largest messages
+// that workers and leaders send. CheckNATS returns nil if nc is not connected.
 func CheckNATS(nc *nats.Conn) error {
 	if got := nc.MaxPayload(); nc.IsConnected() && got < wire.MaxMessage {
 		return fmt.Errorf("%w: %d bytes at %s, want at least %d (1MB, the default)", ErrPayload, got, nc.ConnectedUrlRedacted(), wire.MaxMessage)
@@ -73,8 +73,8 @@ func CheckNATS(nc *nats.Conn) error {
 	return nil
 }
 
-// options returns the connection options. It reports missing files, because the NATS
-// client would read the files only while it connects.
+// options returns the connection options. It returns an error for a missing file, because the NATS
+// client would notice this only while connecting.
 func (n NATS) options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(name),
@@ -120,9 +120,9 @@ func (n NATS) options(name string) ([]nats.Option, error) {
 	return options, nil
 }
 
-// redact returns NATS URLs without users, passwords and tokens. The error for a URL that
-// does not parse quotes no part of the URL, because the text after a colon may be the
-// beginning of a password instead of a port.
+// redact returns NATS URLs without users, passwords and tokens. If a URL cannot be parsed, the
+// error does not quote any part of the URL: what looks like a port may be the beginning of a
+// password.
 func redact(urls string) (string, error) {
 	var shown []string
 	for server := range strings.SplitSeq(urls, ",") {
@@ -143,7 +143,7 @@ func redact(urls string) (string, error) {
 	return strings.Join(shown, ","), nil
 }
 
-// isTLS reports whether an error is about TLS.
+// isTLS reports whether an error comes from TLS.
 func isTLS(err error) bool {
 	for _, known := range []error{nats.ErrSecureConnRequired, nats.ErrSecureConnWanted, nats.ErrTLS} {
 		if errors.Is(err, known) {

@@ -18,7 +18,7 @@ import (
 
 // Errors of a cluster's storage.
 var (
-	// ErrUnavailable: storage does not answer, or temporarily cannot serve calls.
+	// ErrUnavailable: storage does not answer, or cannot serve requests for now.
 	ErrUnavailable = store.ErrUnavailable
 	// ErrDenied: storage refuses access until its settings or the credentials change.
 	ErrDenied = account.ErrDenied
@@ -38,9 +38,9 @@ type Storage struct {
 	account *account.Account // nil on JetStream
 }
 
-// OpenStorage opens the cluster's storage. On JetStream it creates missing
-// streams, and fails with [ErrUnavailable] if JetStream does not answer. On Azure it
-// sends no request: see [Storage.Check]. The caller remains responsible for closing nc.
+// OpenStorage opens the cluster's storage. On JetStream it creates missing streams, and fails with
+// [ErrUnavailable] if JetStream does not answer. On Azure, OpenStorage sends no request, so errors
+// show only in [Storage.Check] or later calls. The caller remains responsible for closing nc.
 func (c Config) OpenStorage(ctx context.Context, nc *nats.Conn) (*Storage, error) {
 	c, err := c.Resolve()
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Storage) openAzure() error {
 	return nil
 }
 
-// OpenAccount opens the Azure storage account. It sends no request.
+// OpenAccount opens the Azure storage account without sending a request.
 func (c Config) OpenAccount() (*account.Account, error) {
 	cfg := c.Azure.Config
 	switch {
@@ -109,16 +109,16 @@ func (s *Storage) Store(observe func(store.Call)) *store.Store {
 // filled in.
 func (s *Storage) Config() Config { return s.cfg }
 
-// Conn returns the NATS connection, which a lease in JetStream uses too.
+// Conn returns the NATS connection, for example for a lease in JetStream.
 func (s *Storage) Conn() *nats.Conn { return s.nc }
 
-// Account returns the Azure storage account, which a lease on a blob uses too. On
-// JetStream it returns nil.
+// Account returns the Azure storage account, for example for a lease on a blob. On JetStream,
+// Account returns nil.
 func (s *Storage) Account() *account.Account { return s.account }
 
-// Check reports whether a worker could use the storage. On Azure it creates the
-// container and the queue if they are missing. On JetStream, OpenStorage has already
-// created the missing streams.
+// Check returns an error if a worker could not use the storage. On Azure it creates the container
+// and the queue if they are missing. On JetStream, OpenStorage has already created the missing
+// streams.
 func (s *Storage) Check(ctx context.Context) error {
 	if d, ok := s.driver.(interface{ Check(context.Context) error }); ok {
 		return d.Check(ctx)
@@ -126,9 +126,9 @@ func (s *Storage) Check(ctx context.Context) error {
 	return nil
 }
 
-// Explain adds the cluster's name, and a hint if there is one, to an error that says
-// that storage does not answer or refuses access. Explain turns timeouts into
-// [ErrUnavailable]. It returns other errors unchanged.
+// If err means that storage does not answer or refuses access, Explain adds the cluster's name and,
+// if there is one, a hint. Explain turns timeouts into [ErrUnavailable] and returns other errors
+// unchanged.
 func (s *Storage) Explain(err error) error {
 	switch {
 	case !isUnreachable(err):
@@ -148,13 +148,12 @@ func (s *Storage) Explain(err error) error {
 	return fmt.Errorf("storage of cluster %s does not answer: %w%s", s.cfg.Name, err, hint)
 }
 
-// isUnreachable reports whether an error says that storage does not answer or refuses
-// access.
+// isUnreachable reports whether an error means that storage does not answer or refuses access.
 func isUnreachable(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDenied) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)
 }
 
-// Close closes idle connections to the Azure storage account. It does not close the NATS
+// Close closes idle connections to the Azure storage account. Close does not close the NATS
 // connection, which belongs to the caller of [Config.OpenStorage].
 func (s *Storage) Close() {
 	if s.account != nil {

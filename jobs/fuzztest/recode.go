@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Recode fuzzes a format. The function recode decodes its input and encodes the value
-// again. If recode accepts an input, it must also accept its own output and return that
-// output unchanged. Otherwise recode must return one of the errors in refusals. The seeds
-// are encoded values; Recode adds damaged seeds.
+// Recode fuzzes a format. The function recode decodes its input and encodes the value again. If
+// recode accepts an input, it must also accept its own output and return that output unchanged. If
+// recode refuses an input, the error must be one of refusals. The seeds are encoded values, to
+// which Recode adds damaged copies.
 func Recode(f *testing.F, recode func(data []byte) ([]byte, error), refusals []error, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)

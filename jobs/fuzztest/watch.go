@@ -10,9 +10,9 @@ import (
 // Corpus counts the seeds that a target accepts and refuses.
 type Corpus struct{ taken, refused atomic.Int64 }
 
-// Watch fails a target if the target accepts all of its seeds or refuses all of them. The
-// target calls Taken or Refused for each input. Watch checks nothing while the target
-// fuzzes or runs a single seed.
+// Watch fails a target if the target accepts all of its seeds or refuses all of them. The target
+// calls Taken or Refused for each input. During fuzzing, or if a single seed is run, Watch checks
+// nothing.
 func Watch(f *testing.F) *Corpus {
 	c := &Corpus{}
 	f.Cleanup(func() {

@@ -16,10 +16,11 @@
 // it is added, and the package has its own exp and log, because math.Exp and math.Log
 // differ in the last bit between processors.
 //
-// For Asian and barrier options, the parameter steps divides the time to maturity into
-// equal periods. Only the prices at the ends of the periods are used. A barrier that is observed at discrete times
-// is hit less often than a barrier that is observed continuously, and the price reflects
-// this difference. A European option needs the last price only, which takes one step.
+// For Asian and barrier options, the parameter steps divides the time to maturity into equal
+// periods. Only the prices at the ends of the periods are used. A barrier that is observed only at
+// these times is hit less often than a barrier that is observed continuously, so the computed price
+// differs from the price with continuous observation. A European option needs only the last price,
+// so its paths have one step.
 //
 // The job fails only if the context is done.
 package montecarlo

@@ -29,7 +29,7 @@ type Params struct {
 	Seed  uint64 `json:"seed" help:"chooses the random numbers"`
 }
 
-// Validate checks a barrier against the spot price.
+// Validate returns an error if a barrier is not valid for the spot price.
 func (p Params) Validate() error {
 	if p.Option != "barrier" {
 		return nil
@@ -107,7 +107,7 @@ type moments struct {
 	Squares float64 `cbor:"3,keyasint"`
 }
 
-// add adds a payoff to the moments by the method of Welford, Note on a method for calculating
+// add adds a payoff to the moments by the method in Welford, Note on a method for calculating
 // corrected sums of squares and products, Technometrics 4, 1962.
 func (m *moments) add(x float64) {
 	m.Count++
@@ -116,8 +116,8 @@ func (m *moments) add(x float64) {
 	m.Squares += float64(before * (x - m.Mean))
 }
 
-// merge merges two partials by the pairwise formula of Chan, Golub, LeVeque, Updating formulae
-// and a pairwise algorithm for computing sample variances, 1979.
+// merge merges two partials by the pairwise formula in Chan, Golub, LeVeque, Updating formulae and
+// a pairwise algorithm for computing sample variances, 1979.
 func merge(left, right moments) (moments, error) {
 	l, r := float64(left.Count), float64(right.Count)
 	share := r / (l + r)

@@ -2,8 +2,8 @@ package montecarlo
 
 import "math"
 
-// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun
-// library. They round each product before it is added. The notice of the C files is:
+// The functions exp and log are translated from e_exp.c and e_log.c of FreeBSD's msun library. Both
+// round each product before it is added. The copyright notice of the C files is:
 //
 //	Copyright (C) 2004 by Sun Microsystems, Inc. All rights reserved.
 //	Permission to use, copy, modify, and distribute this software is freely
@@ -13,7 +13,7 @@ import "math"
 // math.Sqrt are exact on every processor.
 
 const (
-	ln2High = 6.93147180369123816490e-01 // its last bits are 0, so that small multiples are exact
+	ln2High = 6.93147180369123816490e-01 // the last bits of ln2High are 0, so that small multiples of it are exact
 	ln2Low  = 1.90821492927058770002e-10
 )
 

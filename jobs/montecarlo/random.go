@@ -2,9 +2,9 @@ package montecarlo
 
 import "math"
 
-// philox is the function Philox4x32-10 of Salmon, Moraes, Dror, Shaw, Parallel random
-// numbers: as easy as 1, 2, 3, SC 2011. Its values for different counters pass
-// statistical tests of randomness.
+// philox is the function Philox4x32-10 of Salmon, Moraes, Dror, Shaw, Parallel random numbers: as
+// easy as 1, 2, 3, SC 2011. The outputs for different counters pass statistical tests of
+// randomness.
 func philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	const (
 		multiplier0, multiplier1 = 0xd2511f53, 0xcd9e8d57
@@ -21,16 +21,16 @@ func philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// uniform returns a number strictly between 0 and 1, with 52 random bits. Its addition and
-// its multiplication are exact.
+// uniform returns a number strictly between 0 and 1, with 52 random bits. The addition and the
+// multiplication in uniform have no rounding errors.
 func uniform(high, low uint32) float64 {
 	return (float64((uint64(high)<<32|uint64(low))>>12) + 0.5) * 0x1p-52
 }
 
-// quantile returns the inverse of the standard normal distribution function, for p
-// strictly between 0 and 1. It uses algorithm AS 241 (PPND16) of Wichura, The percentage
-// points of the normal distribution, Applied Statistics 37, 1988. The relative error of
-// the algorithm is about 1e-16, and a few times 1e-16 with rounding.
+// quantile returns the inverse of the standard normal distribution function, for p strictly between
+// 0 and 1. It uses algorithm AS 241 (PPND16) in Wichura, The percentage points of the normal
+// distribution, Applied Statistics 37, 1988. The algorithm has a relative error of about 1e-16;
+// with rounding errors it is a few times 1e-16.
 func quantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {

@@ -6,7 +6,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Params are the limit and how the work is cut.
+// Params are the limit, and how the work is cut into partitions.
 type Params struct {
 	Limit      uint64 `json:"limit" min:"2" max:"1e13" help:"find the primes below this number"`
 	Width      uint64 `json:"width" min:"1" max:"1e13" help:"numbers per partition"`
@@ -58,7 +58,7 @@ type mapper struct {
 	sieve        *sieve
 }
 
-// Fork returns a Map function that keeps its block between partitions.
+// Fork returns a Map function that keeps its sieved block between partitions.
 func (m *mapper) Fork() func(context.Context, uint64) (tally, error) {
 	block := m.sieve.newBlock()
 	return func(ctx context.Context, partition uint64) (tally, error) {

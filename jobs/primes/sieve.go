@@ -10,11 +10,11 @@ import (
 // sieve is the state that all blocks of a job share.
 type sieve struct {
 	base    []basePrime // ascending, from firstBase to the square root of the limit
-	pattern []byte      // the wheel without the multiples of 7, 11, 13 and 17; repeats for ever
+	pattern []byte      // bits of the wheel, with the multiples of 7, 11, 13 and 17 crossed out; the pattern repeats along the numbers
 	bytes   uint64      // size of a block, a multiple of eight
 }
 
-// basePrime is a prime 30a + wheel[r], packed as 8a + r.
+// basePrime is a prime of the form 30a + wheel[r], stored as 8a + r.
 type basePrime uint32
 
 func (p basePrime) value() uint64 { return uint64(p>>3)*30 + wheel[p&7] }
@@ -68,7 +68,7 @@ func newSieve(limit uint64) *sieve {
 	return s
 }
 
-// block is a sieved range of numbers. It belongs to one slot.
+// block is a sieved range of numbers. Each slot has its own block.
 type block struct {
 	*sieve
 	index   uint64 // the block begins at number 30*bytes*index
@@ -77,8 +77,9 @@ type block struct {
 	crossed bool     // false until the first moveTo
 }
 
-// cursor is the position of the next multiple of a base prime to cross out. It is 8 times
-// the offset of the multiple's byte in the block, plus the cofactor's index on the wheel.
+// cursor is the position of the next multiple of a base prime to cross out. A multiple is the
+// product of the base prime and a cofactor. The cursor is 8 times the offset of the multiple's byte
+// in the block, plus the cofactor's index on the wheel.
 type cursor uint32
 
 func (s *sieve) newBlock() *block {
@@ -135,14 +136,15 @@ func (b *block) start() {
 		at += uint64(copy(b.bits[at:], b.pattern[from:]))
 	}
 	if first == 0 {
-		b.bits[0] = 0xfe // 1 is not prime; 7, 11, 13, 17, 19, 23 and 29 are, although the pattern crosses some of them out
+		b.bits[0] = 0xfe // 1 is not prime; 7 to 29 are primes, but the pattern crosses out 7, 11, 13 and 17
 	}
 	for i := len(b.next); i < len(b.base); i++ {
 		p := b.base[i].value()
 		if p*p >= (first+b.bytes)*30 {
 			break
 		}
-		// Multiples of p with a cofactor below p have a smaller prime factor than p.
+		// A multiple of p whose cofactor is below p has a prime factor below p, so it is crossed
+		// out already.
 		cofactor := max(p, ceilDiv(first*30, p))
 		up := onWheel[cofactor%30]
 		at := p*(cofactor+up.distance)/30 - first
@@ -168,8 +170,9 @@ func (b *block) cross() {
 	}
 }
 
-// crossTurns crosses out multiples while whole turns of the wheel fit in the block, which
-// is fast for small primes. It returns the byte at which the caller continues.
+// crossTurns crosses out eight multiples at a time, one for each number of the wheel, while all
+// eight are in the block. This is fast for small primes. It returns the byte at which the caller
+// continues.
 func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	size := uint(len(bits))
 	for w != 0 && at < size {
@@ -200,8 +203,8 @@ func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	return at, w
 }
 
-// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's
-// first number. The local variables of tally stay in registers.
+// tally adds the primes in [lo, hi) to t. The bounds lo and hi are offsets from the block's first
+// number. The local variables of tally can stay in registers.
 func (b *block) tally(t *tally, lo, hi uint64) {
 	count, sum, last, twins, gap, gapAfter := t.Count, t.Sum, t.Last, t.TwinPairs, t.Gap, t.GapAfter
 	first := b.first()

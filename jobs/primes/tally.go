@@ -31,7 +31,7 @@ func merge(left, right tally) (tally, error) {
 	if between == 2 {
 		t.TwinPairs++
 	}
-	// GapAfter is for the first of equal gaps, so only a larger gap replaces it.
+	// GapAfter belongs to the first of several equal gaps, so only a larger gap replaces it.
 	if between > t.Gap {
 		t.Gap, t.GapAfter = between, left.Last
 	}

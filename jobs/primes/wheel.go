@@ -1,10 +1,10 @@
 package primes
 
-// wheel has the residues modulo 30 that 2, 3 and 5 do not divide. Bit i of a block's byte
-// j stands for the number 30j + wheel[i], relative to the block's first number.
+// wheel contains the residues modulo 30 that are not divisible by 2, 3 or 5. Bit i of byte j in a
+// block stands for the number 30j + wheel[i], relative to the block's first number.
 var wheel = [8]uint64{1, 7, 11, 13, 17, 19, 23, 29}
 
-// A step leads from one multiple of a prime to the next multiple whose cofactor is on the
+// A step is the way from one multiple of a prime to the next multiple whose cofactor is on the
 // wheel. For a prime p = 30a + r the length of a step is a*gap + carry bytes.
 type step struct {
 	keep  uint8 // a mask with all bits set except the bit of the multiple

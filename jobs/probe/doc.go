@@ -1,10 +1,10 @@
-// Package probe is a job without a useful result, for trying out a deployment and for
-// tests. Its partitions spin or sleep for equal or random times, make partials of a given
-// size, and fail on request.
+// Package probe is a job without a useful result, for trying out a deployment and for tests. The
+// partitions spin or sleep for equal or random times, produce partials of a given size, and fail if
+// a parameter says so.
 //
-// The result proves that each partition was counted exactly once. Each partition adds a
-// hash of its number to a sum and to an exclusive or. If partial-size is set, each
-// partition also contributes a block of bytes.
+// The result shows whether each partition was counted exactly once. Each partition adds a hash of
+// its number to a sum and to an exclusive or. If partial-size is set, each partition also
+// contributes a block of bytes.
 //
 // Without spin, sleep or faults a partition takes a few nanoseconds, so the job measures the
 // cost of dispatch.
@@ -16,14 +16,13 @@
 //	panic              a panic
 //	exit               the process exits with status 3
 //
-// A fault happens at each attempt. If once-dir names a directory, the fault happens only at
-// the first attempts; the parameter times is their number. Each attempt with a fault creates
-// a file in the directory exclusively, because the next attempt may run in another process.
-// Workers on several machines have to share the directory. If the directory is missing, the
-// job fails at once. If a partition has several faults, the faults happen in the order of
-// the list above, from last to first.
+// A fault happens at each attempt. If once-dir names a directory, the fault happens only at the
+// first attempts, as many as the parameter times says. Each attempt with a fault counts itself by
+// creating a file in that directory, because the next attempt may run in another process. Workers
+// on several machines have to share the directory. If the directory is missing, the job fails at
+// once. If a partition has several faults, the fault that is last in the list above happens first.
 //
-// If the job runs in the submitter's process, the fault exit ends the submitter.
+// If the job runs in the submitter's process, the fault exit ends that process.
 //
 // The job is restricted, because a client that may submit it can kill workers, fill their
 // memory and create files: workers run it only if they are started with --allow probe.

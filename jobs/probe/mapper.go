@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// exitStatus is the exit status of a process that the fault exit ends.
+// exitStatus is the exit status with which the fault exit ends a process.
 const exitStatus = 3
 
 type mapper struct {

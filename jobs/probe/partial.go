@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// partial counts partitions in a way that detects missing and repeated partitions. Its four
-// words fit in registers, which halves the time of an empty partition.
+// partial counts partitions in a way that detects missing and repeated partitions. A partial of
+// four words fits in registers, which halves the time of a partition that does nothing.
 type partial struct {
 	Count uint64 `cbor:"1,keyasint"`
 	Sum   uint64 `cbor:"2,keyasint"`           // sum of the hashes of the partition numbers
@@ -16,8 +16,8 @@ type partial struct {
 	Block *block `cbor:"4,keyasint,omitempty"` // exclusive or of the partitions' blocks; nil if there are none
 }
 
-// block is a byte string that encodes itself, because a pointer to a []byte that is nil
-// would be decoded as a pointer that is nil.
+// block has its own encoding methods. Without them, a pointer to an empty []byte would be decoded
+// as a nil pointer.
 type block []byte
 
 func (b block) MarshalBinary() ([]byte, error) { return b, nil }
@@ -58,9 +58,9 @@ func merge(left, right partial) (partial, error) {
 	return left, nil
 }
 
-// hash returns the output function of SplitMix64 (Steele, Lea, Flood: Fast splittable
-// pseudorandom number generators, 2014). The increment of SplitMix64 is added to n first,
-// so that the hash of 0 is not 0.
+// hash applies the output function of the random number generator SplitMix64 (Steele, Lea, Flood:
+// Fast splittable pseudorandom number generators, 2014). It first adds the increment of SplitMix64
+// to n, so that the hash of 0 is not 0.
 func hash(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9

@@ -7,19 +7,20 @@ import (
 	"fmt"
 )
 
-// MaxAttachmentPiece is the size in bytes of each piece of an attachment but the last. It
-// bounds the memory of readers. It must not change, because pieces are named by their offset.
+// MaxAttachmentPiece is the size in bytes of each piece of an attachment except the last piece. The
+// size bounds the memory of readers. It must not change, because the keys of pieces contain their
+// offsets.
 const MaxAttachmentPiece = 4 << 20
 
-// Sizer is an optional interface of a Blobs whose storage has a limit.
+// Sizer is an optional interface of a Blobs whose storage has a size limit.
 type Sizer interface {
-	// Fits returns ErrTooLarge if storage can never keep size more bytes, whatever is
-	// deleted, and ErrFull if it has no room for them now.
+	// Fits returns ErrTooLarge if size bytes exceed the storage's capacity, even with everything
+	// else deleted, and ErrFull if there is no room for size more bytes at the moment.
 	Fits(ctx context.Context, size int64) error
 }
 
-// Fits returns [ErrTooLarge] or [ErrFull] if storage has no room for size more bytes. Storage
-// whose limit is not known has room.
+// Fits returns [ErrTooLarge] or [ErrFull] if storage has no room for size more bytes. If the
+// storage's limit is not known, Fits returns nil.
 func (s *Store) Fits(ctx context.Context, size int64) error {
 	if s.sizer == nil {
 		return nil
@@ -27,10 +28,10 @@ func (s *Store) Fits(ctx context.Context, size int64) error {
 	return s.sizer.Fits(ctx, size)
 }
 
-// PutAttachmentPiece writes the piece of an attachment that begins at offset. An attachment
-// is named by the SHA-256 of its bytes, so all calls of Finish that return the same result
-// write the same pieces. Writing a piece again is not an error. Only a result that a final
-// manifest has committed makes an attachment part of a job.
+// PutAttachmentPiece writes the piece of an attachment that begins at offset. An attachment's key
+// contains the SHA-256 of its bytes, so repeated calls of Finish that return the same result write
+// the same pieces. Writing a piece again is not an error. An attachment becomes part of a job only
+// when the final manifest commits a result that describes the attachment.
 func (s *Store) PutAttachmentPiece(ctx context.Context, id, sha256 string, offset int64, piece []byte) error {
 	key, err := attachmentKey(id, sha256, offset)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Store) PutAttachmentPiece(ctx context.Context, id, sha256 string, offse
 	_, err = s.blobs.Put(ctx, key, piece, IfAbsent)
 	if errors.Is(err, ErrFull) {
 		if stored, _, getErr := s.blobs.Get(ctx, key); getErr == nil && bytes.Equal(stored, piece) {
-			return nil // a stored piece needs no room
+			return nil // the piece is already stored
 		}
 	}
 	if err != nil && !errors.Is(err, ErrConflict) {
@@ -48,8 +49,8 @@ func (s *Store) PutAttachmentPiece(ctx context.Context, id, sha256 string, offse
 	return nil
 }
 
-// AttachmentPiece returns the piece of an attachment that begins at offset. The reader must
-// check the digest of all pieces.
+// AttachmentPiece returns the piece of an attachment that begins at offset. After reading all
+// pieces, the reader must check the SHA-256 of the attachment.
 func (s *Store) AttachmentPiece(ctx context.Context, id, sha256 string, offset int64) ([]byte, error) {
 	key, err := attachmentKey(id, sha256, offset)
 	if err != nil {
@@ -66,8 +67,8 @@ func attachmentKey(id, sha256 string, offset int64) (string, error) {
 	return jobKey(attachments, id, sha256, fmt.Sprintf("%020d", offset))
 }
 
-// DropAttachment removes the pieces of an attachment. The caller must know that no result
-// that is or will be committed contains it.
+// DropAttachment removes the pieces of an attachment. The caller must be sure that no result that
+// is committed, or will be, describes the attachment.
 func (s *Store) DropAttachment(ctx context.Context, id, sha256 string) error {
 	return s.dropAll(ctx, attachments, id, sha256)
 }

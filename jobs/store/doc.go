@@ -2,8 +2,8 @@
 // manifests, partials, results, attachments, the index of active jobs and the history of
 // leaders.
 //
-// It is internal to Bellwether. Programs submit and read jobs through jobs/client.
-// Authors of other drivers implement only [Blobs] and [Queue].
+// The package is internal to Bellwether: programs submit and read jobs through jobs/client. To
+// support another storage, implement only [Blobs] and [Queue].
 //
 //	coordinator, worker, jobs/client
 //	       |
@@ -11,30 +11,29 @@
 //	     /   \
 //	 Blobs   Queue    a driver: azure, jetstream, memory
 //
-// The rest of Bellwether uses [Store]. Drivers implement [Blobs] and [Queue]; package
-// storetest has the conformance suite for drivers.
+// The rest of Bellwether uses [Store]. Drivers implement [Blobs] and [Queue]; package storetest
+// contains the conformance suite for drivers.
 //
 // # Keys
 //
-//	spec/JOB            what was submitted; immutable; its version is in the submission
-//	plan/JOB            how the job is divided; immutable
+//	spec/JOB            the job as it was submitted; immutable; the submission contains its version
+//	plan/JOB            the job's plan: how it is divided into partitions; immutable
 //	manifest/JOB        the checkpoint; replaced by compare-and-swap
 //	partial/JOB/SHA256  a node and its large partial; immutable
 //	result/JOB          the result, as the definition encoded it; immutable
 //	attachment/JOB/SHA256/OFFSET
 //	                    a piece of the attachment of a result; immutable
 //	active/JOB          empty; exists until the job has ended
-//	term/EPOCH          one change of leader
-//	poison/NAME         a message that was moved out of the queue, and why
-//	identity            a random number that distinguishes the storage; immutable
+//	term/EPOCH          the record of one leader's term
+//	poison/NAME         a message that was moved out of the queue, and the reason
+//	identity            a random number that identifies the storage; immutable
 //
 // # Formats
 //
-// A record is a byte with the version of the format, followed by a CBOR value in core
-// deterministic encoding. A program refuses versions that it does not know and ignores
-// fields that it does not know, so a field can be added without a new version. A leader
-// that replaces a manifest writes the fields that it does not know again. Times
-// are whole microseconds since 1970, UTC.
+// A record is a byte with the version of the format, followed by a CBOR value in core deterministic
+// encoding. A program refuses records of an unknown version and ignores unknown fields, so a field
+// can be added without a new version. When a leader replaces a manifest, it keeps the unknown
+// fields. Times are whole microseconds since 1970, UTC.
 //
 // # What can fail
 //
@@ -45,6 +44,6 @@
 //   - [ErrConflict]: another writer wrote the value first.
 //   - [ErrCorrupt]: a record is damaged or of an unknown format.
 //
-// No method of [Store] retries, because only the caller knows how long a retry is
+// The methods of [Store] do not retry, because only the caller knows for how long a retry is
 // useful. Only [Store.Receive] waits.
 package store

@@ -7,34 +7,33 @@ import (
 	"regexp"
 )
 
-// For an SDK error, drivers return an error that wraps one of the following errors.
+// Drivers turn the errors of their SDK into errors that wrap one of the following.
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another write came first.
-	// If the answer to the caller's earlier Put was lost, the other write may be that
-	// earlier Put.
+	// ErrConflict: the condition of a Put does not hold, because another write came first. That
+	// other write may be an earlier Put of the same caller whose answer was lost.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
 	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
 	// take effect later.
 	ErrUnavailable = errors.New("storage unavailable")
-	// ErrTooLarge: storage can never keep a value of this size, whatever is deleted.
+	// ErrTooLarge: storage can never keep a value of this size, even with everything else deleted.
 	ErrTooLarge = errors.New("too large for storage")
 	// ErrCorrupt: the stored value is damaged or of a format that this program does not
 	// know.
 	ErrCorrupt = errors.New("corrupt or unknown format")
 
-	// ErrFull is an ErrUnavailable: storage has room again when values are deleted.
+	// ErrFull is an ErrUnavailable: storage has no room until values are deleted.
 	ErrFull = fmt.Errorf("%w: it is full", ErrUnavailable)
 
 	// ErrNewer is an ErrCorrupt: a later version of the program has written the record.
 	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
 )
 
-// Version identifies one write of one key. Drivers choose its form, such as an ETag or
-// a revision. Versions are compared for equality only and are never reused, not even
-// after a Delete.
+// Version identifies one write of one key. Each driver chooses the form of its versions, such as an
+// ETag or a revision. Versions are compared for equality only and are never reused, not even after
+// a Delete.
 type Version string
 
 // Condition is the precondition of a write.
@@ -90,36 +89,36 @@ type PrefixDeleter interface {
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 
-// RemainsDeleter is an optional interface of a Blobs whose interrupted writes and deletes
-// leave remains: stored bytes that belong to no value.
+// RemainsDeleter is an optional interface of a Blobs in which an interrupted write or delete leaves
+// remains: stored bytes that do not belong to any value.
 type RemainsDeleter interface {
-	// ListRemains returns the keys for which bytes are stored that may be remains, in any
-	// order. The list also contains keys that have a value or that are being written.
+	// ListRemains returns, in any order, the keys under which there may be remains. The list also
+	// contains keys that have a value or that are being written.
 	ListRemains(ctx context.Context) ([]string, error)
-	// DeleteRemains removes the remains of a deleted key. It may damage a value that is
-	// written to the key at the same time.
+	// DeleteRemains removes the remains of a deleted key. DeleteRemains may damage a value that is
+	// being written to the key at the same time.
 	DeleteRemains(ctx context.Context, key string) error
 }
 
-// Queue carries submissions. A message is delivered at least once. A received message
-// stays in the queue, hidden, as long as the receiver extends the message. So an
-// autoscaler that counts messages does not stop busy workers. The driver's
-// configuration says for how long a message is hidden. All calls but Receive return
-// within a bounded time, like the methods of [Blobs].
+// Queue carries submissions. A message is delivered at least once. A received message stays in the
+// queue and is hidden from other receivers as long as its receiver extends it. So an autoscaler
+// that counts messages does not stop busy workers. The time for which a message is hidden is set in
+// the driver's configuration. All methods except Receive return within a bounded time, like the
+// methods of [Blobs].
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error
-	// Receive waits for a message and hides it. It returns an error only if ctx is done or
-	// if no message can arrive any more.
+	// Receive waits for a message and hides it. Receive returns an error only if ctx is done or if
+	// no further message can arrive.
 	Receive(ctx context.Context) (Message, error)
 }
 
-// Message is one delivery of a message.
+// Message is a message that was received from a [Queue].
 type Message interface {
 	// Body returns the bytes that were sent.
 	Body() []byte
-	// Deliveries returns how often the message was received, including this time. The
-	// count may be too low after the storage server has restarted.
+	// Deliveries returns how many times the message was received, including this time. The count
+	// may be too low after the storage server has restarted.
 	Deliveries() int
 	// Extend hides the message for the configured time, counted from now.
 	Extend(ctx context.Context) error

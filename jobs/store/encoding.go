@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// These types are the stored forms of the records. To store a time as an integer, a
-// field hides the embedded struct's field with the same number.
+// These types are the stored forms of the records. The records store times as integers: such a
+// field has the same CBOR key as the embedded struct's time field, and replaces it.
 type (
 	specRecord struct {
 		Spec
@@ -105,8 +105,8 @@ func encodePartial(n jobs.Node, data []byte) []byte {
 	return append(value, data...)
 }
 
-// decodePartial moves the data to the beginning of value, where it is aligned for decoding in
-// place.
+// decodePartial returns the data of a partial. It moves the data to the beginning of value, so that
+// the data is aligned and can be decoded in place.
 func decodePartial(value []byte) ([]byte, error) {
 	if len(value) < partialHeader {
 		return nil, fmt.Errorf("%w: partial of %d bytes, want at least %d", ErrCorrupt, len(value), partialHeader)
@@ -150,9 +150,8 @@ func decodeIdentity(data []byte) (id string, err error) {
 	return r.Identity, err
 }
 
-// formatVersion is the first byte of each record but partials and results. A change
-// that an earlier program would misread needs the next version; a new optional field
-// does not.
+// formatVersion is the first byte of each record, except partials and results. A change that an
+// earlier program would misread needs a new version; a new optional field does not.
 const formatVersion = 1
 
 var (

@@ -14,11 +14,11 @@ const identityKey = "identity"
 
 var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish
-// the storage from every other one, also from one that replaced it. A storage without an
-// identity gets one. Several processes may call Identity at once: the first write counts,
-// and all processes return the identity in storage. After an error with [ErrUnavailable]
-// the identity may have been written, and a retry returns it.
+// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish the
+// storage from every other storage, including one that later takes its place under the same name.
+// If the storage has no identity, Identity writes one. Several processes may call Identity at once:
+// all get the identity that was written first. After an [ErrUnavailable] the identity may have been
+// written; a retry then returns it.
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	id, err := s.KnownIdentity(ctx)
 	if !errors.Is(err, ErrNotFound) {
@@ -33,7 +33,7 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("write %s: %w", identityKey, err)
 	}
 	id, err = s.KnownIdentity(ctx)
-	if errors.Is(err, ErrNotFound) { // a replica that lags answered
+	if errors.Is(err, ErrNotFound) { // a lagging replica has answered
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return id, err

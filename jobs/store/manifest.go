@@ -23,7 +23,7 @@ func (s State) Final() bool { return s == Completed || s == Failed || s == Cance
 
 func (s State) valid() bool { return s == Queued || s == Running || s.Final() }
 
-// Spec is a submitted job. It never changes.
+// Spec describes a submitted job. A spec never changes.
 type Spec struct {
 	ID          string      `cbor:"1,keyasint"`
 	Job         string      `cbor:"2,keyasint"` // the definition's name
@@ -36,11 +36,11 @@ type Spec struct {
 
 	// StrictBuilds restricts the job to workers of one build: see Manifest.Builds.
 	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
-	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // how long the job may take from its beginning; 0: any time
+	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // how long the job may take from its beginning; 0: no limit
 	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
 }
 
-// StoredSpec is a spec as it is in storage.
+// StoredSpec is a spec that was read from storage.
 type StoredSpec struct {
 	Spec
 	Written Version // identifies the write of the spec
@@ -50,18 +50,18 @@ type StoredSpec struct {
 // MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
 const MaxPriority = 1000
 
-// MaxParams is the largest size in bytes of a job's parameters in the stored form. A spec
-// with such parameters fits into one message of JetStream, and a leader keeps the
-// parameters of all active jobs in memory.
+// MaxParams is the largest size in bytes of a job's parameters in the stored form. The limit has
+// two reasons: a spec must fit into one JetStream message, and a leader keeps the parameters of all
+// active jobs in memory.
 const MaxParams = 384 << 10
 
-// MaxSkipped bounds the skipped partitions of a job, because the job's manifest lists
-// each skipped partition.
+// MaxSkipped is the largest number of skipped partitions of a job. It bounds the size of the
+// manifest, which lists each skipped partition.
 const MaxSkipped = 1_000_000
 
-// Manifest is a job's checkpoint. A new leader needs only the spec, the plan and the
-// manifest to continue the job. A manifest is replaced by compare-and-swap only, so that
-// the writes of an old leader fail.
+// Manifest is a job's checkpoint. The spec, the plan and the manifest are all that a new leader
+// needs to continue the job. A manifest is replaced only by compare-and-swap, so that the writes of
+// an old leader fail.
 type Manifest struct {
 	Epoch         uint64         `cbor:"1,keyasint"` // epoch of the leader that wrote the manifest
 	Sequence      uint64         `cbor:"2,keyasint"` // grows by one with each write
@@ -70,29 +70,29 @@ type Manifest struct {
 	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // 0 until the job is planned
 	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished nodes, merged as far as possible, in partition order
 	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker ID
-	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // partition executions reported, duplicates included
+	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // executions of partitions that workers reported, including repeated ones
 	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that failed too often, sorted
 	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
-	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans that workers died on, sorted
+	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died while they ran them, sorted
 	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the leaders of the job, ascending
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
 	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
-	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec as the job was begun with, in hexadecimal; empty in manifests of older programs
-	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // calls that failed or whose workers died, and that are not done
+	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec when the job began, in hexadecimal; empty in manifests of older programs
+	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // unfinished calls of Plan, Merge and Finish that have failed, or whose workers have died
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials, known before the first partial
-	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; matters while Sequence is 1
+	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 
-	Samples []Sample `cbor:"30,keyasint,omitempty"` // how the job progressed, for display: see AddSample
+	Samples []Sample `cbor:"30,keyasint,omitempty"` // the job's progress over time, for display: see AddSample
 
-	newer *newerFields // nil if this version knows all fields; a copy of the manifest keeps them
+	newer *newerFields // fields that this version does not know; nil if there are none; copied together with the manifest
 }
 
-// StoredNode is a finished node and its partial: the data of a small partial, or the
-// name of the blob with a large one. A node is empty if all of its partitions were
-// skipped. Merging an empty node with another node yields the other node.
+// StoredNode is a finished node with its partial. A small partial is in Data, and a large partial
+// is in the blob that Blob names. A node is empty if all of its partitions were skipped. Merging an
+// empty node with another node yields the other node.
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
@@ -100,9 +100,8 @@ type StoredNode struct {
 	Empty bool      `cbor:"4,keyasint,omitempty"`
 }
 
-// Contributor is a worker that ran partitions of the job. Each worker numbers the items
-// that it reports for a job from 1. The manifest contains the worker's items up to
-// number Through.
+// Contributor is a worker that ran partitions of the job. Each worker numbers the items that it
+// reports for a job from 1. The manifest accounts for the worker's items up to number Through.
 type Contributor struct {
 	Worker  string `cbor:"1,keyasint"`
 	Through uint64 `cbor:"2,keyasint"`
@@ -112,7 +111,7 @@ type Contributor struct {
 type Attempt struct {
 	Partition uint64 `cbor:"1,keyasint"`
 	Failed    int    `cbor:"2,keyasint"`
-	Error     string `cbor:"3,keyasint,omitempty"` // error of the last attempt; only earlier versions wrote it
+	Error     string `cbor:"3,keyasint,omitempty"` // error of the last attempt; written only by earlier versions
 }
 
 // ErrorText is an error of failed attempts to run partitions.
@@ -122,21 +121,21 @@ type ErrorText struct {
 	Partition uint64 `cbor:"3,keyasint"` // one of the partitions that failed with the error
 }
 
-// CrashSuspect is a span whose workers died while they ran it, or a span that the
-// leader's process ran when it wrote the manifest. In the second case only the next
-// leader can know whether the leader's process died while it ran the span.
+// CrashSuspect is a span that may crash its worker: either workers have died while they ran the
+// span, or the leader's own process was running the span when it wrote the manifest. In the second
+// case only the next leader can know whether that process died while it ran the span.
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // replaces Deaths if the leader that wrote the manifest died
+	Led    int       `cbor:"3,keyasint,omitempty"` // counts instead of Deaths if the leader that wrote the manifest died
 }
 
-// CallRecord counts the failures of a call of Plan, Merge or Finish that is not done, and the
-// workers that died while the call was assigned to them.
+// CallRecord is the record of an unfinished call of Plan, Merge or Finish. It counts the failed
+// attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
 	Function string    `cbor:"1,keyasint"`           // Plan, Merge or Finish
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge
 	Failed   int       `cbor:"3,keyasint,omitempty"` // attempts that failed
 	Deaths   int       `cbor:"4,keyasint,omitempty"`
-	Led      int       `cbor:"5,keyasint,omitempty"` // replaces Deaths if the leader that wrote the manifest died
+	Led      int       `cbor:"5,keyasint,omitempty"` // counts instead of Deaths if the leader that wrote the manifest died
 }

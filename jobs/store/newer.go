@@ -8,34 +8,34 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// newerFields keeps the fields of a manifest that a later version wrote and this version
-// does not know, also within lists. A leader of this version that replaces the manifest
-// writes them again.
+// newerFields keeps the fields of a manifest that a later version wrote and that this version does
+// not know, including fields of list elements. When a leader of this version replaces the manifest,
+// it writes these fields again.
 type newerFields struct {
 	stored map[uint64]cbor.RawMessage // the fields as stored
 	known  map[uint64]cbor.RawMessage // the fields without the parts that this version does not know
 }
 
-// completeFormat is recordFormat, but refuses to decode a record with unknown fields.
+// completeFormat is like recordFormat, but refuses to decode a record with unknown fields.
 var completeFormat = func() record.Format {
 	options := recordOptions
 	options.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField
 	return record.New(formatVersion, cbor.CoreDetEncOptions(), options)
 }()
 
-// newNewerFields returns the unknown fields of a stored manifest. Known is the encoding of
-// the decoded manifest.
+// newNewerFields returns the unknown fields of a stored manifest. The parameter known is the
+// manifest after decoding and encoding by this version.
 func newNewerFields(stored, known []byte) *newerFields {
 	var n newerFields
 	if recordFormat.Decode(stored, &n.stored) != nil || recordFormat.Decode(known, &n.known) != nil {
-		return nil // no version of the program has fields without a number
+		return nil // does not happen: in every version all fields have numbers
 	}
 	return &n
 }
 
-// restore returns the encoding of a changed manifest, with the stored form of each field that
-// did not change. If a later version changed what a list contains, and this version
-// changes the list, the unknown parts of the list are lost.
+// restore takes the encoding of a changed manifest and replaces each field that did not change by
+// its stored form, which includes unknown parts. If this version changes a list whose elements have
+// unknown fields, the unknown fields of the list are lost.
 func (n *newerFields) restore(changed []byte) []byte {
 	var fields map[uint64]cbor.RawMessage
 	if err := recordFormat.Decode(changed, &fields); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Call is one call of a driver that has returned.
+// Call describes one finished call of a driver method.
 type Call struct {
 	Name  string // put, get, delete, list, delete_prefix, send, receive, extend, acknowledge
 	Kind  string // the first segment of the key; empty for queue calls
@@ -79,8 +79,8 @@ func (b observedBlobs) List(ctx context.Context, prefix string) ([]string, error
 	return keys, err
 }
 
-// observedPrefixDeleter is a separate type, so that an observed driver has DeletePrefix
-// only if the driver itself has DeletePrefix.
+// observedPrefixDeleter is a separate type, so that the wrapped driver has the method DeletePrefix
+// only if the original driver has it.
 type observedPrefixDeleter struct {
 	observedBlobs
 	deleter PrefixDeleter

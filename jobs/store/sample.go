@@ -12,20 +12,20 @@ type Sample struct {
 	Epoch    uint64        `cbor:"2,keyasint"` // epoch of the leader
 	Done     uint64        `cbor:"3,keyasint"` // finished partitions
 	Executed uint64        `cbor:"4,keyasint,omitempty"`
-	Failing  uint64        `cbor:"5,keyasint,omitempty"` // partitions that failed and are not done, and skipped ones
-	Workers  int           `cbor:"6,keyasint,omitempty"` // workers that the manifest names
-	Cells    []byte        `cbor:"7,keyasint,omitempty"` // the finished share of each cell, in 255ths, rounded down: see SampleCells
+	Failing  uint64        `cbor:"5,keyasint,omitempty"` // number of partitions that failed and are not done, including skipped partitions
+	Workers  int           `cbor:"6,keyasint,omitempty"` // number of workers that have reported
+	Cells    []byte        `cbor:"7,keyasint,omitempty"` // the finished share of each cell, from 0 to 255, rounded down; cells are described at SampleCells
 }
 
 const (
 	maxSampleCells = 64
-	// maxSamples bounds the samples of a manifest before the newest, so that all take about
-	// 5 kB.
+	// maxSamples is the largest number of samples in a manifest, not counting the newest. All
+	// samples together take about 5 kB.
 	maxSamples = 64
 )
 
-// SampleCells returns the number of cells in a sample of a job, and how many partitions
-// each has. The last cell may have fewer.
+// A sample divides the partitions of a job into cells of equal size. SampleCells returns the number
+// of cells and the number of partitions per cell. The last cell may have fewer partitions.
 func SampleCells(partitions uint64) (cells int, size uint64) {
 	if partitions == 0 {
 		return 0, 0
@@ -34,18 +34,20 @@ func SampleCells(partitions uint64) (cells int, size uint64) {
 	return int((partitions-1)/size + 1), size
 }
 
-// AddSample adds the progress of the manifest's nodes at a moment of the job. Earlier
-// samples are thinned out, so that their number stays bounded however long the job runs.
+// AddSample adds a sample of the current progress to the manifest, at a time since the job began.
+// It removes some of the earlier samples, so that their number stays bounded for jobs of any
+// duration.
 func (m *Manifest) AddSample(at time.Duration) {
 	s := Sample{At: at, Epoch: m.Epoch, Executed: m.Executed, Failing: uint64(len(m.Attempts) + len(m.Skipped)), Workers: len(m.Workers)}
 	s.Done, s.Cells = m.finishedCells()
-	// Of each interval, the first sample is kept. The length of the intervals is a power of
-	// two, so that an interval of the next length begins where an interval of this one does.
+	// The job's time is divided into intervals, and the first sample of each interval is kept. The
+	// interval's length is doubled when needed, so the beginning of a longer interval is also the
+	// beginning of a shorter one.
 	interval := time.Millisecond
 	for interval*maxSamples < at {
 		interval *= 2
 	}
-	var kept []Sample // the array of m.Samples belongs to earlier manifests too
+	var kept []Sample // a new array, because earlier manifests share the array of m.Samples
 	for i, old := range m.Samples {
 		if old.At < at && (i == 0 || old.At/interval > kept[len(kept)-1].At/interval) {
 			kept = append(kept, old)
@@ -54,7 +56,7 @@ func (m *Manifest) AddSample(at time.Duration) {
 	m.Samples = append(kept, s)
 }
 
-// finishedCells returns the number of finished partitions and their share of each cell.
+// finishedCells returns the number of finished partitions, and the finished share of each cell.
 func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 	tree, err := jobs.NewTree(m.Partitions)
 	if err != nil {
@@ -72,7 +74,7 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 			lo = hi
 		}
 	}
-	if m.State == Completed { // the nodes are those of the checkpoint before
+	if m.State == Completed { // a final manifest has the nodes of the checkpoint before it
 		add(jobs.Span{Hi: m.Partitions})
 	} else {
 		for _, n := range m.Nodes {

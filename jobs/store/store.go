@@ -32,8 +32,8 @@ const (
 	attachments = "attachment/"
 )
 
-// Store is the storage of one cluster. Its methods may be called from several
-// goroutines. They return [ErrNotFound] for a malformed job ID.
+// Store is the storage of one cluster. The methods may be called from several goroutines. For a
+// malformed job ID they return [ErrNotFound].
 type Store struct {
 	blobs Blobs
 	queue Queue
@@ -48,12 +48,12 @@ type Config struct {
 	Blobs Blobs // keeps values
 	Queue Queue // carries submissions; may be nil for a store that only reads and writes values
 
-	// Logger gets a warning for each submission that is moved to the poison list, and for
-	// each damaged record that is omitted from a list. Nil discards them.
+	// Logger gets a warning for each submission that is moved to the poison list, and for each
+	// damaged record that is omitted from a list. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Observe, if not nil, is called after each call of Blobs and Queue. It is called
-	// from several goroutines and must not block.
+	// Observe, if not nil, is called after each call of a method of Blobs or Queue. Observe is
+	// called from several goroutines and must not block.
 	Observe func(Call)
 }
 
@@ -94,8 +94,8 @@ func (s *Store) Plan(ctx context.Context, id string) (jobs.Plan, error) {
 	return plan, err
 }
 
-// PutManifest writes the manifest of a job and returns the manifest's version, which
-// the condition of the next write needs.
+// PutManifest writes the manifest of a job and returns the manifest's version. The next write of
+// the manifest uses this version as its condition.
 func (s *Store) PutManifest(ctx context.Context, id string, m Manifest, cond Condition) (Version, error) {
 	key, err := jobKey(manifests, id)
 	if err != nil {
@@ -113,10 +113,10 @@ func (s *Store) Manifest(ctx context.Context, id string) (Manifest, Version, err
 	return read(ctx, s, manifests, id, decodeManifest)
 }
 
-// PutPartial writes the encoded partial of a node and returns its name, which is the
-// SHA-256 of node and data in hexadecimal. Writing the same partial again is not an
-// error. No two nodes share a blob, so a blob can be deleted with its node. A failed
-// write may have taken effect, so PutPartial returns the name also with an error.
+// PutPartial writes the encoded partial of a node and returns its name, which is the SHA-256 of
+// node and data in hexadecimal. Writing the same partial again is not an error. Each node has a
+// blob of its own, so a blob can be deleted with its node. A failed write may have taken effect, so
+// PutPartial returns the name even if it returns an error.
 func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data []byte) (blob string, err error) {
 	value := encodePartial(node, data)
 	blob = digest(value)
@@ -130,8 +130,8 @@ func (s *Store) PutPartial(ctx context.Context, id string, node jobs.Node, data 
 	return blob, nil
 }
 
-// Partial returns a partial by its name. The error is [ErrCorrupt] if the bytes do not
-// have the name's digest.
+// Partial returns a partial by its name. The error is [ErrCorrupt] if the digest of the bytes
+// differs from the name.
 func (s *Store) Partial(ctx context.Context, id, blob string) ([]byte, error) {
 	key, err := jobKey(partials, id, blob)
 	if err != nil {
@@ -170,14 +170,14 @@ func (s *Store) PutResult(ctx context.Context, id string, result []byte) error {
 	return err
 }
 
-// Result returns the result of a job. Its digest is in the manifest.
+// Result returns the result of a job. The result's digest is in the manifest.
 func (s *Store) Result(ctx context.Context, id string) ([]byte, error) {
 	result, _, err := read(ctx, s, results, id, func(data []byte) ([]byte, error) { return data, nil })
 	return result, err
 }
 
-// Activate adds a job to the index of active jobs. It is not an error if the job is in
-// the index. Activate and Deactivate may run at the same time.
+// Activate adds a job to the index of active jobs. Activating an active job is not an error.
+// Activate and Deactivate may run at the same time.
 func (s *Store) Activate(ctx context.Context, id string) error {
 	key, err := jobKey(actives, id)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s *Store) Deactivate(ctx context.Context, id string) error {
 	return s.remove(ctx, actives, id)
 }
 
-// Active returns the IDs of the active jobs, oldest first. If a leader died before it
-// removed an ended job from the index, the list still contains the job.
+// Active returns the IDs of the active jobs, oldest first. The list may contain a job that has
+// ended, if the leader died before it could remove the job from the index.
 func (s *Store) Active(ctx context.Context) ([]string, error) { return s.listIDs(ctx, actives) }
 
 // Jobs returns the IDs of all jobs that have a spec, oldest first.
@@ -207,7 +207,8 @@ func (s *Store) DropPartials(ctx context.Context, id string) error {
 	return s.dropAll(ctx, partials, id)
 }
 
-// dropAll removes all values of a kind that belong to a job, or to a part of it.
+// dropAll removes all values of a kind whose keys begin with the job's ID, followed by the segments
+// in more.
 func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) error {
 	key, err := jobKey(kind, id, more...)
 	if err != nil {
@@ -231,14 +232,14 @@ func (s *Store) dropAll(ctx context.Context, kind, id string, more ...string) er
 	return nil
 }
 
-// submitTime is longer than any Submit runs. A job ID of this age without a spec belongs
-// to a job that was removed or never submitted.
+// submitTime is longer than any call of Submit can take. If a job ID is older than submitTime and
+// has no spec, the job was removed or never submitted.
 const submitTime = 24 * time.Hour
 
-// HalfRemoved returns the IDs of removed jobs that still have records or remains of
-// interrupted writes, oldest first: either a removal was interrupted, or a process that did
-// not know of the removal wrote a record later. It also returns jobs whose Submit was
-// interrupted long ago. Another call of Remove deletes the remaining records.
+// HalfRemoved returns the IDs of removed jobs that still have records or remains of interrupted
+// writes, oldest first: either a removal was interrupted, or a process that did not know of the
+// removal wrote a record later. HalfRemoved also returns jobs whose Submit was interrupted long
+// ago. Another call of Remove deletes the remaining records.
 func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	left := map[string]bool{}
 	add := func(key string) {
@@ -266,8 +267,8 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			add(key)
 		}
 	}
-	// The spec is the first record of a job. So each job found above has a spec by now,
-	// unless the job was removed.
+	// The spec is the first record of a job that is written. So a job that was found above and has
+	// no spec was removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -278,9 +279,9 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Retract deletes the records that a leader writes when it begins a job: the manifest
-// and the plan. The leader calls Retract if the job was removed before the leader had
-// written the manifest. Retract keeps the spec: only Remove deletes specs.
+// Retract deletes the records that a leader writes when it begins a job: the manifest and the plan.
+// The leader calls Retract if the job was removed before the leader had written the manifest.
+// Retract does not delete the spec, because only Remove deletes specs.
 func (s *Store) Retract(ctx context.Context, id string) error {
 	for _, kind := range []string{manifests, plans} {
 		if err := s.remove(ctx, kind, id); err != nil {
@@ -290,10 +291,10 @@ func (s *Store) Retract(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove deletes all records of a job that has ended. If Remove fails, it can be called
-// again. Jobs lists the job until the job's spec is deleted; then HalfRemoved lists the
-// job. The manifest is deleted after the spec, so that a leader that finds no manifest
-// finds no spec either and does not start the job again.
+// Remove deletes all records of a job that has ended. If Remove fails, it can be called again.
+// During a removal the method Jobs lists the job until the spec is deleted; after that, HalfRemoved
+// lists it. The manifest is deleted after the spec. So a leader that finds no manifest finds no
+// spec either, and does not start the job again.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.Deactivate(ctx, id); err != nil {
 		return err
@@ -334,9 +335,8 @@ func read[T any](ctx context.Context, s *Store, kind, id string, decode func([]b
 	return value, version, nil
 }
 
-// putOnce writes a value that never changes and returns its version. Writing the same
-// bytes again is not an error, because the caller's earlier, failed write may have taken
-// effect.
+// putOnce writes a value that never changes and returns its version. Writing the same bytes again
+// is not an error, because an earlier write may have taken effect although it returned an error.
 func (s *Store) putOnce(ctx context.Context, kind, id string, value []byte) (Version, error) {
 	key, err := jobKey(kind, id)
 	if err != nil {
@@ -369,8 +369,8 @@ func (s *Store) remove(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// listIDs returns the IDs of the jobs that have a key of the kind, oldest first. It
-// ignores keys without a valid job ID.
+// listIDs returns the IDs of the jobs that have a key of the kind, oldest first. Keys without a
+// valid job ID are ignored.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 	keys, err := s.blobs.List(ctx, kind)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// MaxDeliveries is how often a submission may be delivered before any leader has written
-// the job's manifest. A leader that receives a submission writes the manifest without
-// running the job's code, so leaders that die for other reasons, one soon after another, use
-// up deliveries too.
+// MaxDeliveries is the largest number of times that a submission is delivered before a leader has
+// written the job's manifest. A leader writes the manifest before any code of the job runs. So the
+// job is rarely the reason if leaders die at this point, and the limit is high.
 const MaxDeliveries = 20
 
-// Submission is one delivery of a submitted job. A submission is delivered again unless
-// it is deleted or extended in time.
+// Submission is a submitted job that was received from the queue. A submission is delivered again
+// unless it is deleted or extended in time.
 type Submission struct {
 	ID         string  // job ID
 	Spec       Version // version of the spec that was submitted; empty if an older program submitted the job
-	Deliveries int     // how often the submission was received, including this time
+	Deliveries int     // number of times that the submission was received, including this time
 	message    Message
 }
 
-// IsOf reports whether a spec is the one that was submitted. If not, the job was removed
-// after its submission, and a delayed write of the submitter has stored the spec again.
+// IsOf reports whether a spec in storage is the spec that this submission refers to. If it is not,
+// the job was removed after its submission, and a delayed write of the submitter has stored the
+// spec again.
 func (s *Submission) IsOf(spec StoredSpec) bool { return s.Spec == "" || s.Spec == spec.Written }
 
 // Extend hides the submission from other receivers for the configured time from now.
@@ -58,7 +58,7 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if err := s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written})); err != nil {
-		if errors.Is(err, ErrFull) { // the message was not stored, so no leader will find the spec
+		if errors.Is(err, ErrFull) { // the message was not stored, so no leader will read the spec
 			err = errors.Join(err, s.remove(ctx, specs, spec.ID))
 		}
 		return fmt.Errorf("send submission %s: %w", spec.ID, err)
@@ -66,8 +66,8 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	return nil
 }
 
-// check checks a spec before it is written, and after it was read: not only this program
-// can write to storage.
+// check checks a spec before it is written and after it was read, because other programs can write
+// to storage too.
 func (s Spec) check() error {
 	switch {
 	case !ValidID(s.ID):
@@ -90,10 +90,10 @@ func (s Spec) check() error {
 	return jobs.CheckKind(s.Job, s.Version)
 }
 
-// Receive waits for a submission until ctx is done. The job may have begun or ended
-// already: see the job's manifest. Receive moves messages that are not submissions to
-// the poison list, and submissions that were delivered more than [MaxDeliveries] times
-// before any leader wrote a manifest.
+// Receive waits for a submission until ctx is done. According to its manifest, the job may have
+// begun or ended already. Receive moves two kinds of messages to the poison list: messages that are
+// not submissions, and submissions that were delivered more than [MaxDeliveries] times before a
+// leader wrote a manifest.
 func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	for {
 		message, err := s.queue.Receive(ctx)
@@ -113,8 +113,8 @@ func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	}
 }
 
-// judge returns the reason why a message is poison, or an empty reason if the message
-// is a submission to handle.
+// judge returns the reason why a message must be moved to the poison list, or an empty reason if
+// the message is a valid submission.
 func (s *Store) judge(ctx context.Context, message Message) (submission *Submission, reason string, err error) {
 	submission = &Submission{Deliveries: message.Deliveries(), message: message}
 	record, err := decodeSubmission(message.Body())
@@ -191,8 +191,8 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	return entries, nil
 }
 
-// Requeue moves a message from the poison list back to the queue. The message's
-// deliveries are counted from 1 again.
+// Requeue moves a message from the poison list back to the queue. The count of the message's
+// deliveries begins at 1 again.
 func (s *Store) Requeue(ctx context.Context, name string) error {
 	key := poisons + name
 	if !ValidKey(key) {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// TermRecord is one change of leader. Each duration is the length of one step. The
-// first step begins with the predecessor's last sign of life, and each further step
-// begins when the previous step ends. Detect is 0 if the length of the first step is
-// not known. Resume is 0 until the leader has read the jobs. FirstAssignment and
-// FirstResult are pointers, because a step may take no time; they are nil until the
-// step is over.
+// TermRecord describes how one leader took over. Each duration is the length of one step of the
+// takeover. The first step begins with the predecessor's last sign of life, and each further step
+// begins when the previous step ends. Detect is 0 if the length of the first step is not known.
+// Resume is 0 until the leader has read the jobs. FirstAssignment and FirstResult are nil until
+// their step is over; a pointer distinguishes this from a step that took no time.
 type TermRecord struct {
 	Epoch  uint64    `cbor:"1,keyasint" json:"epoch"`
 	Worker string    `cbor:"2,keyasint" json:"worker"`
@@ -21,7 +20,7 @@ type TermRecord struct {
 
 	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // until the predecessor is believed dead
 	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // until the lease is held
-	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // until every manifest has the epoch
+	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // until every manifest contains the epoch
 	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // until the jobs are read
 	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // until a span is assigned to a worker
 	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // until a worker reports a new node
@@ -39,11 +38,11 @@ func (t TermRecord) Equal(o TermRecord) bool {
 
 const (
 	keptTerms  = 1000
-	pruneEvery = 100 // epochs, so that the list has about 1,100 entries at most
+	pruneEvery = 100 // number of epochs between two deletions of old records, so the list has at most about 1,100 entries
 )
 
-// PutTerm writes the record of a term and replaces an earlier record of the same epoch.
-// About the newest 1,000 records are kept.
+// PutTerm writes the record of a term and replaces an earlier record of the same epoch. About 1,000
+// of the newest records are kept.
 func (s *Store) PutTerm(ctx context.Context, t TermRecord) error {
 	key := termKey(t.Epoch)
 	if _, err := s.blobs.Put(ctx, key, encodeTerm(t), Always); err != nil {
@@ -71,8 +70,7 @@ func (s *Store) pruneTerms(ctx context.Context, through string) error {
 	return nil
 }
 
-// Terms returns the term records that storage still has, oldest first. Damaged records
-// are logged and omitted.
+// Terms returns all term records in storage, oldest first. Damaged records are logged and omitted.
 func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 	list, err := readAll(ctx, s, terms, decodeTerm)
 	if err != nil {
@@ -88,8 +86,8 @@ func (s *Store) Terms(ctx context.Context) ([]TermRecord, error) {
 // termKey returns a key that sorts by epoch.
 func termKey(epoch uint64) string { return fmt.Sprintf("%s%016x", terms, epoch) }
 
-// LatestTerms returns up to limit records of the terms before an epoch, newest first, and
-// whether there may be earlier ones. An epoch of 0 stands for the newest.
+// LatestTerms returns up to limit records of the terms before an epoch, newest first, and whether
+// there may be earlier records. If the epoch is 0, LatestTerms begins with the newest term.
 func (s *Store) LatestTerms(ctx context.Context, before uint64, limit int) (records []TermRecord, more bool, err error) {
 	keys, err := s.blobs.List(ctx, terms)
 	if err != nil {

@@ -22,9 +22,9 @@ func New(version byte, enc cbor.EncOptions, dec cbor.DecOptions) Format {
 	return Format{version, Encoder(enc), Decoder(dec)}
 }
 
-// Strict returns options that refuse duplicate keys, indefinite lengths and tags.
-// A list may have up to elements elements and a map up to pairs pairs, which bounds the
-// memory that decoding allocates.
+// Strict returns options that refuse duplicate keys, indefinite lengths and tags. The parameters
+// elements and pairs are the largest sizes of a list and of a map, which bounds the memory that
+// decoding allocates.
 func Strict(elements, pairs int) cbor.DecOptions {
 	return cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
@@ -56,15 +56,14 @@ func Decoder(options cbor.DecOptions) cbor.DecMode {
 	return mode
 }
 
-// VersionError says that a record's version differs from the version of the format.
+// VersionError is the error for a record whose version differs from the version of the format.
 type VersionError struct{ Got, Known byte }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("got format %d, want %d", e.Got, e.Known)
 }
 
-// Encode returns the record of a value. It panics if the type of the value cannot
-// be encoded.
+// Encode returns a value as a record. It panics if the type of the value cannot be encoded.
 func (f Format) Encode(value any) []byte {
 	data, err := f.enc.Marshal(value)
 	if err != nil {

@@ -117,7 +117,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	}
 	return d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
-			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // a blob with snapshots cannot be deleted without them
+			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // a blob can be deleted only together with its snapshots
 		})
 		if bloberror.HasCode(err, notFound...) {
 			return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadline bounds a call. The limit can be extended during the call, because the size
-// of a value is not known before the answer begins.
+// deadline bounds a call. The limit can be extended during the call, because a read learns the size
+// of the value only when the answer begins.
 type deadline struct {
 	timer *time.Timer
 }
@@ -20,7 +20,7 @@ func (d deadline) reset(to time.Duration) { d.timer.Reset(to) }
 
 func (d deadline) stop() { d.timer.Stop() }
 
-// cause returns err, together with the reason why ctx ended if ctx has ended.
+// cause returns err. If ctx has ended, cause adds the reason to the error.
 func (d deadline) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%v)", cause, err)

@@ -1,28 +1,28 @@
-// Package azure is the storage driver for an Azure storage account. Its [Driver]
-// implements both store.Blobs, in Blob Storage, and store.Queue, in Queue Storage. The
-// package is internal to Bellwether.
+// Package azure is the storage driver for an Azure storage account. The type [Driver] implements
+// both store.Blobs, in Blob Storage, and store.Queue, in Queue Storage. The package is internal to
+// Bellwether.
 //
 // A cluster C has these resources, which are created by the first write:
 //
 //	bellwether-C   a container with one block blob per key; the key is the blob's name
 //	bellwether-C   a queue of submissions
 //
-// The version of a value is the blob's ETag. A Put is one request, which is atomic and
-// durable for any size, with If-Match, If-None-Match: * or no condition.
+// The version of a value is the blob's ETag. A Put is one request, which is atomic and durable for
+// a value of any size. The request has the condition If-Match or If-None-Match: *, or no condition.
 //
-// The queue's messages are text, so bodies are encoded in base64. A message that is not
-// base64, for example a message that was sent by hand, is received unchanged. The
-// receiver decides whether the message is a submission. Messages do not expire. Extend
-// replaces the pop receipt, which Delete needs. If the answer to Extend is lost, the
-// message is delivered again after its hide time, with a new receipt.
+// The queue's messages are text, so bodies are encoded in base64. A message that is not base64, for
+// example a message that was sent by hand, is received unchanged. The receiver decides whether the
+// message is a submission. Messages do not expire. Each Extend replaces the message's pop receipt,
+// which Azure requires for a Delete. If the answer to Extend is lost, the message is delivered
+// again after its hide time, with a new receipt.
 //
 // # Requests
 //
-// Receive requests a message at once. If there is no message, Receive waits for 100 ms
-// before the next request, and twice as long each further time, up to [Config.PollEvery]
-// (2 s). So a waiting receiver makes about 32 requests a minute and finds a submission
-// within 2 s. Only a leader receives. Each Extend of a hidden message is one request.
-// Get, Put, Delete and Send are one request each; List is one per 5,000 keys.
+// Receive requests a message at once. If there is no message, Receive waits for 100 ms before the
+// next request. The wait doubles after each request without a message, up to [Config.PollEvery] (2
+// s). So a waiting receiver makes about 32 requests a minute and finds a submission within 2 s.
+// Only the leader calls Receive. Each Extend of a hidden message is one request. Get, Put, Delete
+// and Send are one request each; List is one request per 5,000 keys.
 //
 // The table shows a leader's requests per minute on Azurite, by Azure's billing class. It
 // includes the requests for a lease of 15 s. Followers make no requests. "Job" means a
@@ -39,13 +39,13 @@
 // # What can fail
 //
 //   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within
-//     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries
-//     within that time. A try whose answer was lost may have taken effect, so a Put with a
-//     condition may find its own write and return store.ErrConflict.
+//     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries within that
+//     time. A try whose answer was lost may have taken effect. So a Put with a condition may return
+//     store.ErrConflict because of its own earlier try.
 //   - Access is denied: the error, which is also account.ErrDenied, says how to fix
 //     the cause.
-//   - The context of a Receive ends during a request whose answer has a message: the
-//     message is made visible again at once, and the delivery counts.
+//   - The context of a Receive ends during a request that returns a message: Receive makes the
+//     message visible again at once. This delivery is counted.
 //
 // The driver was tested on Azurite 3.37, and not on Azure.
 package azure

@@ -21,7 +21,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Config says which cluster's storage to open, and how.
+// Config is the configuration of a [Driver].
 type Config struct {
 	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single
 	// dashes. It does not end with a dash.
@@ -32,16 +32,16 @@ type Config struct {
 	// time is over.
 	HideFor time.Duration
 
-	// PollEvery is the longest time that Receive waits between two requests for a message; 2
-	// s by default. A shorter time costs more requests; a longer time delays submissions.
+	// PollEvery is the longest time that Receive waits between two requests for a message; 2 s by
+	// default. A shorter time needs more requests; a longer time delays submissions.
 	PollEvery time.Duration
 
 	// CallTimeout bounds each call; 10 s by default, longer for large values. A call
 	// that takes longer than CallTimeout has likely failed.
 	CallTimeout time.Duration
 
-	// Logger gets a line when the queue becomes unavailable and when it is available again.
-	// Nil discards the lines.
+	// Logger logs when the queue becomes unavailable and when it is available again. If Logger is
+	// nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -73,7 +73,7 @@ func (c Config) validate() error {
 // Name returns the name of a cluster's container and queue.
 func Name(cluster string) string { return "bellwether-" + cluster }
 
-// Driver keeps a cluster's storage in Azure. It has no goroutines and need not be closed.
+// Driver keeps a cluster's storage in Azure. A Driver has no goroutines and need not be closed.
 type Driver struct {
 	cfg     Config
 	name    string
@@ -88,7 +88,8 @@ var (
 	_ store.Queue         = (*Driver)(nil)
 )
 
-// Open opens a cluster's storage. It makes no request: see [Driver.Check].
+// Open opens a cluster's storage without making a request. [Driver.Check] checks that the storage
+// works.
 func Open(a *account.Account, cfg Config) (*Driver, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -107,8 +108,8 @@ func Open(a *account.Account, cfg Config) (*Driver, error) {
 	return d, nil
 }
 
-// Check creates the container and the queue if they are missing. If both exist, Check
-// makes two requests. Its error says how to fix a failed sign-in.
+// Check creates the container and the queue if they are missing. If both exist, Check makes two
+// requests. If signing in fails, the error says how to fix it.
 func (d *Driver) Check(ctx context.Context) error {
 	err := d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient("check").GetProperties(ctx, nil)
@@ -174,7 +175,8 @@ func (d *Driver) timeout(size int) time.Duration {
 	return d.cfg.CallTimeout + time.Duration(size>>20)*perMiB
 }
 
-// These error codes mean ErrNotFound and ErrConflict, unless a caller handles the code.
+// These error codes are translated to ErrNotFound and ErrConflict, unless the caller of call
+// handles the code.
 var (
 	notFound = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}

@@ -19,8 +19,9 @@ import (
 const (
 	// minPoll is the wait after the first request that found no message.
 	minPoll = 100 * time.Millisecond
-	// grace is the time that a request for a message gets after its caller's context has
-	// ended. A request that is cancelled may hide a message that no receiver gets.
+	// grace is the time that a request for a message may still take after its caller's context has
+	// ended. If the request were cancelled at once, storage might hide a message that no receiver
+	// gets.
 	grace = 250 * time.Millisecond
 	// noExpiry is the time to live of messages that do not expire.
 	noExpiry = int32(-1)
@@ -82,7 +83,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 			return m, nil
 		}
 		wait = min(2*wait, d.cfg.PollEvery)
-		timer := time.NewTimer(wait - rand.N(wait/8+1)) // jitter keeps receivers out of step
+		timer := time.NewTimer(wait - rand.N(wait/8+1)) // jitter, so that receivers do not poll at the same times
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -110,8 +111,8 @@ func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	return m, d.translate(ctx, err)
 }
 
-// putBack makes a message that no receiver got visible at once. If that fails, the
-// message becomes visible after its hide time.
+// putBack makes a message visible again at once, because its receiver has stopped waiting. If
+// putBack fails, the message becomes visible after its hide time.
 func (d *Driver) putBack(ctx context.Context, m *message) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -122,7 +123,7 @@ func (d *Driver) putBack(ctx context.Context, m *message) {
 
 func (d *Driver) hideSeconds() *int32 { return to.Ptr(int32(d.cfg.HideFor / time.Second)) }
 
-// message is one delivery.
+// message is a received message.
 type message struct {
 	driver     *Driver
 	id         string
@@ -130,7 +131,7 @@ type message struct {
 	body       []byte
 	deliveries int
 
-	mu      sync.Mutex // held during calls, which may change the receipt
+	mu      sync.Mutex // held during each request, because the request may change the receipt
 	receipt string
 }
 
@@ -185,7 +186,8 @@ func (m *message) Delete(ctx context.Context) error {
 	})
 }
 
-// gone translates the errors for a message that was deleted or delivered again.
+// gone translates the errors that storage returns for a message that was deleted or delivered
+// again.
 func (m *message) gone(err error) error {
 	switch {
 	case queueerror.HasCode(err, queueerror.MessageNotFound, queueerror.QueueNotFound):

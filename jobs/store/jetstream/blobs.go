@@ -91,7 +91,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		return "", err
 	}
 	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
-	if errors.Is(err, store.ErrConflict) { // only after a conflict is it certain that no pointer names the chunks
+	if errors.Is(err, store.ErrConflict) { // a conflict means that the pointer to the chunks was not stored; after other errors it may have been
 		d.dropLarge(ctx, p.Name)
 	}
 	return version, err
@@ -129,8 +129,8 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite writes unconditionally. It uses compare-and-swap to learn which chunks the
-// write replaced.
+// overwrite writes unconditionally. It uses compare-and-swap, because it needs to know which chunks
+// the write replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
 		var version store.Version
@@ -147,7 +147,8 @@ func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large
 		if !errors.Is(err, store.ErrConflict) {
 			return version, err
 		}
-		// Another writer was first, so at least one writer succeeds in each round.
+		// A conflict means that another writer succeeded, so concurrent writers do not block each
+		// other for ever.
 	}
 }
 
@@ -168,8 +169,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// Purge only up to the revision that was read: a later revision was written after
-	// this delete.
+	// Purge only up to the revision that was read, because a later revision must be kept.
 	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
 	if err != nil {
 		return translate(ctx, err)
@@ -201,7 +201,7 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// DeletePrefix implements store.PrefixDeleter. It may damage a large value that is
+// DeletePrefix implements store.PrefixDeleter. DeletePrefix may damage a large value that is being
 // written under the prefix at the same time.
 func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	token, err := prefixToken(prefix)

@@ -1,43 +1,42 @@
-// Package jetstream is the storage driver for JetStream on a NATS server. Its [Driver]
-// implements both store.Blobs and store.Queue. It is internal to Bellwether.
+// Package jetstream is the storage driver for JetStream on a NATS server. The type [Driver]
+// implements both store.Blobs and store.Queue. The package is internal to Bellwether.
 //
 // A cluster C has the following streams, all on file storage. [Open] creates missing
 // streams.
 //
-//	KV_bellwether-C       a key-value bucket with one revision per key: values
+//	KV_bellwether-C       a key-value bucket that keeps the last revision of each value
 //	bellwether-C-large    the chunks of values that are too large for one message
 //	bellwether-C-queue    a work queue of submissions, with one durable consumer
 //
-// A user with limited rights needs $KV.bellwether-C.> and bellwether.C.store.>, and some
-// subjects under $JS.API.> and $JS.ACK.>: see deploy/nats.
+// A NATS user with limited permissions needs $KV.bellwether-C.>, bellwether.C.store.> and some
+// subjects under $JS.API.> and $JS.ACK.>; deploy/nats lists them.
 //
-// The version of a value is the revision in the bucket. A Put is one message, which
-// JetStream stores only if the key's last revision is the expected revision. The first
-// byte of a stored value says what follows: the value or a pointer to chunks. The chunks
-// are written first, under a name that no other write uses. The pointer is written after
-// the chunks. So a reader sees either the old or the new value, complete. The chunks of a
-// replaced value are removed after the new pointer is written. If a reader finds chunks
-// missing, it reads the pointer again. The chunks' name is part of the version, so a
-// compare-and-swap knows the replaced chunks without another request.
+// The version of a value is the revision in the bucket. A Put is one message, which JetStream
+// stores only if the key's last revision is the expected revision. The first byte of a stored value
+// tells whether the value itself or a pointer to chunks follows. A large value is written in this
+// order: first the chunks, under a name that no other write uses, and then the pointer. So a reader
+// sees either the complete old value or the complete new value. The chunks of the replaced value
+// are removed after the new pointer is written. If a reader finds chunks missing, it reads the
+// pointer again. The chunks' name is part of the version, so a compare-and-swap can remove the
+// replaced chunks without another request.
 //
-// A NATS object store is not used for chunks, because an object store's Put and Get
-// need two more messages each, and its Get waits until the deadline if an object has
-// vanished.
+// The chunks are not in a NATS object store, because Put and Get of an object store need two more
+// messages each, and Get waits until the deadline if an object no longer exists.
 //
-// Reads go to the leader of a stream if the servers form a cluster, because a replica may
-// lag behind. Replicas may be added to the streams at any time, also to streams that
-// allow direct reads.
+// Reads go to the leader of a stream if the servers form a cluster, because a replica may lag
+// behind. Replicas may be added to the streams at any time, even to streams that allow direct
+// reads.
 //
 // JetStream acknowledges a message before it is synced to disk, unless the server has
 // sync_interval: always. Package natsserver sets this option.
 //
-// If the account has a storage limit, a part of the room below the limit is reserved: new
-// large values and new submissions get store.ErrFull before the limit. The embedded server
-// of package natsserver has a storage limit.
+// If the account has a storage limit, a part of the space below the limit is reserved. New large
+// values and new submissions may not use the reserved space, and get store.ErrFull instead. The
+// embedded server of package natsserver has a storage limit.
 //
-// What can fail: if there is no server, or a stream has no leader, calls wait for
-// [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is
-// back. A process that dies between writing the chunks and writing the pointer, or between
-// replacing or deleting the pointer and removing its chunks, leaves chunks without a
-// pointer. DeletePrefix and DeleteRemains remove such chunks.
+// What can fail: if there is no server, or if a stream has no leader, calls wait for
+// [Config.CallTimeout] and return store.ErrUnavailable; Receive waits until the server is back. A
+// process may die after it has written chunks and before it has written their pointer, or after it
+// has replaced or deleted a pointer and before it has removed the pointer's chunks. In both cases
+// chunks without a pointer remain. DeletePrefix and DeleteRemains remove such chunks.
 package jetstream

@@ -15,20 +15,20 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Config says which cluster's storage to open, and how.
+// Config is the configuration of a [Driver].
 type Config struct {
 	// Cluster is the cluster's name, which is part of all names in JetStream: 1 to 40
 	// lower-case letters, digits and dashes.
 	Cluster string
 
-	// Replicas is the number of servers that keep each value: 1 (the default) to 5.
-	// Replicas has an effect only when the streams are created.
+	// Replicas is the number of servers that keep each value: 1 (the default) to 5. Replicas is
+	// used only when the streams are created.
 	Replicas int
 
-	// HideFor is the time for which a received submission stays hidden: at least 100 ms, by
-	// default 30 s. The receiver must extend a submission well before this time is over.
-	// HideFor is a setting of the queue: opening the queue with another value changes the
-	// setting for all processes.
+	// HideFor is the time for which a received submission stays hidden: at least 100 ms, by default
+	// 30 s. The receiver must extend a submission well before this time is over. HideFor is a
+	// setting of the queue's consumer on the server, so opening the storage with another value
+	// changes the setting for all processes.
 	HideFor time.Duration
 
 	// CallTimeout bounds each request to the server if the caller's context has no
@@ -36,8 +36,8 @@ type Config struct {
 	// likely dead than slow, even if it syncs its disk.
 	CallTimeout time.Duration
 
-	// Logger gets a line when the queue becomes unavailable and when it is available again.
-	// Nil discards the lines.
+	// Logger logs when the queue becomes unavailable and when it is available again. If Logger is
+	// nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -64,8 +64,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Driver keeps a cluster's storage in JetStream. It has no goroutines and need not be
-// closed.
+// Driver keeps a cluster's storage in JetStream. A Driver has no goroutines and need not be closed.
 type Driver struct {
 	cfg   Config
 	nc    *nats.Conn
@@ -77,7 +76,7 @@ type Driver struct {
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
-	direct      bool                  // the streams cannot have replicas: see last
+	direct      bool                  // the streams cannot have replicas, so direct reads are safe: see last
 	leaderReads nats.JetStreamContext // used only for reads
 
 	limited    bool // the account has a storage limit
@@ -140,8 +139,8 @@ func (d *Driver) open(ctx context.Context) (err error) {
 	return err
 }
 
-// stream returns a stream and creates it if it is missing. It does not change the
-// configuration of an existing stream.
+// stream returns a stream and creates it if it is missing. The configuration of an existing stream
+// is not changed.
 func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := d.js.Stream(ctx, cfg.Name)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -154,11 +153,11 @@ func (d *Driver) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 	return stream, err
 }
 
-// bucketConfig returns the configuration of a key-value bucket, so that NATS tools can
-// read it. Unlike usual buckets, the bucket allows direct reads only with one replica,
-// for NATS tools too: a replica that lags behind may answer a direct read. The bucket does not
-// allow roll-ups: with roll-ups, a user who may write one key could delete all other
-// keys.
+// bucketConfig returns the configuration of the stream for values. The stream is a key-value
+// bucket, so that NATS tools can read it. Unlike usual buckets, it allows direct reads only if it
+// has one replica, because a lagging replica may answer a direct read with an old value. It does
+// not allow roll-ups, because a user with permission to write one key could delete all other keys
+// by a roll-up.
 func (d *Driver) bucketConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.names.bucketStream,

@@ -43,13 +43,13 @@ func translate(ctx context.Context, err error) error {
 	return err
 }
 
-// These are error codes of JetStream that the client library has no names for.
+// These are error codes of JetStream for which the client library has no names.
 const (
 	accountResourcesExceeded jetstream.ErrorCode = 10002
 	insufficientResources    jetstream.ErrorCode = 10023
 	storageResourcesExceeded jetstream.ErrorCode = 10047
 	messageExceedsMaximum    jetstream.ErrorCode = 10054
-	streamStoreFailed        jetstream.ErrorCode = 10077 // the description has the reason
+	streamStoreFailed        jetstream.ErrorCode = 10077 // the error's description contains the reason
 )
 
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
@@ -70,7 +70,7 @@ func unavailable(err error) bool {
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
 		nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
 		nats.ErrDisconnected, nats.ErrNoServers, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // some servers do not know a new stream yet
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // a new stream that is not known to all servers yet
 		jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
 		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
 	} {
@@ -84,9 +84,9 @@ func unavailable(err error) bool {
 	return broken(err)
 }
 
-// broken reports whether an error comes from the socket. A message that is too large for
-// the client's buffer is written to the socket at once, so its sender may notice a broken
-// socket before the client does.
+// broken reports whether an error comes from the socket. The NATS client writes a message that is
+// too large for its buffer directly to the socket. So the call that sends such a message may notice
+// a broken socket before the client's own goroutines do.
 func broken(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
@@ -102,9 +102,8 @@ func (d *Driver) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, d.cfg.CallTimeout)
 }
 
-// connected waits for the connection, at most for the call timeout. Without this check,
-// a request would wait in the client's buffer, and might be sent long after the
-// request's caller got an error.
+// connected waits for the connection, at most for the call timeout. Without connected, a request
+// would wait in the client's buffer, and might be sent long after its caller got an error.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -19,16 +19,16 @@ const (
 	maxMessage = 512 << 10
 	// messageOverhead is the space for a message's headers.
 	messageOverhead = 4 << 10
-	// chunksInFlight bounds the memory for chunks in flight. With more than one chunk in
-	// flight, the connection is in use while the server syncs a chunk.
+	// chunksInFlight bounds the memory for chunks in flight. With more than one chunk in flight,
+	// the next chunk is sent while the server syncs the last one to disk.
 	chunksInFlight = 4
 )
 
-// errChunkGone: the value was replaced or deleted during the read.
+// errChunkGone means that the value was replaced or deleted during the read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
-// putLarge writes the chunks of a value under a new name. A value that replaces another one
-// may use the reserved room.
+// putLarge writes the chunks of a value under a new name. A value that replaces another value may
+// use the reserved space.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
 	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: sha256.Sum256(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -37,7 +37,7 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 		group.Go(func() error {
 			lo, hi := p.bounds(i)
 			if isNew {
-				if err := d.room(groupCtx, int(hi-lo)); err != nil { // other writers use the room too
+				if err := d.room(groupCtx, int(hi-lo)); err != nil { // check before each chunk, because other writers need space at the same time
 					return err
 				}
 			}
@@ -52,8 +52,8 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 	return p, nil
 }
 
-// tooLarge returns store.ErrTooLarge if a value of size bytes is larger than the stream may
-// ever be, and otherwise the error full.
+// tooLarge returns store.ErrTooLarge if a value of size bytes exceeds the stream's limit by itself,
+// and otherwise the error full.
 func (d *Driver) tooLarge(ctx context.Context, size int, full error) error {
 	info, err := d.chunks.Info(ctx)
 	if err != nil {
@@ -112,9 +112,9 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 	return msg.Data, nil
 }
 
-// dropLarge removes chunks that no pointer names. It runs even if ctx has ended, because
-// the end of ctx may be the reason for the removal. It returns no error, because remaining
-// chunks only take space until DeletePrefix or DeleteRemains removes them.
+// dropLarge removes chunks that no pointer names. It removes them even if ctx has ended, because
+// the end of ctx may be the reason for the removal. It returns no error: chunks that could not be
+// removed only take space, until DeletePrefix or DeleteRemains removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

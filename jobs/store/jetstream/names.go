@@ -11,8 +11,8 @@ import (
 // names are the names of a cluster's streams and subjects.
 type names struct {
 	bucket        string // name of the bucket for values
-	bucketStream  string // the bucket's stream; JetStream fixes the prefix
-	valueSubjects string // subject prefix of all keys; JetStream fixes this prefix
+	bucketStream  string // the bucket's stream; JetStream prescribes the prefix
+	valueSubjects string // subject prefix of all keys, which JetStream prescribes
 	chunksStream  string
 	chunkSubjects string
 	queueStream   string
@@ -34,8 +34,9 @@ func newNames(cluster string) names {
 
 func (n names) value(token string) string { return n.valueSubjects + token }
 
-// chunk returns the subject of one chunk of a large value. The key is the last part, so
-// that a wildcard for the keys under a prefix does not match the chunks of the prefix.
+// chunk returns the subject of one chunk of a large value. The key is the last part of the subject,
+// so that a wildcard for the keys under a prefix does not match chunks of the key that equals the
+// prefix.
 func (n names) chunk(token, name string, i int) string {
 	return n.chunkSubjects + name + "." + strconv.Itoa(i) + "." + token
 }
@@ -49,7 +50,7 @@ func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*.
 // chunksOf returns the subjects of all chunks that were ever written for one key.
 func (n names) chunksOf(token string) string { return n.chunkSubjects + "*.*." + token }
 
-// chunkToken returns the token of the key that a chunk was written for.
+// chunkToken returns the token of the key for which a chunk was written.
 func (n names) chunkToken(subject string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, n.chunkSubjects), ".")
 	_, token, _ := strings.Cut(rest, ".")

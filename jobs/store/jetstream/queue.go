@@ -15,9 +15,9 @@ import (
 const (
 	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is the interval at which the server confirms that it still has the
-	// receiver's request for a message. A restarted server has lost the request. The
-	// receiver then repeats the request after twice this time.
+	// pullHeartbeat is the interval at which the server confirms that it still has the receiver's
+	// request for a message. A server that restarts loses the request; the receiver repeats it when
+	// no confirmation has come for twice this interval.
 	pullHeartbeat = time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -42,7 +42,7 @@ func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       d.cfg.HideFor,
 		MaxDeliver:    -1, // the receiver decides which messages are poison
-		MaxAckPending: -1, // a submission is not acknowledged until its job ends
+		MaxAckPending: -1, // no limit, because a submission stays unacknowledged until its job ends
 	}
 }
 
@@ -76,8 +76,8 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	return translate(ctx, err)
 }
 
-// Receive implements store.Queue. It retries while the server is unavailable and creates
-// the queue if it is missing. It returns an error only if ctx is done or the connection is
+// Receive implements store.Queue. It retries while the server is unavailable and creates the queue
+// if it is missing. The only reasons for an error are that ctx is done or that the connection is
 // closed.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	backoff := time.Duration(0) // 0 if the last request succeeded
@@ -115,15 +115,16 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx bounds the wait for a message. Calls that prepare the wait have a
+	// The deadline of ctx applies to the wait for a message. The calls before the wait have a
 	// shorter deadline.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// With the deadline of ctx, the client library would end the request too early. The
-	// heartbeat shows whether the server still has the request.
+	// The request gets a context without a deadline, because the client library would end the
+	// request some time before the deadline. The heartbeat shows whether the server still has the
+	// request.
 	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -139,8 +140,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. It returns reason, joined with a second
-// error if the queue could not be created.
+// reopenQueue creates the queue if it is missing. It returns reason, joined with the second error
+// if creating the queue fails.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()
@@ -150,7 +151,7 @@ func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	return reason
 }
 
-// message is one delivery.
+// message is a received message.
 type message struct {
 	driver     *Driver
 	body       []byte
@@ -174,9 +175,9 @@ func (m *message) Extend(ctx context.Context) error { return m.tell(ctx, "+WPI")
 
 func (m *message) Delete(ctx context.Context) error { return m.tell(ctx, "+ACK") }
 
-// tell sends a JetStream acknowledgement verb and waits for the server's confirmation. The
-// client library can wait for the confirmation of one verb only, and only once per
-// message.
+// tell sends a JetStream acknowledgement verb and waits for the server's confirmation. The client
+// library is not used, because it can wait for a confirmation only for one of the verbs, and only
+// once per message.
 func (m *message) tell(ctx context.Context, verb string) error {
 	d := m.driver
 	if err := d.connected(ctx); err != nil {

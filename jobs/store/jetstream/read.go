@@ -10,9 +10,9 @@ import (
 
 // last returns the last message of a subject, or jetstream.ErrMsgNotFound.
 //
-// The leader of the stream answers the request, because a replica that lags behind would
-// return a stale message. With [Driver.direct] set, the server has no replicas, and the
-// request names the subject, so that rights can be limited to some keys.
+// The leader of the stream answers the request, because a lagging replica could return an old
+// message. If [Driver.direct] is set, the stream has no replicas. Then the request is a direct
+// read, whose subject contains the key, so that permissions can be limited to some keys.
 func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	if d.direct {
 		return stream.GetLastMsgForSubject(ctx, subject)
@@ -33,8 +33,8 @@ func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject stri
 	return &jetstream.RawStreamMsg{Subject: msg.Subject, Sequence: msg.Sequence, Header: msg.Header, Data: msg.Data, Time: msg.Time}, nil
 }
 
-// standalone reports whether the server that keeps a stream is not part of a cluster, so
-// that the stream cannot have or get replicas.
+// standalone reports whether the server that keeps a stream is not part of a cluster, so that the
+// stream neither has replicas nor can get any.
 func standalone(stream jetstream.Stream) bool {
 	info := stream.CachedInfo()
 	return info.Cluster == nil || info.Cluster.Name == ""

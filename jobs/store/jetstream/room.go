@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// reservedPart is the part of the account's limit that is reserved: an eighth, at most
-	// maxReserved. New large values and new submissions may not use it. So the lease is
-	// renewed, jobs end and are cancelled, and values are deleted when there is no room for
-	// anything else.
+	// One part in reservedPart of the account's limit is reserved, at most maxReserved bytes. New
+	// large values and new submissions may not use the reserved space. So even when no other space
+	// is left, the lease can be renewed, jobs can end and be cancelled, and values can be deleted.
 	reservedPart = 8
 	maxReserved  = 1 << 30
-	// smallValue is the largest size in bytes of a new value that may use the reserved room,
-	// such as the manifest of a cancelled job. There are only few, because there are no new
-	// submissions.
+	// smallValue is the largest size in bytes of a new value that may use the reserved space, such
+	// as the manifest of a cancelled job. There are only few such values, because no new jobs can
+	// be submitted.
 	smallValue = 4 << 10
 )
 
-// room returns store.ErrFull if size more bytes would use the reserved room of the
-// account, and store.ErrTooLarge if they would even if nothing else were stored.
+// room returns store.ErrFull if size more bytes would reach into the reserved space of the account,
+// and store.ErrTooLarge if this would be the case even with nothing else stored.
 func (d *Driver) room(ctx context.Context, size int) error {
 	if !d.limited {
 		return nil

@@ -23,7 +23,7 @@ const (
 type pointer struct {
 	Name   string            `cbor:"1,keyasint"` // part of the chunks' subjects
 	Size   uint64            `cbor:"2,keyasint"` // size of the value in bytes
-	Chunk  uint64            `cbor:"3,keyasint"` // size in bytes of each chunk but the last
+	Chunk  uint64            `cbor:"3,keyasint"` // size in bytes of each chunk except the last
 	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
 }
 
@@ -36,7 +36,8 @@ func (p pointer) bounds(i int) (lo, hi uint64) {
 	return lo, min(lo+p.Chunk, p.Size)
 }
 
-// maxLarge bounds the memory that a damaged pointer makes a reader allocate.
+// maxLarge is the largest size of a value in bytes. It bounds the memory that a reader allocates
+// because of a damaged pointer.
 const maxLarge = 16 << 30
 
 var chunkName = regexp.MustCompile(`^[0-9A-Za-z]{22}$`)

@@ -1,7 +1,7 @@
-// Package memory is a storage driver that keeps values and messages in memory, for tests.
-// It passes the conformance suite of package storetest. A [Fault] makes calls fail, either
-// before the call takes effect or, like a lost answer, after the call took effect. Without
-// a Fault, no call fails.
+// Package memory is a storage driver that keeps values and messages in memory, for tests. The
+// driver passes the conformance suite of package storetest. A [Fault] makes calls fail: either
+// before the call takes effect or, as if the answer was lost, afterwards. Without a Fault, all
+// calls succeed.
 //
 // The driver uses the clock of package time, so it works under testing/synctest.
 package memory

@@ -2,7 +2,7 @@ package memory
 
 import "sync"
 
-// Operation is the name of a call of a driver.
+// Operation is the name of a driver's method.
 type Operation string
 
 // These are the operations of Blobs, Queue and Message.
@@ -17,17 +17,17 @@ const (
 	Discard Operation = "discard" // a message's Delete
 )
 
-// Call describes a call to a Fault.
+// Call describes the operation for which a [Fault] is called.
 type Call struct {
 	Operation Operation
 	Key       string // the prefix for List; empty for operations of a queue
 	Done      bool   // false before the operation, true after it
 }
 
-// Fault is called before and after each operation. An error before the operation prevents
-// the operation. An error after the operation is returned although the operation took
-// effect, like a lost answer. A received message then stays hidden until its hide time is
-// over. A Fault is called from the goroutine of the call. It may block, and may call the
+// Fault is called before and after each operation. An error before the operation prevents the
+// operation. An error after the operation is returned although the operation took effect, as if the
+// answer was lost. If the operation is Receive, the message stays hidden until its hide time is
+// over. A Fault is called from the goroutine of the operation. It may block, and may call the
 // driver.
 type Fault func(Call) error
 

@@ -258,8 +258,8 @@ func swapRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// overwriteRace overwrites a key from many goroutines, also with large values. Each write
-// succeeds, and the value stored last is one of the written values, complete.
+// overwriteRace overwrites a key from many goroutines, with small and large values. Each write must
+// succeed, and the value that remains must be one of the written values, complete.
 func overwriteRace(t *testing.T, b store.Blobs) {
 	values := [][]byte{randomBytes(0, 100), randomBytes(1, large), randomBytes(2, large), randomBytes(3, 100)}
 	for range 3 {
@@ -275,8 +275,8 @@ func overwriteRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// readWhileLargeValuesChange replaces and deletes large values during reads, which must
-// return a complete value or none.
+// readWhileLargeValuesChange replaces and deletes large values during reads. Each read must return
+// a complete value or ErrNotFound.
 func readWhileLargeValuesChange(t *testing.T, b store.Blobs) {
 	const writes = 15
 	values := [][]byte{randomBytes(0, large), randomBytes(1, 600<<10), randomBytes(2, 10)}

@@ -15,11 +15,11 @@ import (
 // patience bounds each wait of the suite.
 const patience = 20 * time.Second
 
-// TestQueue runs the suite for Queue. The function open returns an empty queue that hides
-// messages for hideFor, and closes it when the test ends. The suite calls open from several
-// goroutines: the tests run in parallel, because most of them wait for messages to become
-// visible. A shorter hideFor makes the suite faster, but if hideFor is too short, the suite
-// fails on a slow machine. Two seconds suit a driver that uses a network.
+// TestQueue runs the suite for Queue. The function open returns an empty queue that hides messages
+// for hideFor, and closes it when the test ends. The suite calls open from several goroutines: the
+// tests run in parallel, because most of them wait for messages to become visible. A shorter
+// hideFor makes the suite faster, but if hideFor is too short, the suite fails on a slow machine.
+// For a driver that uses a network, two seconds are enough.
 func TestQueue(t *testing.T, open func(t *testing.T) store.Queue, hideFor time.Duration) {
 	for _, test := range []struct {
 		name string
@@ -147,8 +147,8 @@ func deletedIsGone(t *testing.T, q store.Queue, hideFor time.Duration) {
 	}
 }
 
-// receiversShare receives from several goroutines: no goroutine receives a message that
-// another goroutine has hidden.
+// receiversShare receives from several goroutines, and checks that each message is received by only
+// one of them.
 func receiversShare(t *testing.T, q store.Queue, _ time.Duration) {
 	const receivers, messages = 4, 20
 	for i := range messages {

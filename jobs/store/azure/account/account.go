@@ -18,7 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// Config says which account to use and how to sign in. Exactly one of ConnectionString
+// Config identifies a storage account and contains the credentials. Exactly one of ConnectionString
 // and URL is set.
 type Config struct {
 	// ConnectionString is the string that the Azure portal shows under "Access keys" or
@@ -28,17 +28,17 @@ type Config struct {
 	// URL is the account's blob endpoint, such as https://NAME.blob.core.windows.net,
 	// optionally followed by ? and an account SAS.
 	URL string
-	// QueueURL is the account's queue endpoint. By default it is URL with .queue. in
-	// place of .blob.; the SAS in URL is used for the queue too.
+	// QueueURL is the account's queue endpoint. By default QueueURL is URL with .queue. instead of
+	// .blob., and the SAS in URL is used for the queue too.
 	QueueURL string
-	// Credential signs in if URL has no SAS. Nil selects azidentity's default chain.
+	// Credential is used to sign in if URL has no SAS. Nil selects azidentity's default chain.
 	Credential azcore.TokenCredential
 
-	// Transport sends the requests. Nil creates a transport for this account.
+	// Transport sends the requests. If Transport is nil, Open creates a transport for this account.
 	Transport policy.Transporter
 }
 
-// Account makes clients of a storage account.
+// Account is a storage account. It creates clients for the account's containers and queues.
 type Account struct {
 	blobURL, queueURL string // without a trailing slash
 	sas               string // without the question mark; may be empty
@@ -52,7 +52,7 @@ type Account struct {
 // key is an account key; empty if a SAS or an identity is used.
 type key struct{ account, secret string }
 
-// Open checks the configuration. It makes no request.
+// Open checks the configuration and returns the account. It makes no request.
 func Open(cfg Config) (*Account, error) {
 	a, err := open(cfg)
 	if err != nil {
@@ -82,7 +82,7 @@ func open(cfg Config) (*Account, error) {
 			return nil, err
 		}
 	}
-	if a.key.secret != "" { // the SDK decodes the key
+	if a.key.secret != "" { // try whether the SDK can decode the key
 		if _, err := azblob.NewSharedKeyCredential(a.key.account, a.key.secret); err != nil {
 			return nil, fmt.Errorf("the AccountKey is not base64: copy the connection string again: %w", err)
 		}
@@ -120,8 +120,8 @@ func (a *Account) fromURL(cfg Config) error {
 	return err
 }
 
-// newTransport returns Go's default transport with shorter timeouts and with idle
-// connections for one process.
+// newTransport returns Go's default transport with shorter timeouts and with as many idle
+// connections as one process needs.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
@@ -133,14 +133,14 @@ func newTransport() *http.Transport {
 // Close closes idle connections. The account may still be used.
 func (a *Account) Close() { a.idle() }
 
-// Retry bounds the retries of the SDK after status 408, 429 or 5xx, or no answer. The
-// SDK never retries after the end of the call's context.
+// Retry bounds the retries of the SDK after a response with status 408, 429 or 5xx, or after no
+// response. The SDK never retries after the end of the call's context.
 type Retry struct {
 	// Within is the time that a call may take. Pauses between tries are short. If storage
 	// asks for a pause longer than a quarter of Within, the call fails at once.
 	Within time.Duration
-	// Try bounds one try, so that there is time for another try if a packet is lost. 0
-	// means that only the whole call is bounded, which suits calls that transfer large
+	// Try is the longest time of one try, so that there is time for another try if a packet is
+	// lost. 0 means that only the whole call is bounded, as is right for calls that transfer large
 	// values.
 	Try time.Duration
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Body is the body of a request; each try of the request has a separate reader. Busy
-// storage may answer before it has read the request. With the SDK's bodies, the next
-// try would then rewind the reader from which the last try is still sending, and
-// storage might receive wrong bytes.
+// Body is the body of a request. Each try of the request uses a separate reader of the body, for
+// this reason: busy storage may answer before it has read the whole request. The bodies of the SDK
+// use one reader. The next try would rewind that reader while the last try is still sending from
+// it, and storage might receive wrong bytes.
 type Body struct {
 	*bytes.Reader // the SDK seeks in the reader to learn the size
 	value         []byte

@@ -1,5 +1,5 @@
-// Package account signs in to an Azure storage account for the storage driver and the
-// lease. It is internal to Bellwether.
+// Package account signs in to an Azure storage account, for the storage driver and the lease. The
+// package is internal to Bellwether.
 //
 //	election/bloblease    jobs/store/azure
 //	          \              /
@@ -13,18 +13,18 @@
 //     environment variables, workload identity, managed identity and developer tools
 //     (az login), in that order.
 //
-// An identity needs two roles on the storage account, [BlobRole] and [QueueRole].
-// An account SAS needs the services bq, the resource types co and the permissions
-// rwdlacup.
+// An identity needs two roles on the storage account, [BlobRole] and [QueueRole]. An account SAS
+// needs the services "bq" (blob and queue), the resource types "co" (container and object) and the
+// permissions "rwdlacup".
 //
-// What can fail: [Open] returns an error for a configuration that cannot work, and makes
-// no request. If storage refuses a later request, [Account.Explain] turns the SDK's error
-// into one line that says what was refused, with which error code, and how to fix the
-// cause. The error is [ErrDenied] if retries fail until the cause is fixed.
+// What can fail: [Open] returns an error for a configuration that cannot work, and makes no
+// request. If storage refuses a later request, [Account.Explain] turns the SDK's error into one
+// line that says what was refused, with which error code, and how to fix the cause. The error is
+// [ErrDenied] if a retry cannot succeed before the cause is fixed.
 //
-// Valid and wrong keys, SAS and tokens were tested on Azurite. Answers that only Azure
-// gives (a missing role, a firewall, a skewed clock, keys not permitted) are tested with
-// simulated answers that follow Azure's documentation.
+// Valid and wrong keys, SAS and tokens were tested on Azurite. Some errors occur only on Azure: a
+// missing role, a firewall, a skewed clock, keys that are not permitted. They are tested with
+// simulated responses that follow Azure's documentation.
 //
 // [Kind] classifies requests for error messages, fault injection and prices.
 package account

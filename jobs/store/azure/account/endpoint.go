@@ -12,7 +12,7 @@ import (
 func endpoint(raw string) (base, sas string, err error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		return "", "", errors.New("the URL is not of the form https://NAME.blob.core.windows.net, with or without ? and a SAS") // the URL may hold a secret
+		return "", "", errors.New("the URL is not of the form https://NAME.blob.core.windows.net, with or without ? and a SAS") // the error does not quote the URL, which may contain a secret
 	}
 	sas, u.RawQuery = u.RawQuery, ""
 	base = strings.TrimRight(u.String(), "/")
@@ -81,8 +81,8 @@ const (
 const sasAdvice = "create an account SAS with ss=" + sasServices + ", srt=" + sasResources + ", sp=" + sasPermissions +
 	" (az storage account generate-sas --services bq --resource-types co --permissions rwdlacup --https-only --expiry …)"
 
-// checkSAS returns an error for a SAS that does not allow enough. It does not check the
-// times in the SAS, because storage checks the times by its own clock.
+// checkSAS returns an error for a SAS that lacks a service, resource type or permission. checkSAS
+// does not check the times in the SAS, because storage checks them with its own clock.
 func checkSAS(sas string) error {
 	values, err := url.ParseQuery(sas)
 	if err != nil || values.Get("sig") == "" {

@@ -20,8 +20,8 @@ const (
 	QueueRole = "Storage Queue Data Contributor"
 )
 
-// ErrDenied: storage does not authenticate or does not authorize the caller. A retry
-// fails until the settings or credentials change.
+// ErrDenied: storage does not authenticate or does not authorize the caller. Retries fail until the
+// settings or the credentials change.
 var ErrDenied = errors.New("access to Azure storage is denied")
 
 // Code returns the error code of storage's answer, or "" if err has another cause.
@@ -33,7 +33,7 @@ func Code(err error) string {
 	return ""
 }
 
-// explained is an error of the SDK in one line.
+// explained is an error of the SDK whose text was reduced to one line.
 type explained struct {
 	text   string
 	denied bool
@@ -49,10 +49,10 @@ func (e *explained) Unwrap() []error {
 	return []error{e.err}
 }
 
-// Explain turns an error of the SDK, whose text has many lines, into one line: what was
-// refused, with which error code, and the fix, if a fix is known. If a fix is known, the
-// error is [ErrDenied]. The SDK's error is wrapped. Its text may contain the account's
-// secrets, and the text of the returned error does not.
+// Explain turns an error of the SDK, whose text has many lines, into an error of one line. The line
+// says what was refused, with which error code, and how to fix the cause, if a fix is known. If a
+// fix is known, the error is [ErrDenied]. The returned error wraps the SDK's error. The text of the
+// SDK's error may contain the account's secrets; the text of the returned error does not.
 func (a *Account) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -86,7 +86,7 @@ func (a *Account) explain(err error) *explained {
 	return &explained{err: err, text: err.Error()}
 }
 
-// oneLine joins the lines of a text, except lines of dashes.
+// oneLine joins the lines of a text, and drops lines of dashes.
 func oneLine(text string) string {
 	var parts []string
 	for line := range strings.Lines(text) {
@@ -98,7 +98,7 @@ func oneLine(text string) string {
 }
 
 // isUnavailable reports whether no credential of azidentity's chain worked. The type of
-// azidentity's error is not exported, but its marker method is.
+// azidentity's error is not exported, but the error has the exported method NonRetriable.
 func isUnavailable(err error) bool {
 	var final interface{ NonRetriable() }
 	return errors.As(err, &final) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -122,8 +122,7 @@ func (a *Account) explainAnswer(answer *azcore.ResponseError, err error) *explai
 // maxSkew is the clock skew that Azure allows.
 const maxSkew = 15 * time.Minute
 
-// skew returns by how much this machine's clock is ahead of storage's clock,
-// approximately.
+// skew returns approximately how far this machine's clock is ahead of storage's clock.
 func skew(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0
@@ -135,7 +134,7 @@ func skew(resp *http.Response) time.Duration {
 	return time.Since(date).Round(time.Minute)
 }
 
-// advice returns how to fix an error that retries do not fix, or "".
+// advice returns how to fix an error that retries cannot fix, or "" if no fix is known.
 func (a *Account) advice(answer *azcore.ResponseError, service Service) string {
 	switch answer.ErrorCode {
 	case "AuthenticationFailed", "AuthorizationFailure", "InvalidAuthenticationInfo", "NoAuthenticationInformation":

@@ -41,10 +41,9 @@ const (
 	Other Kind = "other"
 )
 
-// Class returns the class by which Azure bills a kind of request in a general-purpose v2
-// account, according to its documentation ("Map each REST operation to a price", and the
-// pricing page of Queue Storage). SetMetadata and the lease operations are in the cheap
-// class "other".
+// Class returns the billing class of a kind of request in a general-purpose v2 account, according
+// to Azure's documentation ("Map each REST operation to a price", and the pricing page of Queue
+// Storage). SetMetadata and the lease operations are in the cheap class "other".
 func (k Kind) Class() string {
 	switch k {
 	case PutBlob:
@@ -96,8 +95,8 @@ func Classify(service Service, r *http.Request) Kind {
 	return Other
 }
 
-// leaseAction returns the lease action of a request. It ignores the case of the header's
-// name, which the SDK makes canonical only when it sends the request.
+// leaseAction returns the lease action of a request. It ignores the case of the header's name,
+// because the SDK makes the name canonical only when it sends the request.
 func leaseAction(header http.Header) string {
 	for name, values := range header {
 		if strings.EqualFold(name, "x-ms-lease-action") && len(values) > 0 {

@@ -12,8 +12,8 @@ import (
 // hidden replaces a secret in a text.
 const hidden = "REDACTED"
 
-// secretForm matches the secret fields of a SAS and of a connection string, whether they
-// are this account's or not: a redirect may lead to another one.
+// secretForm matches the secret fields of a SAS and of a connection string. It also matches secrets
+// of other accounts, because a redirect may lead to another account.
 var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature)(=|%3D)[^&;\s"'<>]+`)
 
 // identityVariables are the variables from which azidentity reads secrets.
@@ -38,8 +38,8 @@ func (a *Account) secrets() []string {
 	return list
 }
 
-// redact returns the text of an error without secrets. Errors of Go's HTTP client quote the
-// URL of the request, and an error or an answer may quote more of the request.
+// redact returns the text of an error without secrets. Errors of Go's HTTP client contain the URL
+// of the request, and errors and responses may contain other parts of the request.
 func (a *Account) redact(err error, text string) string {
 	var request *url.Error
 	if errors.As(err, &request) {
