@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -65,20 +66,21 @@ type worker struct {
 	knows   []wire.JobKind
 	storage string // identity of its storage; empty: it does not say
 
-	sequence uint64
-	inFlight *wire.Report // the report without a receipt
-	openings map[string]wire.Opening
-	held     []wire.HeldSpan
-	toCall   map[wire.SpanID]wire.Call // the calls among held
-	items    map[string][]wire.Item    // all items of a job, from number 1 on
-	received map[string]uint64
-	ended    map[string]bool
-	ran      map[string]int // partitions
-	job      jobs.Job       // makes calls
-	called   []string       // functions, in order
-	drains   bool           // it says that it drains
-	hangs    bool           // its calls do not return
-	fails    string         // the error with which each partition fails; empty if none fails
+	sequence   uint64
+	inFlight   *wire.Report // the report without a receipt
+	nextReport time.Time    // when to report again if there is nothing new
+	openings   map[string]wire.Opening
+	held       []wire.HeldSpan
+	toCall     map[wire.SpanID]wire.Call // the calls among held
+	items      map[string][]wire.Item    // all items of a job, from number 1 on
+	received   map[string]uint64
+	ended      map[string]bool
+	ran        map[string]int // partitions
+	job        jobs.Job       // makes calls
+	called     []string       // functions, in order
+	drains     bool           // it says that it drains
+	hangs      bool           // its calls do not return
+	fails      string         // the error with which each partition fails; empty if none fails
 }
 
 func (c *cluster) addWorker(id string) *worker {
@@ -91,11 +93,19 @@ func (c *cluster) addWorker(id string) *worker {
 }
 
 func (w *worker) follow(l *leader) {
-	w.leader, w.sequence, w.inFlight = l, 0, nil
+	w.leader, w.sequence, w.inFlight, w.nextReport = l, 0, nil, time.Time{}
 	w.received = map[string]uint64{}
 }
 
+// reportEvery is the time between two reports of a worker that has nothing new to say.
+const reportEvery = 10 * step
+
 func (w *worker) report() {
+	now := w.cluster.now
+	if now.Before(w.nextReport) && (w.inFlight != nil || len(w.held) == 0) {
+		return
+	}
+	w.nextReport = now.Add(reportEvery)
 	if w.inFlight == nil {
 		w.sequence++
 		r := wire.Report{Epoch: w.leader.epoch, Worker: w.id, Sequence: w.sequence, Spans: slices.Clone(w.held), Draining: w.drains}
