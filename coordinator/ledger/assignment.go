@@ -18,6 +18,7 @@ type assignment struct {
 	span  jobs.Span // span.Lo is the first partition that is not reported; empty for a call
 	call  *call     // nil for a span
 	state assignmentState
+	ran   uint64 // partitions from span.Lo on that the worker has run and not reported
 
 	// For rates and stragglers.
 	progressAt  time.Duration // when the assignment began to run, or when span.Lo last moved

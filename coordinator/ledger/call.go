@@ -42,6 +42,8 @@ type call struct {
 	done       bool        // the call has returned, so it is not in callList any more
 	queuedAt   time.Duration
 
+	fromStorage bool // an operand could not be fetched from its holder
+
 	failed      int           // attempts that returned an error
 	deaths      int           // workers that died while the call was assigned to them
 	due         time.Duration // when the backoff after the last failure is over
@@ -127,7 +129,7 @@ func (l *Ledger) assignCalls(w *worker) {
 			if !l.canCall(w, j, c) {
 				continue
 			}
-			if w.calls >= w.callSlots && l.anotherCanBegin(w, j) {
+			if w.calls >= w.callSlots && len(j.heldOperands(c)) == 0 && l.anotherCanBegin(w, j) {
 				break
 			}
 			l.assign(w, j, assignment{call: c})
@@ -157,6 +159,17 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 		return false
 	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j):
 		return false
+	}
+	if held := j.heldOperands(c); len(held) > 0 {
+		best := l.place(j, c)
+		switch {
+		case !w.hello.Holds:
+			return false
+		case best == w:
+			return true
+		case best != nil && l.now < c.queuedAt+leaderMakesAfter:
+			return false
+		}
 	}
 	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j)
 }
@@ -233,13 +246,20 @@ func (l *Ledger) stealCalls(w *worker) {
 		}
 		for _, c := range j.calls.list {
 			a := c.assignment
-			if free > 0 && a != nil && a.worker != w && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
+			if free > 0 && a != nil && a.worker != w && l.mayMove(j, c, w) && a.state == stateConfirmed && a.cut == nil && a.worker.calls > a.worker.callSlots {
 				a.cutAt(0, nil)
 				l.nudge(a.worker)
 				free--
 			}
 		}
 	}
+}
+
+// mayMove reports whether another worker may get a call: it does not if it would have to fetch
+// operands that the present one holds.
+func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
+	held := j.heldOperands(c)
+	return len(held) == 0 || slices.ContainsFunc(held, func(o *treeNode) bool { return o.held.worker == to.id })
 }
 
 // reconcileCall compares the assignment of a call with the worker's report. If the worker
@@ -343,6 +363,10 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 	if c == nil {
 		return
 	}
+	if f.Holder != "" {
+		l.onFetchFailed(j, c, w, f)
+		return
+	}
 	c.failed++
 	c.due, c.avoidWorker = l.now+l.backoff(c.failed), w.id
 	switch {
@@ -412,13 +436,17 @@ func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	}
 }
 
+func (c *call) toRecord() store.CallRecord {
+	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
+}
+
 // snapshotCalls returns the records of calls for the next manifest. A call of the leader's
 // own worker, or a merge that the leader has given up, may kill the leader. Then the next
 // leader counts one more death for the call.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {
-		r := store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
+		r := c.toRecord()
 		if c.assignment != nil && c.assignment.worker.id == l.cfg.Self && !l.stopping {
 			r.Led = c.deathsAfterOne()
 		}

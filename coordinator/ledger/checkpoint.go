@@ -57,6 +57,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 	j.checkpoint.durable = j.checkpoint.requested
 	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the job's pin may have become durable
+	j.dropSettled()
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
 	}

@@ -59,6 +59,15 @@ type Config struct {
 	// CheckpointEvery is the shortest time between two checkpoints of a job. Default 1 s.
 	CheckpointEvery time.Duration
 
+	// MeanTimeBetweenFailures is how long a worker's process lives on average, if it is not told
+	// to stop. A shorter time makes workers write large partials to storage more often. The
+	// default is 6 h, for spot machines.
+	MeanTimeBetweenFailures time.Duration
+
+	// StoreBytesPerSecond is how fast a worker writes to storage, which is weighed against the
+	// work that would be lost. Default 50 MB/s.
+	StoreBytesPerSecond int
+
 	// RetryAfter is the backoff after the first failure of a partition. The backoff doubles
 	// with each failure, up to RetryAtMost. Defaults 200 ms and 10 s.
 	RetryAfter  time.Duration
@@ -93,6 +102,8 @@ func (c Config) withDefaults() Config {
 	c.RecoveryTimeout = cmp.Or(c.RecoveryTimeout, time.Second)
 	c.RecoveryGrace = cmp.Or(c.RecoveryGrace, 50*time.Millisecond)
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
+	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, 6*time.Hour)
+	c.StoreBytesPerSecond = cmp.Or(c.StoreBytesPerSecond, 50_000_000)
 	c.RetryAfter = cmp.Or(c.RetryAfter, 200*time.Millisecond)
 	c.RetryAtMost = cmp.Or(c.RetryAtMost, 10*time.Second)
 	c.MaxWorkers = cmp.Or(c.MaxWorkers, 10_000)
@@ -115,6 +126,7 @@ func (c Config) validate() error {
 		{"RecoveryTimeout", c.RecoveryTimeout},
 		{"RecoveryGrace", c.RecoveryGrace},
 		{"CheckpointEvery", c.CheckpointEvery},
+		{"MeanTimeBetweenFailures", c.MeanTimeBetweenFailures},
 		{"RetryAfter", c.RetryAfter},
 		{"RetryAtMost", c.RetryAtMost},
 	} {
@@ -127,6 +139,7 @@ func (c Config) validate() error {
 		value int
 	}{
 		{"ReportsPerSecond", c.ReportsPerSecond},
+		{"StoreBytesPerSecond", c.StoreBytesPerSecond},
 		{"MaxWorkers", c.MaxWorkers},
 		{"MaxTreeNodes", c.MaxTreeNodes},
 		{"MaxFailing", c.MaxFailing},

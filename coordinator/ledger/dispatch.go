@@ -168,7 +168,9 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	}
 	fresh := &j.queue.fresh
 	piece := fresh.spans[0]
-	if size := l.pieceSize(w, j); piece.Len() > size+size/4 { // otherwise take the whole piece: the rest would be tiny
+	if size := l.pieceSize(w, j); j.large {
+		piece = l.takeSubtree(w, j, size)
+	} else if piece.Len() > size+size/4 { // otherwise take the whole piece: the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
@@ -209,7 +211,7 @@ func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval(
 // remaining estimates how many partitions of an assignment are left now, and how long
 // they take. If the rate is unknown, the estimate of d is half a horizon.
 func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
-	partitions = float64(a.span.Len())
+	partitions = float64(a.span.Len() - min(a.ran, a.span.Len()))
 	perSecond := a.share.perSecond()
 	if perSecond == 0 {
 		return partitions, l.horizon() / 2

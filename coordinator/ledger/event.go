@@ -52,6 +52,8 @@ type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
 	Size int // bytes of the partial that go into a message with it; 0 if the partial is in a blob
+
+	Large bool // workers merge the partial, since it is too large for messages
 }
 
 // JobPlanned says that the plan of a job is durable. It answers [StorePlan].

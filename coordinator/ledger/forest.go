@@ -7,36 +7,66 @@ import (
 // forest has a job's maximal finished nodes. It is the part of the aggregation tree that
 // lies at and above finished nodes. Its size grows with the number of finished nodes, and
 // each operation walks one path from the root.
+//
+// A node that only a worker holds is lost with the worker. So finished nodes stay below
+// such a node, unless the same worker holds them: they take its place if it is lost. They
+// stay below a node that has come to the caller of the ledger too, until the node is durable.
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
 	treeNodes int // number of tree nodes below the root
-	partials  int // number of finished nodes that have a partial
+	partials  int // number of maximal finished nodes that have a partial
 }
 
-// treeNode is a finished node, which has no children in the forest, or an ancestor of a
-// finished node.
+// treeNode is a finished node, or an ancestor of a finished node.
 type treeNode struct {
 	child    [2]*treeNode
 	done     uint64 // finished partitions at or below the node
 	finished bool
 	merging  bool // the merge of the node's two children was requested
+	large    bool // FinishedNode.Large, or a worker holds the partial
 	ref      Ref
-	size     int // FinishedNode.Size
+	size     int      // FinishedNode.Size
+	held     *holding // a worker holds the partial; nil if none does
 }
+
+// holding is a large partial that a worker holds. If the node's sibling was skipped, the
+// partial is that of the node's parent too, under the name that the holder knows.
+type holding struct {
+	worker string
+	node   jobs.Node
+	size   uint64
+	sum    uint32
+
+	whole       bool // no partition of the node was skipped
+	storeWanted bool // another worker could not fetch it, so the holder is told to store it
+}
+
+// empty reports whether all partitions of a finished node were skipped.
+func (p *treeNode) empty() bool { return p.finished && p.ref == NoRef && p.held == nil }
+
+// fragile reports whether a finished node is lost if its holder dies.
+func (p *treeNode) fragile() bool { return p.finished && p.ref == NoRef && p.held != nil }
 
 func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeNode{}} }
 
 // done returns the number of finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
-// path lists the tree nodes from the root towards n, as far as they exist.
+// path lists the tree nodes from the root towards n, as far as they exist, up to the first
+// finished one.
 func (f *forest) path(n jobs.Node) []*treeNode {
+	return f.walk(n, func(at *treeNode) bool { return !at.finished })
+}
+
+// walk lists the tree nodes from the root towards n, as far as they exist and until more
+// returns false.
+func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 	path := make([]*treeNode, 0, 64)
 	at := f.root
 	for level := f.tree.Root().Level; ; level-- {
 		path = append(path, at)
-		if level == n.Level || at.finished {
+		if level == n.Level || !more(at) {
 			return path
 		}
 		if at = at.child[n.Index>>(level-1-n.Level)&1]; at == nil {
@@ -45,15 +75,8 @@ func (f *forest) path(n jobs.Node) []*treeNode {
 	}
 }
 
-// insert adds a finished node and returns the refs to drop: the node's own ref if a
-// finished node already covers it, or the refs of the finished nodes that it covers.
-func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
-	n := f.tree.Lift(finished.Node)
-	path := f.path(n)
-	last := path[len(path)-1]
-	if last.finished {
-		return []Ref{finished.Ref}, false
-	}
+// grow adds to a path the tree nodes that are missing on the way to n.
+func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	rootLevel := int(f.tree.Root().Level)
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
 		next := &treeNode{}
@@ -61,34 +84,252 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 		f.treeNodes++
 		path = append(path, next)
 	}
-	at := path[len(path)-1]
-	gained := f.tree.Span(n).Len() - at.done
-	drop = f.clear(at, nil)
-	f.setFinished(at, finished.Ref, finished.Size)
-	for _, p := range path {
-		p.done += gained
+	return path
+}
+
+// insert adds a finished node and returns the refs to drop: the node's own ref if a
+// finished node already covers it, or the refs of the finished nodes that it covers.
+func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
+	n := f.tree.Lift(finished.Node)
+	path := f.path(n)
+	if path[len(path)-1].finished {
+		return []Ref{finished.Ref}, false
 	}
+	path = f.grow(path, n)
+	at := path[len(path)-1]
+	f.partials -= maximal(at)
+	drop = f.strip(at, nil)
+	f.setFinished(at, treeNode{ref: finished.Ref, size: finished.Size, large: finished.Large})
+	f.setDone(path, f.tree.Span(n).Len())
 	return drop, true
 }
 
-// clear removes all tree nodes below p and appends the refs of the finished nodes among
-// them to refs, in order.
-func (f *forest) clear(p *treeNode, refs []Ref) []Ref {
+// keep records that the caller has a copy of a partial that a worker holds too. It returns
+// false if no worker holds the node, or the caller has a copy already.
+func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
+	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
+		if at.fragile() && at.held.node == finished.Node {
+			at.ref, at.size = finished.Ref, finished.Size
+			return f.strip(at, nil), true
+		}
+	}
+	return nil, false
+}
+
+// strip removes the partials below p that the caller has, and appends their refs to refs, in
+// order. Partials that workers hold stay.
+func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
 			continue
 		}
-		if child.finished {
+		if child.ref != NoRef {
 			refs = append(refs, child.ref)
-			if child.ref != NoRef {
-				f.partials--
-			}
 		}
-		refs = f.clear(child, refs)
-		p.child[i] = nil
-		f.treeNodes--
+		child.ref, child.size, child.merging = NoRef, 0, false
+		child.finished = child.held != nil
+		refs = f.strip(child, refs)
+		f.prune(p, i)
 	}
 	return refs
+}
+
+// prune removes the i-th child of p if it is neither finished nor above a finished node.
+// Otherwise it counts the partitions that are finished at or below the child.
+func (f *forest) prune(p *treeNode, i int) {
+	switch child := p.child[i]; {
+	case child.finished:
+	case child.child == [2]*treeNode{}:
+		p.child[i] = nil
+		f.treeNodes--
+	default:
+		child.done = child.below()
+	}
+}
+
+// below returns the number of finished partitions below a tree node.
+func (p *treeNode) below() (n uint64) {
+	for _, child := range p.child {
+		if child != nil {
+			n += child.done
+		}
+	}
+	return n
+}
+
+// clear removes all tree nodes below p. The caller has none of their partials.
+func (f *forest) clear(p *treeNode) {
+	for i, child := range p.child {
+		if child != nil {
+			f.clear(child)
+			p.child[i] = nil
+			f.treeNodes--
+		}
+	}
+}
+
+// setDone sets the number of finished partitions of the last tree node of a path, and
+// corrects that of its ancestors, up to the first finished one.
+func (f *forest) setDone(path []*treeNode, done uint64) {
+	at := path[len(path)-1]
+	gained := done - at.done // may wrap around
+	at.done = done
+	for i := len(path) - 2; i >= 0 && !path[i].finished; i-- {
+		path[i].done += gained
+	}
+}
+
+// maximal returns the number of maximal finished nodes with a partial at or below p.
+func maximal(p *treeNode) (n int) {
+	switch {
+	case p == nil || p.empty():
+		return 0
+	case p.finished:
+		return 1
+	}
+	return maximal(p.child[0]) + maximal(p.child[1])
+}
+
+// hold records that a worker holds the partial of a node. It returns false for needed if the
+// partial is not needed, and added if it finishes the node.
+func (f *forest) hold(h holding) (needed, added bool) {
+	n := f.tree.Lift(h.node)
+	mayAdd, covered := true, false
+	path := f.walk(n, func(*treeNode) bool { return true })
+	depth := int(f.tree.Root().Level - n.Level)
+	for i, at := range path {
+		switch {
+		case !at.finished:
+		case at.held != nil && at.held.worker == h.worker && at.held.node == h.node:
+			at.held.size, at.held.sum = h.size, h.sum
+			return true, false
+		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the copy saves a read from storage
+			at.held = &h
+			return true, false
+		case i == depth:
+			return false, false
+		case at.held != nil && at.held.worker == h.worker:
+			return false, false // lost together with the ancestor
+		case !at.fragile():
+			mayAdd = false
+			fallthrough
+		default:
+			covered = true
+		}
+	}
+	if !mayAdd {
+		return false, false
+	}
+	path = f.grow(path, n)
+	at := path[len(path)-1]
+	if !covered {
+		f.partials -= maximal(at)
+	}
+	f.stripHolder(at, &h)
+	next := treeNode{large: true, held: &h}
+	if covered {
+		f.partials-- // setFinished counts the node, which is not maximal
+	}
+	f.setFinished(at, next)
+	f.setDone(path, f.tree.Span(n).Len())
+	return true, !covered
+}
+
+// stripHolder removes from below p what cannot take the place of a node: nodes that the same
+// worker holds, and skipped partitions if the node has them.
+func (f *forest) stripHolder(p *treeNode, node *holding) {
+	for i, child := range p.child {
+		if child == nil {
+			continue
+		}
+		switch {
+		case child.empty():
+			child.finished = !node.whole
+		case child.held != nil && child.held.worker == node.worker:
+			child.held = nil
+			child.finished = child.ref != NoRef
+		}
+		f.stripHolder(child, node)
+		f.prune(p, i)
+	}
+}
+
+// lose records that a worker does not hold a node any more. It returns the span whose
+// partitions may be missing now, which is empty if the partial is not lost.
+func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
+	n := f.tree.Lift(node)
+	path := f.walk(n, func(*treeNode) bool { return true })
+	covered := false
+	for i, at := range path {
+		if at.held == nil || at.held.worker != worker || at.held.node != node {
+			covered = covered || at.finished
+			continue
+		}
+		at.held = nil
+		if at.ref != NoRef {
+			covered = true
+			continue
+		}
+		at.finished, at.merging = false, false
+		if i > 0 {
+			path[i-1].merging = false
+		}
+		if !covered {
+			f.partials += maximal(at) - 1
+		}
+		f.setDone(path[:i+1], at.below())
+		if lost.Empty() && !covered {
+			lost = f.tree.Span(jobs.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
+		}
+	}
+	for i := len(path) - 1; i > 0; i-- { // from below, so that ancestors without children go too
+		for k, child := range path[i-1].child {
+			if child == path[i] {
+				f.prune(path[i-1], k)
+			}
+		}
+	}
+	return lost
+}
+
+// settle drops what stayed below a node, which is durable now.
+func (f *forest) settle(n jobs.Node) {
+	n = f.tree.Lift(n)
+	path := f.walk(n, func(*treeNode) bool { return true })
+	if at := path[len(path)-1]; len(path) == int(f.tree.Root().Level-n.Level)+1 && at.ref != NoRef {
+		f.clear(at)
+	}
+}
+
+// holdingOf returns the tree node whose partial a worker holds, and the span of the node.
+func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
+	for _, at := range f.walk(f.tree.Lift(node), func(*treeNode) bool { return true }) {
+		if at.held != nil && at.held.worker == worker && at.held.node == node {
+			return at
+		}
+	}
+	return nil
+}
+
+// exposed returns how many partitions of a node are computed again if its holder dies.
+func (p *treeNode) exposed() uint64 {
+	if !p.fragile() {
+		return 0
+	}
+	return p.done - p.safe(p.held.worker)
+}
+
+// safe returns how many partitions at or below p stay finished if a worker dies.
+func (p *treeNode) safe(worker string) (n uint64) {
+	if p.finished && (!p.fragile() || p.held.worker != worker) {
+		return p.done
+	}
+	for _, child := range p.child {
+		if child != nil {
+			n += child.safe(worker)
+		}
+	}
+	return n
 }
 
 // siblings returns the merge that a newly finished node makes possible: its parent, and
@@ -101,7 +342,7 @@ func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode,
 	path := f.path(n.Parent())
 	up := path[len(path)-1]
 	left, right, ok = up.finishedChildren()
-	if !ok || up.merging {
+	if !ok || up.merging || up.finished {
 		return jobs.Node{}, nil, nil, false
 	}
 	up.merging = true
@@ -115,10 +356,13 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 }
 
 // operands returns the finished children of a node whose merge was requested. It returns
-// false if the node, or an ancestor of it, has been finished since.
+// false if the node, or an ancestor of it, has been finished since, or a child was lost.
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
+	if at.finished {
+		return nil, nil, false
+	}
 	for at.child[0] != nil && at.child[1] == nil { // n's highest name, so only its descendants can lack a right child
 		at = at.child[0]
 	}
@@ -126,18 +370,28 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 }
 
 // replace marks a node whose children are finished as finished, without a merge: the
-// finished node with the partial takes the place of both.
+// finished node with the partial takes the place of both. If a worker holds the partial,
+// both stay below the node.
 func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
-	f.clear(at, nil)
-	f.setFinished(at, with.ref, with.size)
+	as := treeNode{ref: with.ref, size: with.size, large: with.large, held: with.held}
+	f.partials -= maximal(at)
+	switch {
+	case with.fragile():
+	case with.child == [2]*treeNode{}:
+		f.clear(at)
+	default: // what stays until the partial is durable
+		with.ref, with.finished = NoRef, with.held != nil
+	}
+	f.setFinished(at, as)
 }
 
-// setFinished marks a node without children as finished.
-func (f *forest) setFinished(at *treeNode, ref Ref, size int) {
-	*at = treeNode{finished: true, ref: ref, size: size, done: at.done}
-	if ref != NoRef {
+// setFinished marks a node as finished.
+func (f *forest) setFinished(at *treeNode, as treeNode) {
+	as.finished, as.child, as.done = true, at.child, at.done
+	*at = as
+	if !at.empty() {
 		f.partials++
 	}
 }
@@ -146,22 +400,31 @@ func (f *forest) setFinished(at *treeNode, ref Ref, size int) {
 // merge replaces two partials by one.
 func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 
-// finishedNodes lists the finished nodes in the order of their partitions.
+// finishedNodes lists the maximal finished nodes of which the caller has the partial, or
+// that are empty, in the order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
 	var list []FinishedNode
+	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {
+		list = append(list, FinishedNode{Node: n, Ref: p.ref, Size: p.size, Large: p.large})
+	})
+	return list
+}
+
+// eachMaximal calls visit with the maximal finished nodes for which skip returns false, in the
+// order of their partitions.
+func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n jobs.Node, p *treeNode)) {
 	var walk func(n jobs.Node, p *treeNode)
 	walk = func(n jobs.Node, p *treeNode) {
 		switch {
 		case p == nil:
-		case p.finished:
-			list = append(list, FinishedNode{n, p.ref, p.size})
+		case p.finished && !skip(p):
+			visit(n, p)
 		case n.Level > 0:
 			walk(n.Left(), p.child[0])
 			walk(n.Right(), p.child[1])
 		}
 	}
 	walk(f.tree.Root(), f.root)
-	return list
 }
 
 // missing lists the unfinished parts of a span, in order.

@@ -298,7 +298,7 @@ func TestForestSkips(t *testing.T) {
 	if _, _, _, again := f.siblings(jobs.Leaf(1)); again {
 		t.Error("a replaced node still has siblings to merge")
 	}
-	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{jobs.Node{Level: 1}, 7, 9}}) {
+	if got := f.finishedNodes(); !slices.Equal(got, []FinishedNode{{Node: jobs.Node{Level: 1}, Ref: 7, Size: 9}}) {
 		t.Errorf("nodes are %v", got)
 	}
 	if n := countBelow(f.root); n != f.treeNodes || f.partials != 1 {

@@ -26,6 +26,8 @@ type job struct {
 	calls       callList      // calls of Plan, Merge and Finish that are not done
 	deadline    time.Duration // when the job fails because it takes too long; 0: never
 	merges      mergePlace
+	large       bool // a worker has held a partial of the job
+	settling    []settling
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
@@ -193,19 +195,31 @@ func (l *Ledger) removeJob(j *job) {
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	l.endTrial(j)
 	n := finished.Node
+	if drop, kept := j.forest.keep(finished); kept {
+		l.dropPartials(drop...)
+		j.checkpoint.dirty = true
+		j.settle(n)
+		return
+	}
 	drop, added := j.forest.insert(finished)
 	l.dropPartials(drop...)
 	if !added {
 		return
 	}
+	j.checkpoint.dirty = true
+	j.settle(n)
+	if executed {
+		j.unskip(j.tree.Span(n))
+	}
+	l.finished(j, n)
+}
+
+// finished handles a node that has become a maximal finished node of the forest.
+func (l *Ledger) finished(j *job, n jobs.Node) {
 	span := j.tree.Span(n)
 	j.mergesDone(span)
-	j.checkpoint.dirty = true
 	j.queue.remove(span)
 	j.queue.failed.remove(span)
-	if executed {
-		j.unskip(span)
-	}
 	l.mergeUp(j, n)
 	if j.forest.treeNodes > l.cfg.MaxTreeNodes {
 		l.fail(j, fmt.Sprintf("its finished nodes are scattered over more than %d nodes of the tree", l.cfg.MaxTreeNodes))
@@ -223,15 +237,15 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 			break
 		}
 		switch {
-		case left.ref == NoRef:
+		case left.empty():
 			j.forest.replace(parent, right)
 			n = parent
 			continue
-		case right.ref == NoRef:
+		case right.empty():
 			j.forest.replace(parent, left)
 			n = parent
 			continue
-		case j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
+		case left.large || right.large || j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
 			l.addCall(j, wire.Merge, parent)
 		default:
 			l.do(Merge{j.spec.ID, parent, left.ref, right.ref})
@@ -240,7 +254,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	}
 	switch root := j.forest.root; {
 	case !root.finished:
-	case root.ref == NoRef:
+	case root.empty():
 		l.fail(j, "every partition was skipped")
 	default:
 		l.addCall(j, wire.Finish, jobs.Node{})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
 )
 
 // jobShare is a worker's share of a job: what the worker knows of the job, how fast the
@@ -11,12 +13,15 @@ import (
 type jobShare struct {
 	job *job
 
-	opened       bool   // the worker has the job's opening
-	ackDue       bool   // the next receipt must acknowledge items
-	sentReceived uint64 // contributor.received in the last receipt that contained this number
-	sentDurable  uint64 // contributor.durable in the last receipt that contained this number
-	rate         rate   // partitions per second of one of the worker's slots
-	openFailures int    // consecutive failures to open the job
+	opened       bool        // the worker has the job's opening
+	ackDue       bool        // the next receipt must acknowledge items
+	sentReceived uint64      // contributor.received in the last receipt that contained this number
+	sentDurable  uint64      // contributor.durable in the last receipt that contained this number
+	release      []jobs.Node // held nodes that the next receipt releases
+	store        []jobs.Node // held nodes that the worker is told to store
+	next         uint64      // where the last piece of a job with large partials ended
+	rate         rate        // partitions per second of one of the worker's slots
+	openFailures int         // consecutive failures to open the job
 	benchedUntil time.Duration
 }
 

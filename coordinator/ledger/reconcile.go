@@ -34,6 +34,10 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		if ran || finished > 0 {
 			work = append(work, progress{a, finished})
 		}
+		if s.Done > a.ran {
+			a.progressAt = l.now
+		}
+		a.ran = s.Done
 		switch {
 		case !s.Running:
 			a.state = stateConfirmed

@@ -50,7 +50,7 @@ func (l *Ledger) onReport(e Reported) {
 	l.setSlots(w, w.hello.Slots-r.LostSlots)
 	w.callSlots = max(0, w.hello.Slots-r.LostCalls)
 	w.reportedAt, w.nudged, w.usage = l.now, false, r.Usage
-	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage}, nil
+	w.receipt, w.operands = wire.Receipt{Epoch: l.cfg.Epoch, Sequence: r.Sequence, Storage: l.cfg.Storage, Holds: true}, nil
 	refs := e.Refs
 	for _, jr := range r.Jobs {
 		refs = l.receiveItems(w, jr, refs)
@@ -58,6 +58,7 @@ func (l *Ledger) onReport(e Reported) {
 	if r.More { // the spans come with a later report
 		l.recovery.await(w.id)
 	} else {
+		l.reconcileNodes(w, r.Nodes)
 		l.reconcile(w, r.Spans)
 		l.recovery.checkOff(w.id)
 		l.checkRecovery()
@@ -111,6 +112,10 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 			l.onFailure(j, w, item.Failure)
 		case !j.admits(w.build()): // a leader of an older version, which has no pins, assigned the work
 			l.dropPartials(ref)
+		case item.Held != nil: // reconcileNodes finishes the node
+			s.openFailures = 0
+			j.builds.add(w.build())
+			j.executed += j.tree.Span(*item.Held).Len()
 		case item.Output != nil:
 			l.onOutput(j, w, item.Output, ref)
 		default:
@@ -128,14 +133,16 @@ func needsPlan(i wire.Item) bool {
 // onPartial handles a finished node. A merge for an earlier leader is dropped: that leader
 // may have skipped other partitions than this one.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
-	node := FinishedNode{p.Node, ref, len(p.Data)}
-	switch p.MergedFor {
-	case 0:
+	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
+	switch {
+	case p.Stored:
+		l.onStored(j, p, node)
+	case p.MergedFor == 0:
 		w.share(j).openFailures = 0
 		j.builds.add(w.build())
 		j.executed += j.tree.Span(p.Node).Len()
 		l.finish(j, node, true)
-	case l.cfg.Epoch:
+	case p.MergedFor == l.cfg.Epoch:
 		j.builds.add(w.build())
 		l.finish(j, node, false)
 	default:
@@ -156,15 +163,21 @@ func (l *Ledger) completeReceipt(w *worker) {
 	}
 	l.sendAssignments(w)
 	l.sendEndedParkedJobs(w)
+	l.orderStores(w)
 	w.shares = slices.DeleteFunc(w.shares, func(s *jobShare) bool {
 		if s.job.state == jobEnded {
 			w.sendEnded(s.job.spec.ID)
 			return true
 		}
 		c := s.job.contributors[w.id]
-		if c != nil && (s.ackDue || s.sentReceived != c.received || s.sentDurable != c.durable) {
+		orders := len(s.release)+len(s.store) > 0
+		if c == nil && orders {
+			c = s.job.contributor(w.id)
+		}
+		if c != nil && (orders || s.ackDue || s.sentReceived != c.received || s.sentDurable != c.durable) {
 			s.ackDue, s.sentReceived, s.sentDurable = false, c.received, c.durable
-			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: s.job.spec.ID, Received: c.received, Durable: c.durable})
+			w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: s.job.spec.ID, Received: c.received, Durable: c.durable, Release: s.release, Store: s.store})
+			s.release, s.store = nil, nil
 		}
 		return false
 	})
@@ -211,13 +224,27 @@ func (l *Ledger) sendAssignments(w *worker) {
 		a.state = stateSent
 		assigned := wire.Assignment{ID: a.id, Job: a.job.spec.ID, Span: a.span, Alone: a.quarantined && a.call == nil}
 		if a.call != nil {
-			assigned.Call = &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
-			for _, o := range operands {
-				w.operands = append(w.operands, o.ref)
-			}
+			assigned.Call = l.wireCall(w, a, operands)
 		}
 		w.receipt.Assigned = append(w.receipt.Assigned, assigned)
 	}
+}
+
+// wireCall returns a call for a receipt. The caller adds the operands that workers do not hold.
+func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
+	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
+	if a.call.function == wire.Merge {
+		made.Lacking = a.job.lacking(a.job.tree.Span(a.call.node))
+	}
+	for i, o := range operands {
+		if h := o.held; h != nil && !(a.call.fromStorage && o.ref != NoRef) {
+			made.Operands[i] = wire.Partial{Node: h.node, Size: h.size, Sum: h.sum, Holder: h.worker}
+			w.operands = append(w.operands, NoRef)
+		} else {
+			w.operands = append(w.operands, o.ref)
+		}
+	}
+	return made
 }
 
 // operands returns the nodes that a call takes. It returns false if the call is not wanted

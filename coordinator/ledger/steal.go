@@ -23,6 +23,9 @@ func (l *Ledger) steal(w *worker) {
 		if a.state == stateRunning {
 			left, _ := l.remaining(a)
 			at = a.span.Hi - max(1, uint64(left/2))
+			if a.job.large {
+				at = roundest(a.span.Hi-max(1, uint64(left*3/4)), at+1)
+			}
 		}
 		a.cutAt(at, w)
 		if a.worker != w { // w gets the cut with its receipt

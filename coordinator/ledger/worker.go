@@ -48,6 +48,7 @@ type worker struct {
 	assignments   []*assignment // in the order in which the worker runs them
 	shares        []*jobShare   // by job ID
 	pendingSteals int           // cuts in flight that free work for this worker
+	nodes         []heldNode    // nodes that the worker held at its last report
 	unknownSpans  int           // spans of unknown jobs that the worker holds
 	parkedJobs    []string      // parked jobs that the worker has reported
 }
@@ -70,13 +71,15 @@ func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unkno
 // conversation are queued. The worker's report says which of these assignments the worker
 // still holds.
 func (l *Ledger) register(r wire.Report) *worker {
+	var nodes []heldNode
 	if old := l.worker(r.Worker); old != nil {
+		nodes, old.nodes = old.nodes, nil // the report that lists spans says which of them it still holds
 		l.removeWorker(old, false)
 	} else {
 		l.log("", r.Worker, "Worker joined")
 	}
 	delete(l.departed, r.Worker)
-	w := &worker{id: r.Worker, hello: *r.Hello, slots: r.Hello.Slots, conversation: r.Conversation, spansReportedAt: l.now}
+	w := &worker{id: r.Worker, hello: *r.Hello, slots: r.Hello.Slots, conversation: r.Conversation, spansReportedAt: l.now, nodes: nodes}
 	i, _ := l.findWorker(w.id)
 	l.workers = slices.Insert(l.workers, i, w)
 	l.countSlots(w, w.slots)
@@ -145,6 +148,9 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	for len(w.assignments) > 0 {
 		a := w.assignments[0]
 		l.reclaim(a, died && a.state >= stateSent)
+	}
+	for _, n := range w.nodes {
+		l.loseNode(w, n)
 	}
 	l.setReserved(w, false)
 	l.setDraining(w, true)

@@ -369,7 +369,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 		if n.Blob != "" {
 			j.blobs.exist = true
 		}
-		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref, Size: len(n.Data)})
+		e.Nodes = append(e.Nodes, ledger.FinishedNode{Node: n.Node, Ref: ref, Size: len(n.Data), Large: n.Large})
 	}
 	if resumed {
 		t.log.Info("Job resumed", "job", j.spec.ID, "kind", j.spec.Job, "partitions", e.Partitions, "nodes", len(e.Nodes))

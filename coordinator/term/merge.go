@@ -147,7 +147,7 @@ func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []t
 			j.blobs.gc.release(pairs[i].left.blob)
 			j.blobs.gc.release(pairs[i].right.blob)
 			if failed == nil {
-				t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data)}})
+				t.step(ledger.Merged{Job: j.spec.ID, FinishedNode: ledger.FinishedNode{Node: m.node, Ref: t.partials.add(m.partial), Size: len(m.data), Large: m.blob != ""}})
 			}
 		}
 		if failed != nil {

@@ -44,7 +44,13 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {
 		item := &report.Items[i]
-		if item.Failure != nil {
+		switch {
+		case item.Failure != nil:
+			continue
+		case item.Held != nil:
+			if j != nil && !j.tree.Contains(*item.Held) {
+				*item = wire.Item{Failure: outsideTree(*item.Held, j.tree)}
+			}
 			continue
 		}
 		if j == nil {
@@ -89,17 +95,22 @@ func checkOutput(o *wire.Output) *wire.Failure {
 // checkPartial returns a failure if a partial is damaged or does not belong to the job's
 // tree.
 func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
-	noPartition := tree.Partitions() // an index that no partition of the job has
 	switch {
 	case tree.Partitions() == 0:
 		return &wire.Failure{Error: fmt.Sprintf("node %v of a job that is not planned", p.Node)}
 	case !tree.Contains(p.Node):
-		return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", p.Node, tree.Partitions())}
+		return outsideTree(p.Node, tree)
 	}
 	if err := p.Check(); err != nil {
 		return &wire.Failure{Partition: tree.Span(p.Node).Lo, Error: fmt.Sprintf("node %v: %v", p.Node, err)}
 	}
 	return nil
+}
+
+// outsideTree returns the failure for a node that is not in a job's tree.
+func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
+	noPartition := tree.Partitions() // an index that no partition of the job has
+	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }
 
 // withOperands returns a receipt whose calls have their operands. withOperands omits a call
@@ -115,6 +126,10 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 		call := *a.Call
 		call.Operands = make([]wire.Partial, len(a.Call.Operands))
 		for k := range call.Operands {
+			if refs[k] == ledger.NoRef { // a worker holds it
+				call.Operands[k] = a.Call.Operands[k]
+				continue
+			}
 			if _, known := t.partials.byRef[refs[k]]; !known {
 				call.Function = wire.Map // marks the call as one to omit
 				break

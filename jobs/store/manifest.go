@@ -98,6 +98,7 @@ type StoredNode struct {
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
 	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the blob: see [Store.PutPartial]
 	Empty bool      `cbor:"4,keyasint,omitempty"`
+	Large bool      `cbor:"5,keyasint,omitempty"` // the partial is too large for messages, so workers merge it
 }
 
 // Contributor is a worker that ran partitions of the job. Each worker numbers the items that it

@@ -42,17 +42,21 @@ var (
 
 	fullReport = Report{
 		Epoch: 7, Worker: "w-1", Sequence: 1, Draining: true,
-		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s"},
+		Hello: &Hello{Host: "h", PID: 4, Slots: 2, Since: since, Knows: []JobKind{{"primes", "1"}}, Storage: "s", Holds: true},
 		Spans: []HeldSpan{
-			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map"},
+			{ID: SpanID{7, 1}, Job: "j", Span: jobs.Span{Lo: 5, Hi: 9}, Running: true, Step: "Map", Done: 2},
 			{ID: SpanID{7, 3}, Job: "j", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}},
 		},
 		LostSlots: 1, LostCalls: 2, Usage: Usage{Memory: 9, Items: 2, Bytes: 5},
+		Nodes: []HeldNode{{Job: "j", Node: jobs.Node{Level: 3, Index: 1}, Size: 1 << 30, Sum: 5, Lacking: 6}},
 		Jobs: []JobReport{{Job: "j", First: 3, Items: []Item{
 			{Partial: &Partial{Node: jobs.Node{Level: 2, Index: 0}, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 			{Partial: &Partial{Node: jobs.Leaf(4), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
 			{Failure: &Failure{Partition: 5, Error: "bad", Permanent: true, Function: Open}},
 			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}}},
+			{Failure: &Failure{Error: "bad", Function: Merge, Node: jobs.Node{Level: 1, Index: 4}, Holder: "w-2"}},
+			{Held: &jobs.Node{Level: 1, Index: 2}},
+			{Partial: &Partial{Node: jobs.Leaf(9), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 30, Stored: true, Lacking: 6}},
 			{Output: &Output{Function: Plan, Partitions: 9, Data: []byte("data"), Sum: Checksum([]byte("data"))}},
 		}}},
 	}
@@ -65,11 +69,15 @@ var (
 		Assigned: []Assignment{
 			{ID: SpanID{7, 2}, Job: "j", Span: jobs.Span{Lo: 9, Hi: 20}, Alone: true},
 			{ID: SpanID{7, 3}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1}, Operands: []Partial{NewPartial(jobs.Leaf(0), []byte("l")), NewPartial(jobs.Leaf(1), nil)}}},
+			{ID: SpanID{7, 4}, Job: "j", Call: &Call{Function: Merge, Node: jobs.Node{Level: 1, Index: 1}, Lacking: 6, Operands: []Partial{
+				{Node: jobs.Leaf(2), Size: 1 << 30, Sum: 5, Holder: "w-2"}, {Node: jobs.Leaf(3), Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Size: 1 << 20},
+			}}},
 		},
 		Cuts:    []Cut{{ID: SpanID{7, 1}, Hi: 8}},
-		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true}},
+		Jobs:    []JobReceipt{{Job: "j", Received: 5, Durable: 4, Ended: true, Release: []jobs.Node{{Level: 1}}, Store: []jobs.Node{{Level: 2}}}},
 		Every:   time.Second,
 		Storage: "s",
+		Holds:   true,
 	}
 
 	kinds = []kind{

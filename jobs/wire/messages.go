@@ -31,6 +31,8 @@ type Report struct {
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
+	Nodes []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds, together with Spans
+
 	Usage Usage `cbor:"20,keyasint,omitzero"`
 }
 
@@ -44,6 +46,7 @@ type Hello struct {
 
 	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
 	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's definitions were compiled: see [ThisBuild]; empty in older programs
+	Holds   bool   `cbor:"8,keyasint,omitempty"` // the worker holds large partials, and fetches operands from their holders
 }
 
 // JobKind is a definition's name and version.
@@ -72,6 +75,21 @@ type HeldSpan struct {
 	// assignment says Alone and the worker has begun it. The worker calls the function once it
 	// has the receipt.
 	Step string `cbor:"7,keyasint,omitempty"`
+
+	Done uint64 `cbor:"8,keyasint,omitempty"` // partitions from Span.Lo on that were run and are not reported yet
+}
+
+// HeldNode is a large partial that a worker holds: it is finished, and it is lost if the
+// worker dies, unless it is durable.
+type HeldNode struct {
+	Job  string    `cbor:"1,keyasint"`
+	Node jobs.Node `cbor:"2,keyasint"`
+	Size uint64    `cbor:"3,keyasint"` // bytes
+	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the bytes
+
+	// Lacking is 0 if the partial contains all partitions of the node. Otherwise it identifies
+	// the skipped partitions that the partial lacks: see Call.Lacking.
+	Lacking uint64 `cbor:"5,keyasint,omitempty"`
 }
 
 // JobReport has items First, First+1, … of one job. A worker numbers its items of a job
@@ -84,10 +102,15 @@ type JobReport struct {
 
 // Item is a finished node, a failure, or the output of a call of Plan or Finish. The
 // worker keeps each item until the item is durable.
+//
+// Held says that the worker has computed a node from its partitions, and that the node's
+// partial is large. The item only counts the executions. Report.Nodes says what the worker
+// holds: perhaps the node was merged since. The item is durable once the count is.
 type Item struct {
-	Partial *Partial `cbor:"1,keyasint,omitempty"`
-	Failure *Failure `cbor:"2,keyasint,omitempty"`
-	Output  *Output  `cbor:"3,keyasint,omitempty"`
+	Partial *Partial   `cbor:"1,keyasint,omitempty"`
+	Failure *Failure   `cbor:"2,keyasint,omitempty"`
+	Output  *Output    `cbor:"3,keyasint,omitempty"`
+	Held    *jobs.Node `cbor:"4,keyasint,omitempty"`
 }
 
 // Function names a function of a job's definition. Failures name any function; calls are
@@ -147,6 +170,17 @@ type Partial struct {
 	Blob string    `cbor:"4,keyasint,omitempty"` // SHA-256 in hexadecimal
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
+
+	// Size is the size of the value in bytes if it is in a blob, or held by the worker Holder.
+	// Only operands have a Holder. Sum is the value's checksum then, and Node is the name
+	// under which the holder has it.
+	Size   uint64 `cbor:"6,keyasint,omitempty"`
+	Holder string `cbor:"7,keyasint,omitempty"`
+
+	// Stored says that the worker holds the node and has written it to storage: the node was
+	// reported before. Lacking is that of the [HeldNode].
+	Stored  bool   `cbor:"8,keyasint,omitempty"`
+	Lacking uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // Failure is one failed attempt to run a partition, to open the job or to make a call.
@@ -156,6 +190,10 @@ type Failure struct {
 	Permanent bool      `cbor:"3,keyasint,omitempty"` // a retry cannot succeed
 	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map includes merges within a span
 	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // of Merge
+
+	// Holder is the worker from which an operand of a call could not be fetched. The call has
+	// not begun then.
+	Holder string `cbor:"7,keyasint,omitempty"`
 }
 
 // Receipt is the answer to a report. A repeated report gets the same receipt, so that
@@ -168,8 +206,9 @@ type Receipt struct {
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
-	Every    time.Duration `cbor:"8,keyasint"`           // time until the next report, unless something is urgent
-	Storage  string        `cbor:"9,keyasint,omitempty"` // identity of the leader's storage
+	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless something is urgent
+	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the leader's storage
+	Holds    bool          `cbor:"10,keyasint,omitempty"` // the leader knows of held nodes; an earlier program does not
 }
 
 // ParamsInStore stands for parameters that are in storage. It is not a JSON object, so a
@@ -210,6 +249,11 @@ type Call struct {
 	Function Function  `cbor:"1,keyasint"`
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge: the node whose partial is wanted
 	Operands []Partial `cbor:"3,keyasint,omitempty"` // of Merge: the node's children; of Finish: the root
+
+	// Lacking is a hash of the partitions of the node that were skipped and that the operands of
+	// Merge lack, or 0 if they lack none. A later leader takes the result if it has skipped the
+	// same partitions.
+	Lacking uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // Cut shortens a span that the worker holds. The span then ends at Hi, or at the first
@@ -227,6 +271,11 @@ type JobReceipt struct {
 	Received uint64 `cbor:"2,keyasint"`           // the leader has the items up to this number
 	Durable  uint64 `cbor:"3,keyasint"`           // the items up to this number are durable, and the worker may drop them
 	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job has ended, so the worker drops its items and stops its partitions
+
+	// Of the nodes in Report.Nodes, Release lists those that the worker drops, and Store those
+	// that it writes to storage. A node that is listed again is ignored.
+	Release []jobs.Node `cbor:"5,keyasint,omitempty"`
+	Store   []jobs.Node `cbor:"6,keyasint,omitempty"`
 }
 
 // Beacon announces the leader. A leader sends a beacon when it begins to lead and then at

@@ -19,6 +19,7 @@ const (
 	MaxSpans     = 1 << 12 // spans in a report: twice as many as a worker holds
 	MaxJobs      = 1 << 13 // jobs in a report: a report of this number of empty jobs is full
 	MaxItems     = 1 << 14 // items in a report, over all jobs: a report of this number of small items is full
+	MaxNodes     = 1 << 11 // large partials that a worker holds
 	MaxEpoch     = 1 << 48 // highest epoch: far more leaders than a cluster ever has
 	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
@@ -45,6 +46,10 @@ func (r Report) Validate() error {
 		return malformed("report of %d lost slots and %d lost calls, want 0 to %d", r.LostSlots, r.LostCalls, MaxSlots)
 	case len(r.Spans) > MaxSpans:
 		return malformed("report of %d spans, want at most %d", len(r.Spans), MaxSpans)
+	case r.More && len(r.Nodes) > 0:
+		return malformed("report %d names held nodes before all items", r.Sequence)
+	case len(r.Nodes) > MaxNodes:
+		return malformed("report of %d held nodes, want at most %d", len(r.Nodes), MaxNodes)
 	case len(r.Jobs) > MaxJobs:
 		return malformed("report of %d jobs, want at most %d", len(r.Jobs), MaxJobs)
 	}
@@ -65,6 +70,9 @@ func (r Report) Validate() error {
 			return malformed("span %v is held twice", s.ID)
 		}
 		held[s.ID] = true
+	}
+	if err := validateNodes(r.Nodes); err != nil {
+		return err
 	}
 	reported := make(map[string]bool, len(r.Jobs))
 	items := 0
@@ -87,6 +95,35 @@ func (r Report) Validate() error {
 				return fmt.Errorf("job %s, item %d: %w", j.Job, j.First+uint64(i), err)
 			}
 		}
+	}
+	return nil
+}
+
+func validateNodes(list []HeldNode) error {
+	type place struct {
+		job  string
+		node jobs.Node
+	}
+	listed := make(map[place]bool, len(list))
+	for _, n := range list {
+		if err := validateJobID(n.Job); err != nil {
+			return err
+		}
+		if err := validateNode(n.Node); err != nil {
+			return err
+		}
+		if at := (place{n.Job, n.Node}); listed[at] {
+			return malformed("node %v of job %s is held twice", n.Node, n.Job)
+		} else {
+			listed[at] = true
+		}
+	}
+	return nil
+}
+
+func validateNode(n jobs.Node) error {
+	if n.Level > maxLevel || n.Index > (jobs.MaxPartitions-1)>>n.Level {
+		return malformed("node %v is outside every tree", n)
 	}
 	return nil
 }
@@ -146,6 +183,11 @@ func (r Receipt) Validate() error {
 		if err := validateAssigned(a.ID, a.Job, a.Span, function); err != nil {
 			return err
 		}
+		for _, o := range a.operands() {
+			if o.Holder != "" && (!ValidWorker(o.Holder) || len(o.Data) > 0 || o.Blob != "") {
+				return malformed("call %v of job %s: operand %v is held by %.100q, and has data or a blob too, or the worker ID is not valid", a.ID, a.Job, o.Node, o.Holder)
+			}
+		}
 	}
 	for _, j := range r.Jobs {
 		if err := validateJobID(j.Job); err != nil {
@@ -153,6 +195,14 @@ func (r Receipt) Validate() error {
 		}
 	}
 	return nil
+}
+
+// operands returns the operands of an assigned call.
+func (a Assignment) operands() []Partial {
+	if a.Call == nil {
+		return nil
+	}
+	return a.Call.Operands
 }
 
 func validateJobID(id string) error {
@@ -181,23 +231,34 @@ func validateAssigned(id SpanID, job string, span jobs.Span, function Function) 
 }
 
 func (i Item) validate() error {
+	kinds := 0
+	for _, is := range []bool{i.Partial != nil, i.Failure != nil, i.Output != nil, i.Held != nil} {
+		if is {
+			kinds++
+		}
+	}
 	switch {
-	case i.Partial != nil && i.Failure == nil && i.Output == nil:
+	case kinds != 1:
+		return malformed("want one of a partial, a failure, an output and a held node")
+	case i.Partial != nil:
 		return i.Partial.validate()
-	case i.Failure != nil && i.Partial == nil && i.Output == nil:
+	case i.Failure != nil:
 		return i.Failure.validate()
-	case i.Output != nil && i.Partial == nil && i.Failure == nil:
+	case i.Output != nil:
 		return i.Output.validate()
 	}
-	return malformed("want one of a partial, a failure and an output")
+	return validateNode(*i.Held)
 }
 
 func (p Partial) validate() error {
-	if p.Node.Level > maxLevel || p.Node.Index > (jobs.MaxPartitions-1)>>p.Node.Level {
-		return malformed("node %v is outside every tree", p.Node)
+	if err := validateNode(p.Node); err != nil {
+		return err
 	}
 	if err := validateBlob(p.Data, p.Blob); err != nil {
 		return fmt.Errorf("node %v: %w", p.Node, err)
+	}
+	if p.Holder != "" || p.Stored && p.Blob == "" {
+		return malformed("node %v is reported without its data", p.Node)
 	}
 	return nil
 }
@@ -208,6 +269,8 @@ func (f Failure) validate() error {
 		return malformed("failure with a text of %d bytes, want at most %d", len(f.Error), MaxErrorText)
 	case f.Function > Open:
 		return malformed("failure of %v", f.Function)
+	case f.Holder != "" && !ValidWorker(f.Holder):
+		return malformed("failure because of worker %.100q: want a valid worker ID", f.Holder)
 	}
 	return nil
 }

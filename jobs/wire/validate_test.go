@@ -51,6 +51,11 @@ func TestReportValidateRefuses(t *testing.T) {
 		"span beyond all":     func(r *Report) { r.Spans = []HeldSpan{{ID: SpanID{1, 1}, Job: "j", Span: jobs.Span{Hi: 1<<62 + 1}}} },
 		"spans, but more":     func(r *Report) { r.More = true },
 		"long step":           func(r *Report) { r.Spans[0].Step = strings.Repeat("x", 17) },
+		"nodes, but more":     func(r *Report) { r.More, r.Spans = true, nil },
+		"too many nodes":      func(r *Report) { r.Nodes = make([]HeldNode, MaxNodes+1) },
+		"node held twice":     func(r *Report) { r.Nodes = append(r.Nodes, r.Nodes[0]) },
+		"node without a job":  func(r *Report) { r.Nodes = []HeldNode{{}} },
+		"held node too high":  func(r *Report) { r.Nodes = []HeldNode{{Job: "j", Node: jobs.Node{Level: 63}}} },
 		"span twice":          func(r *Report) { r.Spans = append(r.Spans, r.Spans[0]) },
 		"job without name":    func(r *Report) { r.Jobs = []JobReport{{First: 1}} },
 		"job's name too long": func(r *Report) { r.Jobs = []JobReport{{Job: strings.Repeat("j", MaxJobID+1), First: 1}} },
@@ -64,11 +69,13 @@ func TestReportValidateRefuses(t *testing.T) {
 		"failure too long": func(r *Report) {
 			r.Jobs = []JobReport{{Job: "j", First: 1, Items: []Item{{Failure: &Failure{Error: strings.Repeat("x", MaxErrorText+1)}}}}}
 		},
-		"node too high":    partial(Partial{Node: jobs.Node{Level: 63}}),
-		"node too far":     partial(Partial{Node: jobs.Node{Level: 62, Index: 1}}),
-		"data and blob":    partial(Partial{Data: []byte{1}, Blob: fullReport.Jobs[0].Items[1].Partial.Blob}),
-		"blob not in hex":  partial(Partial{Blob: strings.Repeat("x", 64)}),
-		"blob of no SHA-2": partial(Partial{Blob: "abcd"}),
+		"report of an operand": partial(Partial{Holder: "w-2"}),
+		"stored nowhere":       partial(Partial{Stored: true}),
+		"node too high":        partial(Partial{Node: jobs.Node{Level: 63}}),
+		"node too far":         partial(Partial{Node: jobs.Node{Level: 62, Index: 1}}),
+		"data and blob":        partial(Partial{Data: []byte{1}, Blob: fullReport.Jobs[0].Items[1].Partial.Blob}),
+		"blob not in hex":      partial(Partial{Blob: strings.Repeat("x", 64)}),
+		"blob of no SHA-2":     partial(Partial{Blob: "abcd"}),
 	} {
 		r := fullReport
 		spoil(&r)

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
@@ -37,13 +38,27 @@ type CollectFromSlots struct{}
 // [Session.OpenFailed].
 type OpenJob struct{ Opening wire.Opening }
 
-// EndJob cancels the spans of a job that has ended, and closes the job.
+// EndJob cancels the spans of a job that has ended, drops the partials of its held nodes,
+// and closes the job.
 type EndJob struct {
 	Job string
 	// Blobs are the partials in storage that are not known to be durable. The leader may
 	// have removed the job's partials before it learned of the blobs, so the worker must
 	// remove them.
 	Blobs []string
+}
+
+// DropNode drops the partial of a held node, which is not needed any more.
+type DropNode struct {
+	Job  string
+	Node jobs.Node
+}
+
+// StoreNode writes the partial of a held node to storage. The reply is
+// [Session.NodeStored], or [Session.NodeNotStored]. The partial stays.
+type StoreNode struct {
+	Job  string
+	Node jobs.Node
 }
 
 // WakeSlots wakes idle slots so that they call [Session.Take].
@@ -56,7 +71,7 @@ type CancelRunning struct{ Running int } // number of slots and calls that run
 // the last action.
 type Leave struct {
 	Reason  LeaveReason
-	Items   int // number of kept items not known to be durable; other workers compute them again
+	Items   int // number of kept items and of held nodes not known to be durable; other workers compute them again
 	Running int // number of slots and calls that still run
 }
 
@@ -117,6 +132,8 @@ func (ReadRecord) action()       {}
 func (CollectFromSlots) action() {}
 func (OpenJob) action()          {}
 func (EndJob) action()           {}
+func (DropNode) action()         {}
+func (StoreNode) action()        {}
 func (WakeSlots) action()        {}
 func (CancelRunning) action()    {}
 func (Leave) action()            {}

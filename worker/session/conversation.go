@@ -211,6 +211,7 @@ func (s *Session) onReceipt(in ReceiptHeard) {
 		return
 	}
 	sched.refusals = 0
+	s.leader.holds = r.Holds
 	if r.Every > 0 {
 		sched.interval = max(timing.Spacing, min(r.Every, timing.MaxInterval))
 		sched.dueAt = min(sched.dueAt, s.now+sched.interval)

@@ -69,7 +69,7 @@ func (s *Session) leave() bool {
 func (s *Session) leaveFor(reason LeaveReason) bool {
 	items, _ := s.Kept()
 	s.drain.left = true
-	s.do(Leave{Reason: reason, Items: items, Running: s.running()})
+	s.do(Leave{Reason: reason, Items: items + s.undurableNodes(), Running: s.running()})
 	return true
 }
 

@@ -56,6 +56,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	}
 	durable := max(j.durable, min(r.Durable, j.last()))
 	s.dropItems(j, int(durable-j.durable))
+	s.orderNodes(j, r)
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && s.conversation.moreFollows {
 		s.schedule.urgent = true // the leader has received the items sent so far, so the rest is sent at once
@@ -82,6 +83,7 @@ func (s *Session) endJob(id string) {
 		h.dropped = true
 	}
 	s.work.held -= len(j.running) + len(j.calls)
+	s.work.nodes -= len(j.nodes)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
 	s.schedule.urgent = true // slots are free for other spans
 }

@@ -21,6 +21,7 @@ const (
 	itemBudget = 700 << 10 // bytes of items in a report
 	jobSize    = 100       // bytes of a JobReport without its items, at most
 	itemSize   = 48        // bytes of an item without its data or text, at most
+	nodeSize   = 130       // bytes of a held node, at most; all of them leave room for any item
 )
 
 // nextReport makes the next report and marks it as in flight.
@@ -34,21 +35,24 @@ func (s *Session) nextReport() wire.Report {
 		hello := s.cfg.Hello
 		r.Hello = &hello
 	}
+	if s.drain.begun {
+		s.dropDurableNodes()
+	}
 	r.Jobs, r.More = s.unreceived()
 	if !r.More {
-		r.Spans = s.heldSpans()
+		r.Spans, r.Nodes = s.heldSpans(), s.heldNodes()
 	}
 	s.work.alone.reported = !r.More
 	r.LostSlots, r.LostCalls = s.occupied()
 	c.moreFollows = r.More
-	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans) == 0
+	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans)+len(r.Nodes) == 0
 	return r
 }
 
 // unreceived lists the items that the leader has not received, job by job, as many as fit
 // into a report. unreceived also reports whether more items are not received.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
-	budget := itemBudget
+	budget := itemBudget - s.work.nodes*nodeSize
 	for _, j := range s.work.jobs {
 		items := j.items[j.received-j.durable:]
 		if len(items) == 0 {
@@ -102,7 +106,7 @@ func (s *Session) heldSpans() []wire.HeldSpan {
 	})
 	spans := make([]wire.HeldSpan, 0, s.work.held)
 	for i, h := range slices.Concat(running, queued) {
-		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running)}
+		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running), Done: h.done()}
 		if h == s.work.alone.span {
 			span.Step = s.work.alone.function
 		}

@@ -168,13 +168,13 @@ func (s *Session) Kept() (items, bytes int) {
 
 // Full reports whether the kept items take so much memory that the worker begins no further
 // partition until an item is durable.
-func (s *Session) Full() bool { return s.work.keptBytes >= s.cfg.MaxKept }
+func (s *Session) Full() bool { return s.work.paused || s.work.keptBytes >= s.cfg.MaxKept }
 
 // Empty reports whether no span and no call is held, no slot and no call runs code that may
-// still return, and no item is kept.
+// still return, no item is kept, and each held node is durable.
 func (s *Session) Empty() bool {
 	items, _ := s.Kept()
-	return s.work.held == 0 && s.running() == 0 && items == 0
+	return s.work.held == 0 && s.running() == 0 && items == 0 && s.undurableNodes() == 0
 }
 
 // Usable returns how many slots can run spans, and how many calls can run at a time: the
@@ -189,6 +189,7 @@ type leader struct {
 	epoch     uint64 // 0 before the first leader
 	gone      bool   // NATS said that no process listens for reports to this leader
 	answered  bool
+	holds     bool          // the last leader that answered knows of held nodes
 	askAt     time.Duration // when to ask who leads, while searching
 
 	// While a report is in flight, recordAt is when to ask for the lease's record, and

@@ -15,6 +15,7 @@ type HeldSpan struct {
 	id      wire.SpanID
 	job     *job
 	lo      uint64 // the first partition that is not delivered
+	ran     uint64 // the first partition of the last claim
 	claimed uint64 // the first partition that is not begun
 	hi      uint64
 	arrival uint64 // grows with each span assigned
@@ -88,8 +89,17 @@ func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 		return jobs.Span{}
 	}
 	claim := jobs.Span{Lo: h.claimed, Hi: h.claimed + min(want, h.hi-h.claimed)}
-	h.claimed = claim.Hi
+	h.ran, h.claimed = claim.Lo, claim.Hi
 	return claim
+}
+
+// done returns how many partitions were run and are not delivered. It is 0 unless the job's
+// partials are large: the results of other jobs are delivered soon.
+func (h *HeldSpan) done() uint64 {
+	if !h.job.large {
+		return 0
+	}
+	return max(h.ran, h.lo) - h.lo
 }
 
 // mustYield reports whether h must release its slot. A slot must be released if the spans
@@ -112,9 +122,15 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 // slot has run the partitions before next. The result is next, rounded down to a tree
 // boundary so that few nodes cover the range. At most an eighth of the results is left for
 // the next delivery.
+//
+// If the job's partials are large, everything is left for the next delivery until the span
+// ends: a delivery would cut the span's nodes into smaller ones, and make nothing durable.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
+	}
+	if h.job.large {
+		return h.lo
 	}
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
@@ -123,7 +139,11 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 // cover exactly the partitions from the last delivery to hi. The slot keeps the results of
 // the partitions from hi to next. Claimed partitions from next on count as not begun. If
 // Deliver returns an error, it has accepted no item.
-func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) error {
+//
+// A node whose partial is large is delivered as an item with Held, together with a HeldNode
+// in held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or
+// [EndJob]. If the span is not held any more, the caller drops the partial.
+func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, held ...wire.HeldNode) error {
 	s.handedOver(h)
 	if h.dropped {
 		return nil
@@ -135,6 +155,8 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 		switch {
 		case d.Failure != nil:
 			covers = jobs.Span{Lo: d.Failure.Partition, Hi: d.Failure.Partition + 1}
+		case d.Held != nil && h.job.tree.Contains(*d.Held) && slices.ContainsFunc(held, func(n wire.HeldNode) bool { return n.Node == *d.Held }):
+			covers = h.job.tree.Span(*d.Held)
 		case d.Partial == nil || !h.job.tree.Contains(d.Partial.Node):
 			return fmt.Errorf("deliver span %v: an item is no node of the tree", h.id)
 		case len(d.Partial.Data) > MaxInline:
@@ -156,6 +178,9 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item) e
 		if i.Failure != nil {
 			s.hurry()
 		}
+	}
+	for _, n := range held {
+		s.holdNode(h.job, n)
 	}
 	h.lo, h.claimed = hi, next
 	if h.lo == h.hi {
@@ -196,6 +221,10 @@ func (s *Session) strays(h *HeldSpan) {
 		s.work.straySlots++
 	}
 }
+
+// Holds reports whether the worker still holds a span, so that what the span's slot delivers
+// is taken.
+func (s *Session) Holds(h *HeldSpan) bool { return !h.dropped }
 
 // Release gives back a span and its slot. Partitions of the span that are not
 // delivered are queued again, or dropped if the worker drains.

@@ -20,10 +20,12 @@ type work struct {
 	yielding  int // number of busy spans that must make room for other spans
 	awaited   int // number of busy spans whose slots were asked to hand over
 	calling   int // number of calls that run, including those that are not held any more
+	nodes     int // number of held nodes
 
 	// How many of the busy spans and of the calls run code that does not return.
 	lostSlots, lostCalls int
-	straySlots           int // number of busy spans that are lost or whose jobs have ended
+	paused               bool // memory is short
+	straySlots           int  // number of busy spans that are lost or whose jobs have ended
 
 	alone alone
 
@@ -40,6 +42,8 @@ type job struct {
 	queued    []*HeldSpan // in order of arrival
 	running   []*HeldSpan // in order of arrival
 	calls     []*HeldCall // in order of arrival
+	nodes     []*heldNode // sorted
+	large     bool        // the worker has held a node of the job
 	lastTaken uint64      // value of work.taken when a slot last took a span of the job
 
 	items    []item // kept items; the first has number durable+1

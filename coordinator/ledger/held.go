@@ -1,0 +1,327 @@
+package ledger
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// fetchBackoff is how long a call waits after an operand could not be fetched. The holder is
+// probed, and told to store the operand.
+const fetchBackoff = 200 * time.Millisecond
+
+// heldNode names a node that a worker holds.
+type heldNode struct {
+	job  *job
+	node jobs.Node
+}
+
+// settling is a node that the caller has and below which nodes that workers hold stay until
+// a checkpoint is durable.
+type settling struct {
+	node       jobs.Node
+	checkpoint uint64
+}
+
+// reconcileNodes compares the nodes that a worker reports with those that it held. What it
+// does not hold any more is lost; what is not needed is released.
+func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Node.Level, b.Node.Level) }) // ancestors first
+	before := w.nodes
+	w.nodes = nil
+	held := make(map[heldNode]bool, len(list))
+	for _, n := range list {
+		j := l.jobsByID[n.Job]
+		if j == nil {
+			l.onUnknownJob(w, n.Job, 0)
+			continue
+		}
+		s := w.share(j)
+		switch {
+		case j.ending(): // the worker is told once the end is durable
+		case j.planned() && j.tree.Contains(n.Node) && l.hold(w, j, n):
+			held[heldNode{j, n.Node}] = true
+			w.nodes = append(w.nodes, heldNode{j, n.Node})
+		default:
+			s.release = append(s.release, n.Node)
+		}
+	}
+	for _, n := range before {
+		if !held[n] {
+			l.loseNode(w, n)
+		}
+	}
+}
+
+// hold records that a worker holds a node. It returns false if the node is not needed.
+func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
+	span := j.tree.Span(n.Node)
+	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
+		return false // an earlier leader had skipped other partitions, or had not pinned the job
+	}
+	j.large = true
+	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
+	if added {
+		if n.Lacking == 0 {
+			j.unskip(span)
+		}
+		j.builds.add(w.build())
+		l.finished(j, n.Node)
+	}
+	return needed
+}
+
+// lacking returns a hash of the skipped partitions in a span, or 0 if there are none.
+func (j *job) lacking(span jobs.Span) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	sum := uint64(offset)
+	for p := range j.skipped.from(skippedPartition(span.Lo)) {
+		if uint64(*p) >= span.Hi {
+			break
+		}
+		for shift := 0; shift < 64; shift += 8 {
+			sum = (sum ^ uint64(*p)>>shift&0xff) * prime
+		}
+	}
+	if sum == offset {
+		return 0
+	}
+	return max(1, sum)
+}
+
+// loseNode records that a worker does not hold a node any more. Unless the caller has the
+// partial, the node's partitions are missing again, except those of finished nodes below.
+func (l *Ledger) loseNode(w *worker, n heldNode) {
+	j := n.job
+	if j.ending() {
+		return
+	}
+	lost := j.forest.lose(w.id, n.node)
+	if lost.Empty() {
+		return
+	}
+	for _, c := range slices.Clone(j.calls.list) {
+		if !j.hasOperands(c) {
+			j.withdraw(c)
+		}
+	}
+	j.checkpoint.dirty = true
+	l.enqueueLost(j, lost)
+	j.forest.eachMaximal(func(*treeNode) bool { return false }, func(m jobs.Node, _ *treeNode) {
+		if lost.Contains(j.tree.Span(m)) {
+			l.mergeUp(j, m)
+		}
+	})
+}
+
+// hasOperands reports whether the operands of a call are finished.
+func (j *job) hasOperands(c *call) bool {
+	switch c.function {
+	case wire.Merge:
+		_, _, ok := j.forest.operands(c.node)
+		return ok
+	case wire.Finish:
+		return j.forest.root.finished
+	}
+	return true
+}
+
+// withdraw removes a call whose operands were lost. What is known of the call counts when it
+// is added again.
+func (j *job) withdraw(c *call) {
+	if c.failed+c.deaths > 0 {
+		j.calls.record = append(j.calls.record, c.toRecord())
+	}
+	j.callDone(c)
+}
+
+// enqueueLost queues the partitions of a span that are missing again. Partitions that a
+// worker still has in an assignment, which was cut since they were finished, are queued once
+// the worker has given them back.
+func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
+	var assigned spanSet
+	for a := range j.assignments.all() {
+		if a.span.Lo < lost.Hi && lost.Lo < a.span.Hi {
+			assigned.add(a.span)
+		}
+	}
+	lo := lost.Lo
+	for _, s := range assigned.spans {
+		if lo < s.Lo {
+			l.enqueue(j, jobs.Span{Lo: lo, Hi: s.Lo}, 0)
+		}
+		lo = max(lo, s.Hi)
+	}
+	if lo < lost.Hi {
+		l.enqueue(j, jobs.Span{Lo: lo, Hi: lost.Hi}, 0)
+	}
+}
+
+// onStored records that a node that a worker held is in storage.
+func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
+	if p.Lacking != 0 && p.Lacking != j.lacking(j.tree.Span(p.Node)) {
+		l.dropPartials(node.Ref)
+		return
+	}
+	l.finish(j, node, false)
+}
+
+// settle registers a node whose partial the caller has now: nodes that workers hold stay
+// below it until it is durable.
+func (j *job) settle(n jobs.Node) {
+	if j.large {
+		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
+	}
+}
+
+// dropSettled drops what stayed below nodes that are durable now. The holders are told to release
+// it when they list it again.
+func (j *job) dropSettled() {
+	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
+		if s.checkpoint > j.checkpoint.durable {
+			return false
+		}
+		j.forest.settle(s.node)
+		return true
+	})
+}
+
+// orderStores tells a worker which of its nodes it should write to storage.
+func (l *Ledger) orderStores(w *worker) {
+	for _, n := range w.nodes {
+		at := n.job.forest.holdingOf(w.id, n.node)
+		if at != nil && at.fragile() && (w.draining || at.held.storeWanted || l.worthStoring(w, n.job, at)) {
+			s := w.share(n.job)
+			s.store = append(s.store, n.node)
+		}
+	}
+}
+
+// worthStoring reports whether the work that a holder's death would cost is worth a write: a
+// process that dies every M on average should write its state, which costs C, after each
+// sqrt(2·C·M) of work (Young, A first order approximation to the optimum checkpoint interval,
+// CACM 17, 1974).
+func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
+	perSecond := w.share(j).perSecond()
+	exposed := at.exposed()
+	if perSecond == 0 || exposed == 0 {
+		return false
+	}
+	work := float64(exposed) / perSecond
+	cost := writeLatency + float64(at.held.size)/float64(l.cfg.StoreBytesPerSecond)
+	return work >= math.Sqrt(2*cost*l.cfg.MeanTimeBetweenFailures.Seconds())
+}
+
+// writeLatency is the least time of a write to storage, in seconds.
+const writeLatency = 0.05
+
+// heldOperands returns the operands of a call that workers hold.
+func (j *job) heldOperands(c *call) (list []*treeNode) {
+	if c.function == wire.Plan || !j.large {
+		return nil
+	}
+	operands, _ := j.operands(c)
+	for _, o := range operands {
+		if o.held != nil && !(c.fromStorage && o.ref != NoRef) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// place returns the worker that should make a call: it holds the operands, or the larger
+// one. Of workers that hold as much it is one that can begin the call at once, and not the
+// leader's own. It returns nil if none of the holders takes calls.
+func (l *Ledger) place(j *job, c *call) *worker {
+	var best *worker
+	bytes := map[string]uint64{}
+	for _, o := range j.heldOperands(c) {
+		bytes[o.held.worker] += o.held.size
+	}
+	worse := func(a, b *worker) bool {
+		busy := func(w *worker) int { return map[bool]int{true: 1}[w.calls >= w.callSlots && c.assignment == nil] }
+		self := func(w *worker) int { return map[bool]int{true: 1}[w.id == l.cfg.Self] }
+		return cmp.Or(cmp.Compare(bytes[b.id], bytes[a.id]), cmp.Compare(busy(a), busy(b)), cmp.Compare(self(a), self(b)), cmp.Compare(a.calls, b.calls)) > 0
+	}
+	for _, w := range l.workers { // sorted
+		if bytes[w.id] > 0 && l.takesCalls(w, j) && w.hello.Holds && !l.mayKill(w, j, c) && (best == nil || worse(best, w)) {
+			best = w
+		}
+	}
+	return best
+}
+
+// mayKill reports whether a worker is the leader's own and the code of a call may kill it.
+func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
+	return w.id == l.cfg.Self && (c.deaths > 0 || j.writeAhead || j.spareLeaderUntil > 0)
+}
+
+// onFetchFailed handles a call whose operand could not be fetched. The call is not to blame.
+// Perhaps the holder is dead, which the probe tells. If it lives, it writes the operand to
+// storage.
+func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
+	c.due, c.fromStorage = l.now+fetchBackoff, true
+	for _, o := range j.heldOperands(c) {
+		if o.held.worker == f.Holder {
+			o.held.storeWanted = true
+		}
+	}
+	l.log(j.spec.ID, w.id, "%v waits, an operand could not be fetched from worker %s: %s", c, f.Holder, f.Error)
+	l.do(Probe{f.Holder})
+}
+
+// takeSubtree returns the span of the next piece of a job with large partials: whole nodes
+// of the tree, so that few nodes cross workers. A worker goes on where its last piece ended,
+// so that it holds siblings. Otherwise it begins in the middle of the largest gap, where
+// it goes on for the longest time.
+func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
+	fresh := j.queue.fresh.spans
+	s := w.share(j)
+	var gap jobs.Span
+	for _, f := range fresh {
+		if s.next > 0 && f.Lo <= s.next && s.next < f.Hi {
+			gap = jobs.Span{Lo: s.next, Hi: f.Hi}
+			break
+		}
+		if f.Len() > gap.Len() {
+			gap = f
+		}
+	}
+	if gap.Lo != s.next && gap.Len() > 2*size && l.continues(w, j, gap.Lo) {
+		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
+	}
+	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
+	for level := uint8(1); level < 62; level++ {
+		step := uint64(1) << level
+		if step > size || piece.Lo%step != 0 || piece.Lo+step > gap.Hi && gap.Hi < j.tree.Partitions() {
+			break
+		}
+		piece.Hi = min(piece.Lo+step, gap.Hi)
+	}
+	s.next = piece.Hi
+	return piece
+}
+
+// continues reports whether another worker goes on at a partition.
+func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
+	return slices.ContainsFunc(l.workers, func(o *worker) bool {
+		i, found := o.findShare(j.spec.ID)
+		return o != w && found && o.shares[i].job == j && o.shares[i].next == at
+	})
+}
+
+// roundest returns the number in [lo, hi) that is a multiple of the highest power of two.
+func roundest(lo, hi uint64) uint64 {
+	for level := 62; level > 0; level-- {
+		step := uint64(1) << level
+		if n := (lo + step - 1) &^ (step - 1); n >= lo && n < hi {
+			return n
+		}
+	}
+	return lo
+}

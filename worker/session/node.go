@@ -1,0 +1,196 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+// heldNode is a node whose large partial the caller of the session keeps.
+type heldNode struct {
+	wire.HeldNode
+	storing bool   // the caller writes the partial to storage
+	stored  uint64 // number of the item that says that the partial is in storage; 0: none
+}
+
+func compareNodes(a, b jobs.Node) int {
+	return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Index, b.Index))
+}
+
+// findNode returns the index of a held node in j.nodes.
+func (j *job) findNode(n jobs.Node) (int, bool) {
+	return slices.BinarySearchFunc(j.nodes, n, func(h *heldNode, n jobs.Node) int { return compareNodes(h.Node, n) })
+}
+
+// holdNode adds a node to the held nodes of a job.
+func (s *Session) holdNode(j *job, n wire.HeldNode) {
+	n.Job = j.id
+	j.large = true
+	if at, found := j.findNode(n.Node); found {
+		j.nodes[at].HeldNode = n // computed twice: the caller keeps one of the two, which are the same bytes
+	} else {
+		j.nodes = slices.Insert(j.nodes, at, &heldNode{HeldNode: n})
+		s.work.nodes++
+	}
+}
+
+// dropNode removes a held node, and tells the caller to drop the partial.
+func (s *Session) dropNode(j *job, n jobs.Node) {
+	if s.forgetNode(j, n) {
+		s.do(DropNode{j.id, n})
+	}
+}
+
+func (s *Session) forgetNode(j *job, n jobs.Node) bool {
+	at, found := j.findNode(n)
+	if found {
+		j.nodes = slices.Delete(j.nodes, at, at+1)
+		s.work.nodes--
+	}
+	return found
+}
+
+// MayHold reports whether the next large partial may be delivered as a held node. If not,
+// the leader knows nothing of held nodes, or the worker holds as many as it may: the caller
+// writes the partial to storage and delivers the name of its blob.
+func (s *Session) MayHold() bool {
+	return s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
+}
+
+// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. It
+// reports whether the session takes the node. If not, the caller drops the partial.
+//
+// The call's operands that this worker held are not needed any more: they would be lost
+// together with the result. If the operands lack partitions, another leader may refuse the
+// result, so the leader decides when they are dropped.
+func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
+	s.endCall(h)
+	if h.dropped {
+		return false
+	}
+	s.holdNode(h.job, n)
+	for _, o := range h.call.Operands {
+		if o.Holder == s.cfg.Worker && h.call.Lacking == 0 {
+			s.dropNode(h.job, o.Node)
+		}
+	}
+	s.dropCall(h)
+	return true
+}
+
+// NodeStored records that a held partial is in storage, in a blob. It reports whether the
+// session keeps the blob's name for the leader. If not, the node is not held any more, and
+// the caller removes the blob.
+func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
+	j, _ := s.find(job)
+	if j == nil {
+		return false
+	}
+	at, found := j.findNode(n)
+	if !found {
+		return false
+	}
+	h := j.nodes[at]
+	if h.stored == 0 {
+		s.keep(j, item{Item: wire.Item{Partial: &wire.Partial{Node: n, Blob: blob, Size: h.Size, Stored: true, Lacking: h.Lacking}}})
+		h.stored = j.last()
+		s.hurry()
+	}
+	return true
+}
+
+// NodeNotStored records that a write that [StoreNode] asked for has failed, so that the
+// leader may ask for it again.
+func (s *Session) NodeNotStored(job string, n jobs.Node) {
+	if j, _ := s.find(job); j != nil {
+		if at, found := j.findNode(n); found {
+			j.nodes[at].storing = false
+		}
+	}
+}
+
+// NodeLost records that the caller does not have a held partial any more: it could not be
+// read back, or memory was short and the partial is durable.
+func (s *Session) NodeLost(job string, n jobs.Node) {
+	if j, _ := s.find(job); j != nil && s.forgetNode(j, n) {
+		s.hurry()
+	}
+}
+
+// NodeDurable reports whether a held partial is durable, so that the caller may drop it if
+// memory is short, with [Session.NodeLost].
+func (s *Session) NodeDurable(job string, n jobs.Node) bool {
+	j, _ := s.find(job)
+	if j == nil {
+		return false
+	}
+	at, found := j.findNode(n)
+	return found && j.isDurable(j.nodes[at])
+}
+
+func (j *job) isDurable(h *heldNode) bool { return h.stored > 0 && h.stored <= j.durable }
+
+// Held returns how many nodes are held, and the size of their partials in bytes.
+func (s *Session) Held() (nodes int, bytes uint64) {
+	for _, j := range s.work.jobs {
+		for _, h := range j.nodes {
+			bytes += h.Size
+		}
+	}
+	return s.work.nodes, bytes
+}
+
+// undurableNodes returns how many held nodes are not durable.
+func (s *Session) undurableNodes() (n int) {
+	for _, j := range s.work.jobs {
+		for _, h := range j.nodes {
+			if !j.isDurable(h) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// dropDurableNodes drops the nodes that are durable, so that a worker that drains can leave.
+func (s *Session) dropDurableNodes() {
+	for _, j := range s.work.jobs {
+		for _, h := range slices.Clone(j.nodes) {
+			if j.isDurable(h) {
+				s.dropNode(j, h.Node)
+			}
+		}
+	}
+}
+
+// heldNodes lists the held nodes for a report.
+func (s *Session) heldNodes() []wire.HeldNode {
+	if s.work.nodes == 0 {
+		return nil
+	}
+	list := make([]wire.HeldNode, 0, s.work.nodes)
+	for _, j := range s.work.jobs {
+		for _, h := range j.nodes {
+			list = append(list, h.HeldNode)
+		}
+	}
+	return list
+}
+
+// orderNodes carries out the leader's orders about held nodes.
+func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
+	for _, n := range r.Release {
+		s.dropNode(j, n)
+	}
+	for _, n := range r.Store {
+		if at, found := j.findNode(n); found && !j.nodes[at].storing && j.nodes[at].stored == 0 {
+			j.nodes[at].storing = true
+			s.do(StoreNode{j.id, n})
+		}
+	}
+}
+
+// Pause says whether memory is short. While it is, the worker begins no partition.
+func (s *Session) Pause(short bool) { s.work.paused = short }
