@@ -14,12 +14,13 @@ import (
 // call is a running call of a job's Plan, Merge or Finish, like those of package executor.
 type call struct {
 	worker *worker
-	held   *session.HeldCall
+	call   *session.HeldCall
 	job    *job
 	ctx    context.Context // done when the job has ended, or the worker stops
 	cancel context.CancelFunc
 	ended  bool // the job has ended
 	blob   string
+	held   []byte // the result, if it is large and the worker holds it
 }
 
 // beginCalls begins the calls that wait and may run.
@@ -29,7 +30,7 @@ func (w *worker) beginCalls() {
 		if held == nil {
 			return
 		}
-		c := &call{worker: w, held: held, job: w.process.sim.jobs[held.Opening().Job]}
+		c := &call{worker: w, call: held, job: w.process.sim.jobs[held.Opening().Job]}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
 		w.calls = append(w.calls, c)
 		var item wire.Item
@@ -42,7 +43,7 @@ func (w *worker) beginCalls() {
 func (c *call) make() (item wire.Item, err error) {
 	p := c.worker.process
 	s := p.sim
-	made := c.held.Call()
+	made := c.call.Call()
 	s.cover("seen: call of " + made.Function.String())
 	operands, err := c.operands()
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *call) make() (item wire.Item, err error) {
 		return item, c.ctx.Err()
 	}
 	deed := s.merges(func() {
-		item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.held.Opening().Params, made, operands, c.held.Epoch())
+		item, err = session.MakeCall(c.ctx, s.versions[c.job.version], c.call.Opening().Params, made, operands, c.call.Epoch())
 	})
 	if made.Function != wire.Merge {
 		deed = c.job.misbehaves(made.Function)
@@ -79,7 +80,7 @@ func (c *call) hang() {
 	p.pause(c.ctx, callLimit)
 	failure := c.failure(errHung)
 	before, _ := w.session.Kept()
-	w.session.LoseCall(c.held, failure)
+	w.session.LoseCall(c.call, failure)
 	if after, _ := w.session.Kept(); after > before {
 		p.sim.checks.delivered(p, c.job, []wire.Item{{Failure: &failure}})
 	}
@@ -95,14 +96,24 @@ func (c *call) hang() {
 var errHung = errors.New("the call does not return")
 
 func (c *call) failure(err error) wire.Failure {
-	made := c.held.Call()
-	return wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: made.Function, Node: made.Node}
+	made := c.call.Call()
+	failure := wire.Failure{Error: err.Error(), Permanent: jobs.IsPermanent(err), Function: made.Function, Node: made.Node}
+	var fetching *fetchError
+	if errors.As(err, &fetching) {
+		failure.Holder = fetching.holder
+	}
+	return failure
 }
 
 func (c *call) operands() (list [][]byte, err error) {
 	p := c.worker.process
-	for _, operand := range c.held.Call().Operands {
+	for _, operand := range c.call.Call().Operands {
 		data := operand.Data
+		if operand.Holder != "" {
+			if data, err = c.fetch(operand); err != nil {
+				return nil, &fetchError{operand.Holder, err}
+			}
+		}
 		for operand.Blob != "" {
 			if data, err = p.store.Partial(c.ctx, c.job.spec.ID, operand.Blob); err == nil {
 				break
@@ -120,6 +131,9 @@ func (c *call) operands() (list [][]byte, err error) {
 // store moves the data of an item into storage if it is too large for a report.
 func (c *call) store(item wire.Item) (wire.Item, error) {
 	switch {
+	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold():
+		c.held = item.Partial.Data
+		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
 		partial := wire.Partial{Node: item.Partial.Node, MergedFor: item.Partial.MergedFor}
 		err := c.write(partial.Node, item.Partial.Data)
@@ -159,13 +173,18 @@ func (c *call) end(item wire.Item, err error) {
 	}
 	switch {
 	case c.ctx.Err() != nil:
-		w.session.AbandonCall(c.held)
+		w.session.AbandonCall(c.call)
+	case err == nil && c.held != nil:
+		made, id := c.call.Call(), c.job.spec.ID
+		if w.session.ReturnHeld(c.call, described(made.Node, c.held, made.Lacking)) {
+			w.holds(id, made.Node, c.held)
+		}
 	default:
 		if err != nil {
 			failure := c.failure(err)
 			item = wire.Item{Failure: &failure}
 		}
-		if w.session.Return(c.held, item) {
+		if w.session.Return(c.call, item) {
 			w.process.sim.checks.delivered(w.process, c.job, []wire.Item{item})
 		}
 	}

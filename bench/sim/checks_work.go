@@ -50,7 +50,7 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	k := c.keptBy(p, j.spec.ID)
 	for _, i := range items {
 		item := keptItem{at: c.sim.now}
-		if i.Partial != nil && i.Partial.MergedFor == 0 {
+		if i.Partial != nil && i.Partial.MergedFor == 0 && !i.Partial.Stored {
 			item.span = j.tree.Span(i.Partial.Node)
 		}
 		k.items = append(k.items, item)
@@ -72,6 +72,7 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 		if !other.alive || other.worker == nil || other.worker.left || c.kept[other] == nil || c.kept[other][j.spec.ID] == nil {
 			continue
 		}
+		c.computesHeld(p, other, j, span, t.since)
 		for _, item := range c.kept[other][j.spec.ID].items {
 			if item.at < t.since && item.span.Lo < span.Hi && span.Lo < item.span.Hi {
 				c.sim.fail("%s computes %v of job %s, of which %s had finished %v before %s began to lead", p.name, span, j.spec.ID, other.name, item.span, t.holder)

@@ -39,6 +39,8 @@ var faultKinds = []fault{
 	{"storage outage", false, (*Sim).storageOutage},
 	{"everything killed", true, (*Sim).killAll},
 	{"process on another storage joins", false, (*Sim).joinOther},
+	{"worker short of memory", true, func(s *Sim) { s.anyWorker().worker.loses(true) }},
+	{"worker loses a held partial", false, func(s *Sim) { s.anyWorker().worker.loses(false) }},
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 

@@ -98,8 +98,8 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	b.each = min(c.logBetween(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	any := func() uint64 { return c.Uint64N(b.partitions) }
 	switch {
-	case c.chance(0.03): // partials go into storage before they are reported
-		b.pad, b.partitions = 300<<10, uint64(c.intBetween(1, 4))
+	case c.chance(0.6): // workers hold partials
+		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
 	case c.chance(0.02): // a few partials fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))
 	case c.chance(0.1): // the leader stores partials outside its manifests

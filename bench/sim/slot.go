@@ -123,21 +123,27 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	}
 	items := make([]wire.Item, len(partials))
 	large := false
+	var held []heldNode
 	for i, part := range partials {
+		if len(part.Data) > session.MaxInline && s.worker.session.MayHold() {
+			items[i] = wire.Item{Held: &part.Node}
+			held = append(held, heldNode{part.Node, part.Data})
+			continue
+		}
 		partial := wire.NewPartial(part.Node, part.Data)
 		items[i] = wire.Item{Partial: &partial}
 		large = large || len(part.Data) > session.MaxInline
 	}
 	if large {
 		p.sim.cover("seen: partial too large for a report")
-		s.store(partials, items, func() { s.enter(hi, failed, items, then) })
+		s.store(partials, items, func() { s.enter(hi, failed, items, held, then) })
 		return
 	}
-	s.enter(hi, failed, items, then)
+	s.enter(hi, failed, items, held, then)
 }
 
 // enter passes items to the session.
-func (s *slot) enter(hi uint64, failed error, items []wire.Item, then func()) {
+func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode, then func()) {
 	w := s.worker
 	p := w.process
 	next := s.next
@@ -147,7 +153,14 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, then func()) {
 		hi = next
 	}
 	before, _ := w.session.Kept()
-	if err := w.session.Deliver(s.span, hi, next, items); err != nil {
+	var nodes []wire.HeldNode
+	for _, h := range held {
+		nodes = append(nodes, described(h.node, h.data, 0))
+		if w.session.Holds(s.span) {
+			w.holds(s.task.job.spec.ID, h.node, h.data)
+		}
+	}
+	if err := w.session.Deliver(s.span, hi, next, items, nodes...); err != nil {
 		p.sim.fail("%s delivers: %v", p.name, err)
 	}
 	s.stop = false
@@ -169,7 +182,7 @@ func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	var written []string
 	p.spawn(func() {
 		for i, part := range partials {
-			for len(part.Data) > session.MaxInline && ctx.Err() == nil {
+			for items[i].Held == nil && len(part.Data) > session.MaxInline && ctx.Err() == nil {
 				blob, err := p.store.PutPartial(ctx, id, part.Node, part.Data)
 				if written = append(written, blob); err == nil {
 					items[i] = wire.Item{Partial: &wire.Partial{Node: part.Node, Blob: blob}}

@@ -20,6 +20,9 @@ type worker struct {
 	calls   []*call
 	tasks   map[string]*task
 
+	holdings holdings
+	ended    map[string]bool // jobs of which the session has said that they have ended
+
 	report   wire.Report   // the last report sent
 	receipt  wire.Receipt  // the last receipt received
 	wakeAt   time.Duration // when the current timer fires; never: no timer is set
@@ -30,7 +33,7 @@ type worker struct {
 const never = time.Duration(math.MaxInt64)
 
 func newWorker(p *process, slots int) *worker {
-	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity}
+	hello := wire.Hello{Host: "sim", PID: 1, Slots: slots, Since: p.wallClock(), Storage: p.storage.identity, Holds: true}
 	for _, d := range p.knows {
 		hello.Knows = append(hello.Knows, wire.JobKind{Name: d.Name(), Version: d.Version()})
 	}
@@ -38,7 +41,7 @@ func newWorker(p *process, slots int) *worker {
 	if err != nil {
 		panic(fmt.Errorf("make session: %w", err)) // cannot happen: this package makes the scenario
 	}
-	w := &worker{process: p, session: s, tasks: map[string]*task{}, wakeAt: never}
+	w := &worker{process: p, session: s, tasks: map[string]*task{}, holdings: holdings{}, ended: map[string]bool{}, wakeAt: never}
 	for range slots {
 		w.slots = append(w.slots, &slot{worker: w})
 	}
@@ -78,6 +81,7 @@ func (w *worker) step(in session.Input) {
 	}
 	w.stepping = false
 	p.sim.checks.followed(p, w.session.Epoch())
+	p.sim.checks.holdsOn(p)
 	w.setTimer()
 }
 
@@ -124,7 +128,13 @@ func (w *worker) perform(action session.Action) {
 		}
 	case session.OpenJob:
 		w.open(a.Opening)
+	case session.DropNode:
+		delete(w.holdings[a.Job], a.Node)
+	case session.StoreNode:
+		w.storeNode(a.Job, a.Node)
 	case session.EndJob:
+		delete(w.holdings, a.Job)
+		w.ended[a.Job] = true
 		for _, c := range w.calls {
 			if c.job.spec.ID == a.Job {
 				c.ended = true

@@ -80,6 +80,9 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	}
 	if a.call != nil {
 		a.call.assignment = &a
+		if a.call.function == wire.Merge && j.lacking(j.tree.Span(a.call.node)) != 0 {
+			a.waitsFor = max(a.waitsFor, j.skipsIn) // a later leader takes the result only if it knows of the skipped partitions
+		}
 	}
 	l.addAssignment(&a)
 	if a.duplicate != nil {

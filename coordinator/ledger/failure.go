@@ -81,6 +81,7 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	}
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
 	j.skipped.insert(skippedPartition(partition))
+	j.skipsIn = j.checkpoint.request()
 	l.finish(j, FinishedNode{Node: jobs.Leaf(partition)}, false)
 }
 

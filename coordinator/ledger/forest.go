@@ -242,6 +242,7 @@ func (f *forest) stripHolder(p *treeNode, node *holding) {
 		if child == nil {
 			continue
 		}
+		child.merging = false // the merge is not wanted any more
 		switch {
 		case child.empty():
 			child.finished = !node.whole

@@ -28,6 +28,7 @@ type job struct {
 	merges      mergePlace
 	large       bool // a worker has held a partial of the job
 	settling    []settling
+	skipsIn     uint64 // number of the checkpoint that has all skipped partitions
 
 	contributors map[string]*contributor // by worker ID
 	executed     uint64                  // partitions that workers reported as finished, repetitions included

@@ -28,6 +28,11 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	for i := range report.Jobs {
 		refs = t.storePartials(&report.Jobs[i], report.Worker, refs)
 	}
+	for _, n := range report.Nodes {
+		if j := t.jobs.active[n.Job]; j != nil {
+			j.blobs.exist = true // the holder may write the partial to storage at any time
+		}
+	}
 	if report.Hello != nil {
 		defer t.unpark(report.Hello.Knows)
 	}
@@ -48,7 +53,7 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 		case item.Failure != nil:
 			continue
 		case item.Held != nil:
-			if j != nil && !j.tree.Contains(*item.Held) {
+			if j != nil && (j.tree.Partitions() == 0 || !j.tree.Contains(*item.Held)) {
 				*item = wire.Item{Failure: outsideTree(*item.Held, j.tree)}
 			}
 			continue

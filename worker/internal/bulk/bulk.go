@@ -1,0 +1,224 @@
+package bulk
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+)
+
+const (
+	chunkSize = 256 << 10 // below the limit of a NATS message, which is 1 MiB or more
+	window    = 8
+
+	// Window is how many bytes of a fetch are on the way at most.
+	Window = window * chunkSize
+
+	resendAfter = 2 * time.Second
+	stalledFor  = 10 * time.Second
+)
+
+// Errors of [Fetch].
+var (
+	ErrGone       = errors.New("no process serves it")
+	ErrNotHeld    = errors.New("the worker does not hold it")
+	ErrUnreadable = errors.New("the worker cannot read it")
+	ErrStalled    = errors.New("no data came for " + stalledFor.String())
+	ErrDamaged    = errors.New("the bytes are damaged")
+)
+
+// Source has the partials that a worker serves. ReadAt returns n bytes from offset on. If the
+// source does not have the partial, the error is [ErrNotHeld]. The bytes are not changed.
+type Source interface {
+	ReadAt(job string, node jobs.Node, offset int64, n int) ([]byte, error)
+}
+
+// status is the first byte of an answer. The bytes follow if it is statusOK.
+const (
+	statusOK byte = iota
+	statusNotHeld
+	statusUnreadable
+	statusMalformed
+)
+
+// A request has the node's level, its index, the offset, the length, and the job's ID.
+const requestHead = 1 + 8 + 8 + 4
+
+func encodeRequest(job string, node jobs.Node, offset int64, n int) []byte {
+	data := make([]byte, 0, requestHead+len(job))
+	data = append(data, node.Level)
+	data = binary.LittleEndian.AppendUint64(data, node.Index)
+	data = binary.LittleEndian.AppendUint64(data, uint64(offset))
+	data = binary.LittleEndian.AppendUint32(data, uint32(n))
+	return append(data, job...)
+}
+
+func decodeRequest(data []byte) (job string, node jobs.Node, offset int64, n int, ok bool) {
+	if len(data) <= requestHead || len(data) > requestHead+wire.MaxJobID {
+		return "", jobs.Node{}, 0, 0, false
+	}
+	node = jobs.Node{Level: data[0], Index: binary.LittleEndian.Uint64(data[1:])}
+	offset = int64(binary.LittleEndian.Uint64(data[9:]))
+	n = int(binary.LittleEndian.Uint32(data[17:]))
+	return string(data[requestHead:]), node, offset, n, offset >= 0 && n > 0 && n <= chunkSize
+}
+
+// Server serves a worker's partials.
+type Server struct {
+	sub    *nats.Subscription
+	closed chan struct{}
+}
+
+// Serve answers requests on a subject until Close.
+func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
+	s := &Server{closed: make(chan struct{})}
+	var err error
+	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
+		_ = m.Respond(answer(source, m.Data)) // an answer that is lost is asked for again
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serve partials on %s: %w", subject, err)
+	}
+	s.sub.SetClosedHandler(func(string) { close(s.closed) })
+	return s, nil
+}
+
+// Close stops serving and waits until no request is being answered.
+func (s *Server) Close() {
+	if s.sub.Unsubscribe() == nil {
+		<-s.closed
+	}
+}
+
+func answer(source Source, request []byte) []byte {
+	job, node, offset, n, ok := decodeRequest(request)
+	if !ok {
+		return []byte{statusMalformed}
+	}
+	data, err := source.ReadAt(job, node, offset, n)
+	switch {
+	case errors.Is(err, ErrNotHeld):
+		return []byte{statusNotHeld}
+	case err != nil:
+		return []byte{statusUnreadable}
+	}
+	return append(append(make([]byte, 0, 1+len(data)), statusOK), data...)
+}
+
+// Fetch returns the bytes of a partial that the worker behind subject holds, and that has the
+// given size and CRC-32C.
+func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, size uint64, sum uint32) ([]byte, error) {
+	f := &fetch{
+		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),
+		data: make([]byte, size), asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
+	}
+	sub, err := nc.ChanSubscribe(f.inbox+".*", f.answers)
+	if err != nil {
+		return nil, fmt.Errorf("fetch node %v: %w", node, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
+	if err := f.run(ctx); err != nil {
+		return nil, fmt.Errorf("fetch node %v of %d bytes: %w", node, size, err)
+	}
+	if got := wire.Checksum(f.data); got != sum {
+		return nil, fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, size, ErrDamaged, got, sum)
+	}
+	return f.data, nil
+}
+
+// fetch is a fetch that runs.
+type fetch struct {
+	nc      *nats.Conn
+	subject string
+	job     string
+	node    jobs.Node
+	inbox   string
+	data    []byte
+	next    int               // the first chunk that was not asked for
+	asked   map[int]time.Time // chunks that are on the way
+	answers chan *nats.Msg
+}
+
+func (f *fetch) chunks() int { return (len(f.data) + chunkSize - 1) / chunkSize }
+
+func (f *fetch) run(ctx context.Context) error {
+	heard := time.Now()
+	tick := time.NewTicker(resendAfter / 2)
+	defer tick.Stop()
+	for f.next < f.chunks() || len(f.asked) > 0 {
+		for ; f.next < f.chunks() && len(f.asked) < window; f.next++ {
+			if err := f.ask(f.next); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case m := <-f.answers:
+			took, err := f.take(m)
+			if err != nil {
+				return err
+			}
+			if took {
+				heard = time.Now()
+			}
+		case now := <-tick.C:
+			if now.Sub(heard) > stalledFor {
+				return ErrStalled
+			}
+			for chunk, at := range f.asked {
+				if now.Sub(at) > resendAfter {
+					if err := f.ask(chunk); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// place returns the bytes of a chunk.
+func (f *fetch) place(chunk int) []byte {
+	return f.data[chunk*chunkSize : min((chunk+1)*chunkSize, len(f.data))]
+}
+
+func (f *fetch) ask(chunk int) error {
+	f.asked[chunk] = time.Now()
+	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, int64(chunk)*chunkSize, len(f.place(chunk))))
+}
+
+// take takes an answer. It returns false for one that came before.
+func (f *fetch) take(m *nats.Msg) (took bool, err error) {
+	if m.Header.Get("Status") == "503" { // NATS: no responders
+		return false, ErrGone
+	}
+	chunk, err := strconv.Atoi(strings.TrimPrefix(m.Subject, f.inbox+"."))
+	if _, waits := f.asked[chunk]; err != nil || !waits || len(m.Data) == 0 {
+		return false, nil
+	}
+	switch m.Data[0] {
+	case statusOK:
+	case statusNotHeld:
+		return false, ErrNotHeld
+	case statusUnreadable:
+		return false, ErrUnreadable
+	default:
+		return false, fmt.Errorf("%w: the worker does not understand the request", ErrUnreadable)
+	}
+	place := f.place(chunk)
+	if len(m.Data)-1 != len(place) {
+		return false, fmt.Errorf("%w: a chunk has %d bytes, want %d", ErrDamaged, len(m.Data)-1, len(place))
+	}
+	copy(place, m.Data[1:])
+	delete(f.asked, chunk)
+	return true, nil
+}

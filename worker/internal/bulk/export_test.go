@@ -1,0 +1,14 @@
+package bulk
+
+import (
+	"bytes"
+	"testing"
+)
+
+// CheckRequest checks that a request that is understood is encoded as the same bytes.
+func CheckRequest(t *testing.T, data []byte) {
+	job, node, offset, n, ok := decodeRequest(data)
+	if ok && !bytes.Equal(encodeRequest(job, node, offset, n), data) {
+		t.Errorf("%x is understood as %d bytes from %d of node %v of job %q", data, n, offset, node, job)
+	}
+}

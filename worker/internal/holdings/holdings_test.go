@@ -1,0 +1,156 @@
+package holdings_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lockedBuffer is a log that several goroutines write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(data)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func start(t *testing.T, cfg holdings.Config) (*holdings.Holdings, *lockedBuffer) {
+	t.Helper()
+	log := new(lockedBuffer)
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	h, err := holdings.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h, log
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not happen: %s", what)
+		}
+	}
+}
+
+func data(i, size int) []byte { return bytes.Repeat([]byte{byte(i)}, size) }
+
+func TestSpill(t *testing.T) {
+	dir := t.TempDir()
+	h, _ := start(t, holdings.Config{Limit: 1000, Dir: dir})
+	for i := range 10 {
+		h.Put("j", jobs.Leaf(uint64(i)), data(i, 300))
+	}
+	eventually(t, "seven partials are spilled", func() bool {
+		inMemory, spilled := h.Bytes()
+		return inMemory == 900 && spilled == 2100 && !h.Short()
+	})
+	for i := range 10 {
+		got, err := h.Read("j", jobs.Leaf(uint64(i)))
+		if err != nil || !bytes.Equal(got, data(i, 300)) {
+			t.Errorf("partial %d: %v", i, err)
+		}
+		got, err = h.ReadAt("j", jobs.Leaf(uint64(i)), 100, 50)
+		if err != nil || !bytes.Equal(got, data(i, 50)) {
+			t.Errorf("part of partial %d: %v", i, err)
+		}
+	}
+	if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
+		t.Errorf("files with names: %v", left)
+	}
+	h.Drop("j", jobs.Leaf(0))
+	if _, err := h.Read("j", jobs.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
+		t.Errorf("a dropped partial: %v", err)
+	}
+	if _, err := h.ReadAt("j", jobs.Leaf(1), 299, 2); err == nil {
+		t.Error("read past the end of a partial")
+	}
+	h.DropJob("j")
+	if inMemory, spilled := h.Bytes(); inMemory+spilled != 0 {
+		t.Errorf("%d bytes in memory and %d spilled", inMemory, spilled)
+	}
+}
+
+// TestSpillFails removes the folder: the partials stay, and the log says which could not be
+// written.
+func TestSpillFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spill")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h, log := start(t, holdings.Config{Limit: 1000, Dir: dir})
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	h.Put("j", jobs.Leaf(0), data(0, 2000))
+	eventually(t, "the log names the partial", func() bool {
+		return strings.Contains(log.String(), "job=j node=0/0 bytes=2000")
+	})
+	if got, err := h.Read("j", jobs.Leaf(0)); err != nil || len(got) != 2000 || !h.Short() {
+		t.Errorf("%d bytes, %v, short: %v", len(got), err, h.Short())
+	}
+}
+
+func TestNoFolder(t *testing.T) {
+	if _, err := holdings.New(holdings.Config{Dir: filepath.Join(t.TempDir(), "none")}); err == nil {
+		t.Error("want an error for a folder that does not exist")
+	}
+}
+
+// TestReserve has one reservation go on although memory is short, and a second one wait.
+func TestReserve(t *testing.T) {
+	changes := make(chan struct{}, 100)
+	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
+	h.Put("j", jobs.Leaf(0), data(0, 900))
+	release, err := h.Reserve(t.Context(), 500)
+	if err != nil || !h.Short() || len(changes) != 1 {
+		t.Fatalf("%v, short: %v, %d changes", err, h.Short(), len(changes))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := h.Reserve(ctx, 50)
+		failed <- err
+	}()
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	second := make(chan func())
+	go func() {
+		r, _ := h.Reserve(context.Background(), 50)
+		second <- r
+	}()
+	release()
+	(<-second)()
+	if h.Short() {
+		t.Error("memory is still short")
+	}
+}
