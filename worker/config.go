@@ -47,6 +47,26 @@ type Config struct {
 	// default and leaves time for the handover.
 	DrainTimeout time.Duration
 
+	// Memory is how many bytes of large partials, and of operands and results of merges, the
+	// process keeps in memory, at least 64 MiB. Beyond it, large partials go to SpillDir, and
+	// then slots wait. The default is three quarters of the limit of the process's cgroup, or
+	// of the machine's memory.
+	Memory int64
+
+	// SpillDir is a folder for large partials that do not fit in Memory. The files have no
+	// names, and are gone when the process ends. The default is the folder for temporary
+	// files.
+	SpillDir string
+
+	// LimitMemory sets the soft limit of the Go runtime to a third more than Memory, unless
+	// the environment sets GOMEMLIMIT. It suits a program that is only a worker.
+	LimitMemory bool
+
+	// MeanTimeBetweenFailures is how long a worker lives on average if it is not told to stop.
+	// While this process leads, workers write large partials to storage if the work that their
+	// death would cost is worth the write. The default is 6 h, for spot machines.
+	MeanTimeBetweenFailures time.Duration
+
 	// HTTP is the address on which to serve /healthz, /readyz and /metrics, and a page that
 	// shows the cluster, such as ":9464". If it is empty, the process serves no HTTP.
 	HTTP string
@@ -92,6 +112,8 @@ type Config struct {
 const (
 	minLease        = 100 * time.Millisecond
 	minDrainTimeout = time.Second // leaves time for a checkpoint
+	minMemory       = 64 << 20
+	minMTBF         = time.Minute
 )
 
 // ErrConfig marks an error about a field of Config, including the fields of Config.Cluster.
@@ -108,6 +130,10 @@ func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, runtime.GOMAXPROCS(0))
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	if c.Memory == 0 {
+		c.Memory = max(minMemory, defaultMemory("/"))
+	}
+	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, 6*time.Hour)
 	c.Name = cmp.Or(c.Name, "bellwether")
 	c.Version = cmp.Or(c.Version, "(devel)")
 	c.MetadataURL = cmp.Or(c.MetadataURL, imds.URL)
@@ -128,6 +154,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("Lease %v: want at least %v", c.Lease, minLease)
 	case c.DrainTimeout < minDrainTimeout:
 		return fmt.Errorf("DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
+	case c.Memory < minMemory:
+		return fmt.Errorf("Memory %d: want at least %d bytes", c.Memory, minMemory)
+	case c.MeanTimeBetweenFailures < minMTBF:
+		return fmt.Errorf("MeanTimeBetweenFailures %v: want at least %v", c.MeanTimeBetweenFailures, minMTBF)
 	}
 	return nil
 }

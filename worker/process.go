@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellwether-compute/bellwether/coordinator"
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/coordinator/term"
 	"github.com/bellwether-compute/bellwether/election"
 	"github.com/bellwether-compute/bellwether/election/natspeers"
@@ -24,6 +25,7 @@ type process struct {
 	since    time.Time
 	subjects wire.Subjects
 	nc       *nats.Conn
+	bulk     *nats.Conn // for large partials
 	store    *store.Store
 	storage  string // identity of the storage
 	lease    election.Lease
@@ -40,7 +42,8 @@ func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.store, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
 		Storage: p.storage,
-		Jobs:    p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
+		Bulk:    p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
+		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
 		ReadEpoch: func(ctx context.Context) (uint64, error) {
 			record, err := p.lease.Read(ctx)
 			return record.Epoch, err
@@ -75,7 +78,8 @@ func (p *process) stand(ctx context.Context) error {
 	leader, err := coordinator.New(coordinator.Config{
 		Config: term.Config{
 			Worker: p.cfg.ID, Host: hostname(), PID: os.Getpid(),
-			Store: p.store, Storage: p.storage, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
+			Ledger: ledger.Config{MeanTimeBetweenFailures: p.cfg.MeanTimeBetweenFailures},
+			Store:  p.store, Storage: p.storage, Jobs: p.cfg.Jobs, Observe: p.health.metrics.observe, Logger: p.log,
 		},
 		Subjects: p.subjects, Conn: p.nc, OnTurn: p.health.leaderTurned,
 	})

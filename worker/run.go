@@ -82,6 +82,9 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if cfg.LimitCPU {
 		limitCPU(cfg.Slots)
 	}
+	if cfg.LimitMemory {
+		limitMemory(cfg.Memory)
+	}
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	nc, err := connectNATS(cfg, refuse, log)
@@ -89,8 +92,13 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return err
 	}
 	defer nc.Close()
+	bulk, err := connectBulk(cfg)
+	if err != nil {
+		return err
+	}
+	defer bulk.Close()
 	p := process{
-		cfg: cfg, since: time.Now(), subjects: subjects, nc: nc, log: log,
+		cfg: cfg, since: time.Now(), subjects: subjects, nc: nc, bulk: bulk, log: log,
 		health: newHealth(executor.Status{ID: cfg.ID, Slots: cfg.Slots}, nc, cfg.Version),
 	}
 	if cfg.HTTP != "" {
@@ -197,6 +205,19 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 			}
 			log.Warn("NATS reports an error", "subject", subject, "error", err)
 		}),
+	)
+}
+
+// connectBulk returns a connection for the bytes of large partials, which connects and
+// reconnects like that of connectNATS. It logs nothing, since the other connection does.
+func connectBulk(cfg Config) (*nats.Conn, error) {
+	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // a fetch that fails is logged
 	)
 }
 

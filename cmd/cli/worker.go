@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
@@ -21,6 +23,10 @@ const (
 
 	defaultDrain = 20 * time.Second
 	minDrain     = time.Second // leaves time for a checkpoint
+
+	minMemory   = 64 << 20
+	defaultMTBF = 6 * time.Hour // of spot machines
+	minMTBF     = time.Minute
 )
 
 type workerFlags struct {
@@ -28,6 +34,9 @@ type workerFlags struct {
 	http        httpFlags
 	lease       time.Duration
 	drain       time.Duration
+	memory      string
+	spillDir    string
+	mtbf        time.Duration
 	withParent  bool
 	evictions   bool
 	metadataURL string
@@ -61,6 +70,11 @@ the worker stops gracefully and then approves the event, so that Azure need not 
 Use it for one worker per machine, with a --drain-timeout below the 30 seconds that
 spot machines get. Freeze events (pauses of a few seconds) are ignored.
 
+Large partial results stay with the workers that made them, which also merge them.
+--memory bounds the memory that they take; beyond it they go to files in --spill-dir.
+A large partial is written to storage when the work behind it is worth the write:
+that depends on --mtbf, the time for which workers live on average.
+
 A restricted job lets its submitter harm the worker. The worker runs a restricted job
 only if --allow names it; 'catalog' shows which jobs are restricted.`,
 		Args: cobra.NoArgs,
@@ -74,7 +88,14 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 			if flags.drain < minDrain {
 				return usagef("--drain-timeout must be at least %v, got %v", minDrain, flags.drain)
 			}
-			return a.worker(cmd.Context(), flags)
+			memory, err := parseMemory(flags.memory)
+			if err != nil {
+				return err
+			}
+			if flags.mtbf < minMTBF {
+				return usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
+			}
+			return a.worker(cmd.Context(), flags, memory)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -83,6 +104,9 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	flags.http.register(cmd)
 	cmd.Flags().DurationVar(&flags.lease, "lease", defaultLease, "how long the lease lasts, the same for all workers of a cluster; with storage "+string(cluster.Azure)+", whole seconds from 15s to 1m")
 	cmd.Flags().DurationVar(&flags.drain, "drain-timeout", defaultDrain, "how long running partitions may take to end when the worker is told to stop")
+	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
+	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
+	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
 	cmd.Flags().StringVar(&flags.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
@@ -96,10 +120,22 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	return cmd
 }
 
+// parseMemory reads the value of --memory. The result is 0 for the default.
+func parseMemory(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n < minMemory || n > math.MaxInt64 {
+		return 0, usagef("--memory must be a size of at least %s, such as 3GiB, got %q", humanize.IBytes(minMemory), text)
+	}
+	return int64(n), nil
+}
+
 // worker runs a worker until ctx ends or a signal stops it gracefully. On a second signal,
 // or when the parent process ends, it returns at once. The worker's goroutines may still
 // run after an immediate return, so the process must exit.
-func (a *app) worker(ctx context.Context, flags workerFlags) error {
+func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error {
 	log, err := flags.log.logger(a)
 	if err != nil {
 		return err
@@ -133,6 +169,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags) error {
 		ended <- worker.Run(ctx, worker.Config{
 			Cluster: target, Jobs: allowed, Slots: flags.slots, LimitCPU: true,
 			Lease: flags.lease, DrainTimeout: flags.drain,
+			Memory: memory, LimitMemory: true, SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
 			HTTP: flags.http.address, HTTPHosts: flags.http.hosts, HTTPToken: token, Name: a.name, Version: readBuild(a.name).Version,
 			WatchEvictions: flags.evictions, MetadataURL: flags.metadataURL, Logger: log,
 		})

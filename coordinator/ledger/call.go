@@ -318,7 +318,9 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	} else {
 		// If a worker and the leader died, the count of what the worker had executed is lost, and
 		// what other workers had merged from it is not.
-		j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
+		if j.large {
+			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
+		}
 		l.end(j, store.Completed, "", ref)
 	}
 	l.dropPartials(ref)

@@ -52,6 +52,11 @@ func formatReceipt(r wire.Receipt) string {
 	for _, a := range r.Assigned {
 		if a.Call != nil {
 			text += fmt.Sprintf(" %v=%s:%s", a.ID, a.Job, formatCall(a.Call.Function, a.Call.Node))
+			for _, o := range a.Call.Operands {
+				if o.Holder != "" {
+					text += fmt.Sprintf("(%v of %s)", o.Node, o.Holder)
+				}
+			}
 		} else {
 			text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
 		}
@@ -64,6 +69,12 @@ func formatReceipt(r wire.Receipt) string {
 			text += fmt.Sprintf(" %s:ended", j.Job)
 		} else {
 			text += fmt.Sprintf(" %s:received=%d,durable=%d", j.Job, j.Received, j.Durable)
+		}
+		if len(j.Release) > 0 {
+			text += fmt.Sprintf(",release=%v", j.Release)
+		}
+		if len(j.Store) > 0 {
+			text += fmt.Sprintf(",store=%v", j.Store)
 		}
 	}
 	return text + fmt.Sprintf(" every=%v", r.Every)
@@ -132,6 +143,17 @@ func formatState(l *Ledger) string {
 				fmt.Fprintf(&b, " failed=%d due %v deaths=%d", c.failed, c.due, c.deaths)
 			}
 			b.WriteString("\n")
+		}
+		for _, w := range l.workers {
+			for _, n := range w.nodes {
+				if at := j.forest.holdingOf(w.id, n.node); n.job == j && at != nil {
+					fmt.Fprintf(&b, "  %s holds %v", w.id, n.node)
+					if at.ref != NoRef {
+						b.WriteString(", stored")
+					}
+					b.WriteString("\n")
+				}
+			}
 		}
 		for _, s := range j.queue.fresh.spans {
 			fmt.Fprintf(&b, "  fresh %v\n", s)

@@ -67,6 +67,7 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	j.large = true
 	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
 	if added {
+		l.endTrial(j)
 		if n.Lacking == 0 {
 			j.unskip(span)
 		}

@@ -23,10 +23,13 @@ import (
 //	    node 2/0 | node 0/4 -       a finished node of the manifest; - if it was skipped
 //	    worker W N | suspect LO-HI DEATHS[/LED] | attempt P N | executed N | skipped P
 //	    call FUNCTION [NODE] FAILED DEATHS/LED
-//	report W [hello=SLOTS [storage=S]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
+//	report W [hello=SLOTS [storage=S] [holds]] [seq=N] [conversation=N] [draining] [more] [lost=SLOTS] [lost-calls=N]
 //	    JOB FIRST: 2/0 !5 !!6       items: a node, a failure, a permanent failure
 //	    JOB FIRST: 2/0@1 plan=N@1 result@1 Open! Plan!! Merge-2/0!
 //	                                items: a node, a plan and a result of calls of epoch 1, failures of calls
+//	    JOB FIRST: held:2/0 2/0+stored
+//	                                a node computed and held, a held node that is in storage
+//	    holds JOB 2/0 [LACKING]     a node that the worker holds, of 1000 bytes
 //	    1.3 JOB 0-10 *              a span that the worker holds; * if it runs
 //	    1.4 JOB Plan *              a call that the worker holds; Merge-2/0 for a merge
 //	tick D [times=N]                let D pass, then step a tick
@@ -97,6 +100,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if slots := arg("hello", 0); slots > 0 {
 			r.Sequence = 1
 			r.Hello = &wire.Hello{Slots: int(slots), Knows: []wire.JobKind{{Name: "k", Version: "1"}}}
+			r.Hello.Holds = d.HasArg("holds")
 			d.MaybeScanArgs(t, "storage", &r.Hello.Storage)
 			d.MaybeScanArgs(t, "build", &r.Hello.Build)
 		}
@@ -291,6 +295,14 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 	e := Reported{}
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
+		if f[0] == "holds" {
+			n := wire.HeldNode{Job: f[1], Node: s.node(f[2]), Size: 1000}
+			if len(f) > 3 {
+				n.Lacking = s.number(f[3])
+			}
+			r.Nodes = append(r.Nodes, n)
+			continue
+		}
 		if epoch, number, ok := strings.Cut(f[0], "."); ok {
 			held := wire.HeldSpan{ID: wire.SpanID{Epoch: s.number(epoch), Number: s.number(number)}, Job: f[1], Running: len(f) > 3}
 			if '0' <= f[2][0] && f[2][0] <= '9' {
@@ -304,6 +316,17 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 		jr := wire.JobReport{Job: f[0], First: s.number(strings.TrimSuffix(f[1], ":"))}
 		for _, text := range f[2:] {
 			var item wire.Item
+			if node, held := strings.CutPrefix(text, "held:"); held {
+				n := s.node(node)
+				jr.Items = append(jr.Items, wire.Item{Held: &n})
+				continue
+			}
+			if i := strings.LastIndex(text, "!@"); i > 0 { // a failure because of an operand's holder
+				function, node := s.call(text[:i])
+				jr.Items = append(jr.Items, wire.Item{Failure: &wire.Failure{Error: "gone", Function: function, Node: node, Holder: text[i+2:]}})
+				continue
+			}
+			text, stored := strings.CutSuffix(text, "+stored")
 			text, after, hasEpoch := strings.Cut(text, "@")
 			epoch := uint64(0)
 			if hasEpoch {
@@ -328,6 +351,9 @@ func (s *script) reported(d *datadriven.TestData, r wire.Report) Reported {
 				item.Failure = &wire.Failure{Partition: s.number(text[1:]), Error: "timeout"}
 			default:
 				item.Partial = &wire.Partial{Node: s.node(text), MergedFor: epoch}
+				if stored {
+					item.Partial.Stored, item.Partial.Blob, item.Partial.Size = true, strings.Repeat("00", 32), 1000
+				}
 				s.lastRef++
 				e.Refs = append(e.Refs, s.lastRef)
 			}

@@ -56,6 +56,9 @@ func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + wo
 // worker's process is dead, NATS itself replies at once that there are no responders.
 func (s Subjects) Probe(worker string) string { return s.prefix + "worker." + worker + ".probe" }
 
+// Bulk returns the subject on which a worker serves the large partials that it holds.
+func (s Subjects) Bulk(worker string) string { return s.prefix + "worker." + worker + ".bulk" }
+
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 

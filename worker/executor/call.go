@@ -22,7 +22,8 @@ type call struct {
 	ended   bool // the job has ended; guarded by Worker.mu
 
 	storage jobStorage
-	blob    string // the blob that the call may have written, or empty
+	blob    string       // the blob that the call may have written, or empty
+	result  *heldPartial // the result, if the worker is going to hold it
 
 	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
@@ -66,6 +67,8 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	switch {
 	case c.ctx.Err() != nil: // an error is not a failure of the code
 		w.session.AbandonCall(c.held)
+	case err == nil && c.result != nil:
+		w.holdResult(c.held, *c.result)
 	case err != nil:
 		f := c.failure(err)
 		w.session.Return(c.held, wire.Item{Failure: &f})
@@ -80,6 +83,9 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 func (c *call) failure(err error) wire.Failure {
 	f := failure(0, err)
 	f.Function, f.Node = c.held.Call().Function, c.held.Call().Node
+	if fetching, ok := errors.AsType[*fetchError](err); ok {
+		f.Holder = fetching.holder
+	}
 	return f
 }
 
@@ -94,6 +100,11 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
+	release, err := c.reserve()
+	if err != nil {
+		return wire.Item{}, err
+	}
+	defer release()
 	operands, err := c.operands()
 	if err != nil {
 		return wire.Item{}, err
@@ -142,8 +153,13 @@ func (c *call) operands() ([][]byte, error) {
 	var list [][]byte
 	for _, p := range c.held.Call().Operands {
 		data := p.Data
-		err := p.Check()
-		if p.Blob != "" {
+		var err error
+		switch {
+		case p.Holder != "":
+			data, err = c.fetch(p)
+		case p.Blob == "":
+			err = p.Check()
+		default:
 			err = c.storage.retry("read partial", func() (err error) {
 				data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob)
 				return err
@@ -172,10 +188,14 @@ func (c *call) store(item wire.Item) (_ wire.Item, err error) {
 		}
 	}
 	switch {
+	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.w.mayHold():
+		result := newHeldPartial(item.Partial.Node, item.Partial.Data, c.held.Call().Lacking)
+		c.result = &result
+		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:
 		p := *item.Partial
 		c.blob, err = c.storage.writePartial(p.Node, p.Data)
-		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: c.blob, MergedFor: p.MergedFor}}, err
+		return wire.Item{Partial: &wire.Partial{Node: p.Node, Blob: c.blob, Size: uint64(len(p.Data)), MergedFor: p.MergedFor}}, err
 	case item.Output != nil && len(item.Output.Data) > session.MaxInline:
 		o := *item.Output
 		c.blob, err = c.storage.writePartial(session.OutputNode(o.Function), o.Data)

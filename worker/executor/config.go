@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -45,6 +47,17 @@ type Config struct {
 	// which leaves time for a checkpoint. 0 means 20 s, which fits into the 30 s that
 	// Kubernetes gives by default.
 	DrainTimeout time.Duration
+
+	// Bulk is a connection for the bytes of large partials, so that control messages never wait
+	// behind them. The caller closes it after Run has returned. If Bulk is nil, the worker
+	// holds no large partials: it writes each of them to storage.
+	Bulk *nats.Conn
+
+	// Memory is how many bytes of large partials, and of operands and results of merges, the
+	// worker keeps in memory. Beyond it, partials go to the folder SpillDir, and then slots
+	// wait. Required with Bulk. If SpillDir is empty, nothing is spilled.
+	Memory   int64
+	SpillDir string
 
 	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls it when
 	// the leader of the epoch that it follows has not answered for some seconds: perhaps no
@@ -84,6 +97,7 @@ func (c Config) validate() error {
 	check(wire.ValidWorker(c.ID), "ID %q: want 1 to 80 lower-case letters, digits and dashes", c.ID)
 	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
 	check(c.DrainTimeout >= minDrainTimeout, "DrainTimeout %v: want at least %v", c.DrainTimeout, minDrainTimeout)
+	check(c.Bulk == nil || c.Memory > 0, "Memory %d: want more than 0 bytes", c.Memory)
 	check(c.Logger != nil, "Logger: want one, got none")
 	check(len(c.Jobs) >= 1 && len(c.Jobs) <= wire.MaxKinds, "Jobs: want 1 to %d, got %d", wire.MaxKinds, len(c.Jobs))
 	known := make(map[wire.JobKind]bool)

@@ -111,6 +111,8 @@ func (l *link) loop(ctx context.Context) error {
 			in = l.recordRead(r)
 		case status := <-l.status:
 			restored = status == nats.CONNECTED
+		case <-l.w.memory:
+			l.w.checkMemory()
 		case <-l.w.wake:
 		case <-l.w.ping:
 		case <-timer.C:

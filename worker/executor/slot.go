@@ -202,7 +202,7 @@ type done struct {
 // deliver hands over the finished partitions before d.hi, and then d.err as the failure of
 // partition d.next. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
-	items, err := s.items(span, t, d.hi)
+	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
 	if errors.Is(err, errLost) {
 		return false
@@ -233,18 +233,29 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		d.next++
 		d.hi = d.next
 	}
-	if err := w.session.Deliver(span, d.hi, d.next, items); err != nil {
+	var nodes []wire.HeldNode
+	for _, h := range held {
+		nodes = append(nodes, h.HeldNode)
+	}
+	wanted := w.session.Holds(span)
+	if err := w.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
 		// The failed merge has emptied the merge stack.
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
+	}
+	for _, h := range held {
+		if wanted {
+			w.held.Put(t.opening.Job, h.Node, h.data)
+		}
 	}
 	return true
 }
 
 // items removes the results of the partitions before hi from the merge stack and returns
 // them as items. After an error, items returns only some of the items, and the stack is not
-// used again. items waits for storage if a partial is too large for a report.
-func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, err error) {
+// used again. A partial that is too large for a report is held by the worker, or if it may not
+// hold it, items waits until it is in storage.
+func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, held []heldPartial, err error) {
 	defer func() {
 		if err != nil {
 			t.stacks[s.number] = nil
@@ -258,23 +269,31 @@ func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.It
 	})
 	if gone != nil {
 		s.lose(span, t, failure(hi, fmt.Errorf("encode partials: %w", err)), gone)
-		return nil, errLost
+		return nil, nil, errLost
 	}
 	if err == jobs.ErrGoexit {
 		err = fmt.Errorf("encode partials: %w", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, p := range partials {
-		partial := wire.NewPartial(p.Node, p.Data)
-		if len(p.Data) > session.MaxInline {
-			partial = wire.Partial{Node: p.Node}
-			if partial.Blob, err = t.writePartial(p); err != nil {
-				return list, err
-			}
+		if len(p.Data) <= session.MaxInline {
+			partial := wire.NewPartial(p.Node, p.Data)
+			list = append(list, wire.Item{Partial: &partial})
+			continue
+		}
+		if s.w.mayHold() {
+			node := p.Node
+			held = append(held, newHeldPartial(node, p.Data, 0))
+			list = append(list, wire.Item{Held: &node})
+			continue
+		}
+		partial := wire.Partial{Node: p.Node, Size: uint64(len(p.Data))}
+		if partial.Blob, err = t.writePartial(p); err != nil {
+			return list, held, err
 		}
 		list = append(list, wire.Item{Partial: &partial})
 	}
-	return list, nil
+	return list, held, nil
 }

@@ -13,4 +13,6 @@ type Status struct {
 	Queued    int    `json:"queued"` // number of spans that wait for a slot
 	Items     int    `json:"items"`  // number of finished nodes and failures kept until they are durable
 	Bytes     int    `json:"bytes"`  // size of the kept items, in bytes
+	Nodes     int    `json:"nodes"`  // number of large partials that the worker holds
+	Held      uint64 `json:"held"`   // their size in bytes
 }

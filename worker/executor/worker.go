@@ -13,6 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
+	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
@@ -55,11 +57,16 @@ type Worker struct {
 	ping  chan struct{} // no buffer; Turns sends on it to wait for the link's next turn
 	unfit chan struct{} // closed once no slot, or no call, is usable
 
+	held       *holdings.Holdings // nil if the worker holds no large partials
+	memory     chan struct{}      // buffer of one; a value asks the link to check the memory
+	storeTurns chan struct{}      // as many values as held partials are being written
+
 	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
 	work    *sync.Cond // signalled when there may be a span to take, or quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID
 	calls   map[*session.HeldCall]*call
+	stores  map[*storing]bool
 	slots   []*slot
 	quit    bool // slots must return, and no call begins
 }
@@ -102,9 +109,18 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 		unfit: make(chan struct{}),
 		wake:  make(chan struct{}, 1),
 		ping:  make(chan struct{}),
+
+		memory:     make(chan struct{}, 1),
+		stores:     make(map[*storing]bool),
+		storeTurns: make(chan struct{}, maxStoring),
 	}
 	w.work = sync.NewCond(&w.mu)
-	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild()}
+	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Holds: cfg.Bulk != nil}
+	if cfg.Bulk != nil {
+		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
+			return nil, fmt.Errorf("configure worker: %w", err)
+		}
+	}
 	for _, job := range cfg.Jobs {
 		kind := wire.JobKind{Name: job.Name(), Version: job.Version()}
 		w.known[kind] = job
@@ -134,6 +150,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("start worker: %w", err)
 	}
 	defer link.close()
+	if w.held != nil {
+		serving, err := bulk.Serve(w.cfg.Bulk, w.cfg.Subjects.Bulk(w.cfg.ID), served{w})
+		if err != nil {
+			return fmt.Errorf("start worker: %w", err)
+		}
+		defer w.held.Close()
+		defer serving.Close()
+	}
 	w.life, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	defer w.kill()
 	w.mu.Lock()
@@ -176,7 +200,12 @@ func (w *Worker) direct(action session.Action) {
 		w.interrupt(nil)
 	case session.OpenJob:
 		w.open(a.Opening)
+	case session.DropNode:
+		w.held.Drop(a.Job, a.Node)
+	case session.StoreNode:
+		w.storeHeld(a.Job, a.Node)
 	case session.EndJob:
+		w.endHeld(a.Job)
 		for _, c := range w.calls {
 			if c.opening.Job == a.Job {
 				c.ended = true
@@ -251,8 +280,9 @@ func (w *Worker) Status() Status {
 	s := w.session
 	items, bytes := s.Kept()
 	usable, _ := s.Usable()
+	nodes, held := s.Held()
 	return Status{
 		ID: w.cfg.ID, Connected: connected, Epoch: s.Epoch(), Answered: s.Answered() && connected, Draining: s.Draining(),
-		Slots: w.cfg.Slots, Usable: usable, Busy: s.Busy(), Queued: s.Queued(), Items: items, Bytes: bytes,
+		Slots: w.cfg.Slots, Usable: usable, Busy: s.Busy(), Queued: s.Queued(), Items: items, Bytes: bytes, Nodes: nodes, Held: held,
 	}
 }

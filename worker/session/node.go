@@ -56,7 +56,7 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 // the leader knows nothing of held nodes, or the worker holds as many as it may: the caller
 // writes the partial to storage and delivers the name of its blob.
 func (s *Session) MayHold() bool {
-	return s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
+	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
 }
 
 // ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. It

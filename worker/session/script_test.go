@@ -23,18 +23,23 @@ import (
 //	record EPOCH [followed=EPOCH]      the record in storage has EPOCH; the session asked while it followed the last asked epoch
 //	receipt [exchange=N] [epoch=N] [sequence=N] [every=D] [refused=TEXT] [storage=S]
 //	    [assign=(JOB,LO,HI)] [alone=(JOB,LO,HI)] [call=(JOB,FUNCTION)] [cut=(NUMBER,HI)] [received=(JOB,N)] [durable=(JOB,N)] [ended=JOB]
+//	    [holds] [release=(JOB,NODE)] [store=(JOB,NODE)]
 //	                                   by default of the last report; keys may be repeated; the opening
-//	                                   of a call of Plan has no plan; a merge is of node 1/0
+//	                                   of a call of Plan has no plan; a merge is of node 1/0, and with a
+//	                                   third value its operands are held by the worker and the other worker
 //	no-responders [exchange=N]         by default of the last report
 //	opened JOB, open-failed JOB
 //	announce JOB FUNCTION, announced   the span of the job that runs alone comes to a function
 //	take [slot=N]                      a slot takes a span; slot 1 by default
 //	run N [slot=N]                     it claims and runs N partitions
-//	deliver [slot=N] [size=BYTES]      it delivers what it has run; items have one byte by default
+//	deliver [slot=N] [size=BYTES] [held]  it delivers what it has run; items have one byte by default; held: they are
+//	                                   large, and the worker holds them
+//	hand-over [slot=N]                 up to where a slot that goes on would deliver
+//	stored JOB NODE, lost JOB NODE     a held partial is in storage, or lost
 //	release [slot=N]                   it gives its span back
 //	lose [slot=N]                      its code does not return
 //	take-call [call=N]                 a call begins; call 1 by default
-//	return [call=N] [failed|abandoned] it ends
+//	return [call=N] [failed|abandoned|held] it ends
 //	lose-call [call=N]                 its code does not return
 //	wait [D]                           time passes, with a tick whenever one is due; without D, until one is
 //
@@ -109,7 +114,7 @@ func (s *script) begin() {
 	*s = script{t: t, d: d, slots: map[string]*scriptSlot{}, calls: map[string]*HeldCall{}}
 	session, err := New(Config{
 		Worker:  "w",
-		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", "")},
+		Hello:   wire.Hello{Slots: int(s.number(s.text("slots", "2"))), Storage: s.text("storage", ""), Holds: d.HasArg("holds")},
 		MaxKept: int(s.number(s.text("max-kept", "0"))),
 	})
 	if err != nil {
@@ -176,6 +181,16 @@ func (s *script) call() {
 		s.callFunction(s.text("call", "1"))
 		return
 	}
+	switch s.d.Cmd {
+	case "stored":
+		if !s.session.NodeStored(s.word(0), s.node(s.word(1)), strings.Repeat("00", 32)) {
+			s.printf("the blob is not needed")
+		}
+		return
+	case "lost":
+		s.session.NodeLost(s.word(0), s.node(s.word(1)))
+		return
+	}
 	name := s.text("slot", "1")
 	if s.slots[name] == nil {
 		s.slots[name] = &scriptSlot{}
@@ -199,11 +214,14 @@ func (s *script) call() {
 		slot.done.Hi = claim.Hi
 		s.printf("slot %s runs %v", name, claim)
 	case "deliver":
-		if err := s.session.Deliver(slot.span, slot.done.Hi, slot.done.Hi, s.items(slot)); err != nil {
+		items, held := s.items(slot)
+		if err := s.session.Deliver(slot.span, slot.done.Hi, slot.done.Hi, items, held...); err != nil {
 			s.printf("%v", err)
 			return
 		}
 		slot.done.Lo = slot.done.Hi
+	case "hand-over":
+		s.printf("slot %s delivers up to %d, may hold: %v", name, s.session.HandOver(slot.span, slot.done.Hi), s.session.MayHold())
 	case "release":
 		s.session.Release(slot.span)
 		slot.span = nil
@@ -238,6 +256,13 @@ func (s *script) callFunction(name string) {
 		return
 	}
 	item := wire.Item{Failure: &failure}
+	if s.d.HasArg("held") {
+		if !s.session.ReturnHeld(h, wire.HeldNode{Node: call.Node, Size: 1000}) {
+			s.printf("what call %s returned is dropped", name)
+		}
+		delete(s.calls, name)
+		return
+	}
 	switch {
 	case s.d.HasArg("failed"):
 	case call.Function == wire.Merge:
@@ -253,17 +278,27 @@ func (s *script) callFunction(name string) {
 	delete(s.calls, name)
 }
 
-func (s *script) items(slot *scriptSlot) (items []wire.Item) {
+func (s *script) items(slot *scriptSlot) (items []wire.Item, held []wire.HeldNode) {
 	for _, n := range slot.span.job.tree.Cover(slot.done) {
+		if s.d.HasArg("held") {
+			items = append(items, wire.Item{Held: &n})
+			held = append(held, wire.HeldNode{Node: n, Size: 1000})
+			continue
+		}
 		p := wire.NewPartial(slot.span.job.tree.Lift(n), make([]byte, s.number(s.text("size", "1"))))
 		items = append(items, wire.Item{Partial: &p})
 	}
-	return items
+	return items, held
+}
+
+func (s *script) node(text string) jobs.Node {
+	level, index, _ := strings.Cut(text, "/")
+	return jobs.Node{Level: uint8(s.number(level)), Index: s.number(index)}
 }
 
 // receipt makes a receipt, by default that of the last report.
 func (s *script) receipt() ReceiptHeard {
-	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", "")}
+	r := wire.Receipt{Epoch: s.sent.Report.Epoch, Sequence: s.sent.Report.Sequence, Storage: s.text("storage", ""), Holds: s.d.HasArg("holds")}
 	acknowledged := map[string]*wire.JobReceipt{}
 	job := func(id string) *wire.JobReceipt {
 		if acknowledged[id] == nil {
@@ -300,6 +335,9 @@ func (s *script) receipt() ReceiptHeard {
 			case wire.Merge:
 				call.Node = jobs.Node{Level: 1}
 				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil), wire.NewPartial(jobs.Leaf(1), nil)}
+				if len(a.Vals) > 2 { // the worker holds the left operand, and another worker the right one
+					call.Operands = []wire.Partial{{Node: jobs.Leaf(0), Size: 1000, Holder: "w"}, {Node: jobs.Leaf(1), Size: 1000, Holder: a.Vals[2]}}
+				}
 			case wire.Finish:
 				call.Operands = []wire.Partial{wire.NewPartial(jobs.Leaf(0), nil)}
 			}
@@ -307,7 +345,7 @@ func (s *script) receipt() ReceiptHeard {
 			r.Assigned = append(r.Assigned, wire.Assignment{ID: wire.SpanID{Epoch: r.Epoch, Number: s.spans}, Job: a.Vals[0], Call: &call})
 		case "cut":
 			r.Cuts = append(r.Cuts, wire.Cut{ID: wire.SpanID{Epoch: r.Epoch, Number: s.number(a.Vals[0])}, Hi: s.number(a.Vals[1])})
-		case "received", "durable", "ended":
+		case "received", "durable", "ended", "release", "store":
 			order = append(order, a.Vals[0])
 			switch a.Key {
 			case "received":
@@ -317,6 +355,10 @@ func (s *script) receipt() ReceiptHeard {
 				job(a.Vals[0]).Received = s.number(a.Vals[1])
 			case "ended":
 				job(a.Vals[0]).Ended = true
+			case "release":
+				job(a.Vals[0]).Release = append(job(a.Vals[0]).Release, s.node(a.Vals[1]))
+			case "store":
+				job(a.Vals[0]).Store = append(job(a.Vals[0]).Store, s.node(a.Vals[1]))
 			}
 		}
 	}
@@ -347,6 +389,10 @@ func brief(a Action) string {
 		return "open job " + a.Opening.Job
 	case EndJob:
 		return "end job " + a.Job
+	case DropNode:
+		return fmt.Sprintf("drop node %v of %s", a.Node, a.Job)
+	case StoreNode:
+		return fmt.Sprintf("store node %v of %s", a.Node, a.Job)
 	case WakeSlots:
 		return "wake slots"
 	case CancelRunning:
@@ -394,6 +440,9 @@ func briefReport(r wire.Report) string {
 	if len(r.Spans) > 0 {
 		list = append(list, "holds "+held(r))
 	}
+	for _, n := range r.Nodes {
+		list = append(list, fmt.Sprintf("node %v of %s", n.Node, n.Job))
+	}
 	return strings.Join(list, ", ")
 }
 
@@ -424,6 +473,9 @@ func (s *script) state() string {
 	}
 	if items, _ := session.Kept(); items+session.work.held+session.work.busy > 0 {
 		add("holds %d spans, %d busy, %d items", session.work.held, session.work.busy, items)
+	}
+	if nodes, _ := session.Held(); nodes > 0 {
+		add("%d nodes", nodes)
 	}
 	if session.work.calling+session.work.lostSlots > 0 {
 		add("%d calls run, lost %d slots and %d calls", session.work.calling, session.work.lostSlots, session.work.lostCalls)

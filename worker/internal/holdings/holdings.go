@@ -332,13 +332,8 @@ func (h *Holdings) Close() {
 	h.spills.Wait()
 }
 
-// Describe returns what a report says of a partial.
-func Describe(node jobs.Node, data []byte, lacking uint64) wire.HeldNode {
-	return wire.HeldNode{Node: node, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}
-}
-
-// Largest returns the partials in memory, the largest first.
-func (h *Holdings) Largest() []wire.HeldNode {
+// InMemory returns the job, node and size of the partials in memory, the largest first.
+func (h *Holdings) InMemory() []wire.HeldNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var list []wire.HeldNode

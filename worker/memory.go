@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// fallbackMemory is the default of Config.Memory if neither the process's cgroup nor the
+// machine says how much memory there is.
+const fallbackMemory = 1 << 30
+
+// defaultMemory returns three quarters of the memory that the process may use: of the limit
+// of its cgroup, or of the machine's memory. Root is the root of the file system.
+func defaultMemory(root string) int64 {
+	least := int64(math.MaxInt64)
+	read := func(path string, parse func(text string) (int64, error)) {
+		if data, err := os.ReadFile(filepath.Join(root, path)); err == nil {
+			if n, err := parse(strings.TrimSpace(string(data))); err == nil && n > 0 {
+				least = min(least, n)
+			}
+		}
+	}
+	number := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) } // "max" is no number
+	for _, dir := range []string{"sys/fs/cgroup", filepath.Join("sys/fs/cgroup", ownCgroup(root))} {
+		read(filepath.Join(dir, "memory.max"), number)
+	}
+	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // cgroup version 1
+	read("proc/meminfo", func(text string) (kib int64, err error) {
+		_, err = fmt.Sscanf(text, "MemTotal: %d kB", &kib)
+		return kib << 10, err
+	})
+	if least == math.MaxInt64 {
+		return fallbackMemory
+	}
+	return least / 4 * 3
+}
+
+// ownCgroup returns the path of the process's cgroup (version 2), or "".
+func ownCgroup(root string) string {
+	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // missing where there are no cgroups
+	for line := range bytes.Lines(data) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::"); ok {
+			return path
+		}
+	}
+	return ""
+}
+
+// limitMemory makes the garbage collector work harder as the process comes near to a third
+// more than memory: see [Config].LimitMemory.
+func limitMemory(memory int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory + memory/3)
+	}
+}
+
+// spillDir returns the spill folder: the given one, or the folder for temporary files if
+// files can be written there. Otherwise it returns "", and nothing is spilled.
+func spillDir(dir string, log *slog.Logger) string {
+	if dir != "" {
+		return dir
+	}
+	dir = os.TempDir()
+	f, err := os.CreateTemp(dir, "bellwether-spill-*")
+	if err != nil {
+		log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
+		return ""
+	}
+	_ = os.Remove(f.Name()) // it is empty
+	_ = f.Close()
+	return dir
+}
