@@ -21,6 +21,7 @@
 // The leader merges finished siblings. It runs no other code of a job. Workers merge in its
 // place, in calls of Merge,
 //
+//   - if a partial is large,
 //   - if the leader's program does not have the job's definition,
 //   - for 10 s after the last leader died or fell silent, since a merge may have killed it,
 //   - if a merge of the job has taken the leader too long, or has killed a worker.
@@ -65,6 +66,54 @@
 //
 // The worker of a quarantined partition reports each function before it calls the function.
 // So the job's error names the function that ended the processes.
+//
+// # Where a large partial is
+//
+// A large partial stays with the worker that made it. Each report lists the nodes that the
+// worker holds, as it lists its spans, and the ledger trusts the list:
+//
+//	           computed,        merged into          written to      checkpoint
+//	missing ───────────▶ held ◀──────────── operands    │
+//	   ▲                  │  ────────────────────────────┴▶ stored ───────────▶ durable
+//	   └─ holder died, or │
+//	      lost the node ──┘
+//
+//   - held: a worker holds the partial, and the caller does not have it. Below the node stay
+//     the finished nodes of which another worker or the caller has the partial. If the holder
+//     dies they take its place, and only what the holder alone had is missing again. The merge
+//     of large siblings is a call, assigned to a worker that holds an operand; it fetches the
+//     other operand from its holder. That worker's own operand is released at once, since it
+//     would be lost together with the result.
+//   - stored: the caller has the partial too, in a blob. What stays below stays until the node
+//     is durable, since the next leader does not know the blob yet.
+//   - durable: what stayed below is released. The holder keeps the partial for its merge.
+//
+// A holder is told to store a node if it drains, if another worker could not fetch the node,
+// or if the work that its death would cost is worth the write (see worthStoring).
+//
+// What can fail, step by step:
+//
+//	the holder dies, or is silent     the node's partitions are missing again, except those of
+//	                                  nodes below it
+//	… while another worker fetches    the call is withdrawn, and the fetch fails. If the fetch
+//	  the node                        was complete, the result is held by the other worker and
+//	                                  finishes the node's parent
+//	a fetch stops half-way, or the    the call is made again after a moment; the holder is probed
+//	bytes are damaged                 and stores the operand, which is then read from storage
+//	the holder loses a node           its next report does not list it: as if the holder had died
+//	a report with nodes is lost       it is repeated unchanged; the list is the whole state
+//	an order to release or store      the node is listed again, and the order is given again
+//	is lost with its receipt
+//	a leader dies                     the first report to the next one lists all held nodes
+//	… before a stored node is         the holder reports the blob again; if it has died too, what
+//	  durable                         stays below the node at other holders takes its place
+//	a merge returns for an earlier    the result is taken, unless it lacks other partitions than
+//	leader                            this leader has skipped
+//	two workers hold one node         the second is told to release it
+//	two leaders                       nodes are released only on account of a durable manifest,
+//	                                  which the older leader cannot write, or because the worker
+//	                                  itself holds what contains them
+//	the job ends                      its holders are told, and drop what they hold
 //
 // # Where a call is
 //
@@ -133,6 +182,11 @@
 //   - Planned before assigned: partitions are assigned only after [JobPlanned], so all
 //     leaders cut the job in the same way.
 //   - Ended before told: a worker learns of a job's end only after [JobEnded].
+//   - Skipped before merged: a merge of nodes that lack skipped partitions is assigned only
+//     after a checkpoint that lists these is durable, so that every later leader takes the
+//     result.
+//   - Durable before released: a holder is told to release an operand of another worker's merge
+//     only after a checkpoint with the result is durable.
 //   - Once: a repeated report gets the same receipt. The items of a worker are taken in
 //     the order of their numbers, and each item counts once, even across leaders.
 //   - In order: the caller begins the actions of one step in their order. A later action
@@ -150,6 +204,7 @@
 //   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions,
 //     or the number of partitions that may be skipped if that is higher, and
 //     Config.MaxSkipped skipped ones. A job that exceeds a limit fails.
+//   - For each worker, [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
 //   - For each job, the names of 16 builds of workers.
 //   - For each job, the first KiB of at most ten errors; other errors are only counted.
 //   - For each job, one call of Plan, one of Finish, and at most one of Merge for each pair

@@ -68,6 +68,9 @@
 //     says hello, or when its submission is delivered while there is such a worker. A
 //     damaged job is loaded again when its submission is delivered, and by the next leader.
 //
+// Large partials stay with workers. The leader has the bytes of small partials, and the names
+// of blobs; of a partial that a worker holds it knows node, size and checksum.
+//
 // The leader needs no definition of a job, since workers plan, merge and finish. With the
 // definition it merges in its own process, each merge within a limit of time (see merge.go).
 // A leader that resumes a job runs none of the job's code until the ledger requests a merge.

@@ -33,6 +33,13 @@
 // drains. The leader reassigns these partitions. A failed attempt is an item like a
 // finished node and accounts for its partition.
 //
+// A partial that is too large for a message stays with the worker, if both sides know how
+// (Hello.Holds, Receipt.Holds). Report.Nodes lists all such partials, in the reports that have
+// Spans. An item with Held counts what was executed for one. A call's operand may name a Holder,
+// from which the worker fetches the bytes: see package worker/internal/bulk. If a leader of an
+// earlier program follows one that knows held nodes, it ignores Nodes and assigns their
+// partitions again, and it refuses reports with items that it does not know.
+//
 // A worker numbers its items of each job from 1 and continues the numbers under the next
 // leader. There may be a gap between the items that a leader has and JobReport.First only
 // if the worker dropped the items in the gap because a leader said that the job had
@@ -66,7 +73,7 @@
 //
 // The memory that decoding a message takes is bounded by its length, which is at most
 // [MaxMessage]: see [Decode]. Validate bounds what the leader processes and keeps for
-// one report: [MaxSpans] spans, [MaxJobs] jobs, [MaxItems] items in all, and for each
+// one report: [MaxSpans] spans, [MaxNodes] held nodes, [MaxJobs] jobs, [MaxItems] items in all, and for each
 // worker [MaxKinds] definitions with names of [MaxName] bytes. Correct workers stay well
 // below all of these bounds. The ledger bounds the number of workers and the state that
 // it keeps about workers that have left.

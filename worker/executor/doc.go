@@ -36,6 +36,15 @@
 // again. The worker keeps at most about 256 MiB of results. If nothing becomes durable
 // before this limit is reached, the worker starts no further partition.
 //
+// # Large partials
+//
+// A partial above 256 KiB stays in the worker, see package worker/session. Package
+// worker/internal/holdings bounds the memory that such partials, operands and results of
+// merges take, and spills beyond it; slots wait while memory is short. Package
+// worker/internal/bulk serves them to other workers, and fetches operands, on a connection that
+// carries nothing else. Without [Config.Bulk], and for leaders of earlier programs, large
+// partials are written to storage instead.
+//
 // # What can fail
 //
 //   - A partition: the failure is reported, and the span continues with the next
@@ -44,6 +53,11 @@
 //     to it, so that a Fork that does not return takes no slot.
 //   - A job's code that ends the process: before each function of a span that runs alone the
 //     worker waits until the leader knows the function's name.
+//   - An operand: it cannot be fetched from its holder, or its bytes are damaged. The call is
+//     reported as not made, with the holder's name.
+//   - A held partial: it cannot be read back from the spill folder. It is no longer listed, and
+//     its partitions run again. If it is too large for storage, the log says so, and it is lost
+//     if the worker ends.
 //   - Storage: writes of large partials and attachments and reads of plans are retried until
 //     storage answers; the slot waits.
 //   - NATS, the leader: see package session.

@@ -42,6 +42,22 @@
 // the slot or call is lost or its job has ended. The leader assigns work only for the other slots
 // and calls.
 //
+// # Held nodes
+//
+// A large partial stays with the worker: the caller keeps its bytes, and the session lists the
+// node in every report, until the leader releases the node, the job ends, or the caller loses
+// it. The item that comes with a node only counts the partitions that were executed, so that
+// it may become durable although the node is not. A node that another worker needs, or whose
+// work is worth it, is written to storage on the leader's order; then an item names the blob.
+//
+//	          Deliver, ReturnHeld            StoreNode          NodeStored
+//	computed ────────────────────▶ held ─────────────▶ storing ───────────▶ stored ─▶ durable
+//	                                 │                                                  │
+//	                                 └── DropNode, EndJob, NodeLost ◀───────────────────┘
+//
+// The slots of a job whose partials are large deliver at the end of a span only. Deliveries in
+// between would cut a subtree into smaller nodes, and make nothing durable.
+//
 // # Which leader a worker follows
 //
 // A worker follows the highest epoch that it has heard from a leader on its own storage, so
@@ -87,8 +103,11 @@
 //   - A report is resent unchanged until it has its receipt, the leader refuses it,
 //     or a higher epoch is heard. Then the next report is the first of another
 //     conversation and has every item that is not known to be durable.
+//   - A report that lists the held spans lists every held node, as of the same instant: a span
+//     never moves on ahead of its nodes, and a call that has returned a node disappears together
+//     with the node's first appearance.
 //   - A worker that drains leaves when no slot and no call runs, except lost ones, and all
-//     of its items are durable, unless the drain timeout has passed.
+//     of its items and nodes are durable, unless the drain timeout has passed.
 //
 // # What can fail
 //
@@ -115,6 +134,10 @@
 //	a call is taken back           drops it if it has not begun                        call-cut
 //	items do not fit               sends the rest at once, if the leader takes them    items-split
 //	nothing becomes durable        begins no partition beyond [Config.MaxKept]         memory-full
+//	the leader knows of no held    holds none: the caller writes them to storage        held-older-leader
+//	nodes
+//	a held node is lost            no longer lists it                                 held
+//	draining with held nodes       leaves once they are durable                       held-drain
 //	a job cannot be opened         reports it and gives up the job's spans             open-fails
 //	a job ends while it runs       drops all of it; late deliveries are ignored        job-ends,
 //	                                                                                   call-job-ends

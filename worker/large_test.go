@@ -1,0 +1,118 @@
+package worker_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/worker"
+)
+
+type vectorParams struct {
+	Partitions uint64        `json:"partitions" min:"1"`
+	Sleep      time.Duration `json:"sleep"` // of each partition
+	Hold       bool          `json:"hold"`  // the last partition waits for release
+}
+
+// vectors sums vectors of 800 KB. The order of the additions decides the last bits.
+func (c *testCluster) vectors() jobs.Definition[vectorParams, []float64, string] {
+	return jobs.Definition[vectorParams, []float64, string]{
+		Name: "vectors", Version: "1", Defaults: vectorParams{Partitions: 1}, Codec: jobs.Vector[float64]{},
+		Plan: func(_ context.Context, p vectorParams) (jobs.Plan, error) {
+			return jobs.Plan{Partitions: p.Partitions}, nil
+		},
+		Open: func(_ context.Context, p vectorParams, _ jobs.Plan) (jobs.Mapper[[]float64], error) {
+			return vectorMapper{p, c}, nil
+		},
+		Merge: func(left, right []float64) ([]float64, error) {
+			for i := range left {
+				left[i] += right[i]
+			}
+			return left, nil
+		},
+		Finish: func(_ context.Context, _ vectorParams, root []float64) (string, error) {
+			h := sha256.New()
+			for _, v := range root {
+				bits := math.Float64bits(v)
+				for shift := 0; shift < 64; shift += 8 {
+					_, _ = h.Write([]byte{byte(bits >> shift)}) // never fails
+				}
+			}
+			return hex.EncodeToString(h.Sum(nil)), nil
+		},
+	}
+}
+
+type vectorMapper struct {
+	vectorParams
+	cluster *testCluster
+}
+
+func (m vectorMapper) Map(ctx context.Context, partition uint64) ([]float64, error) {
+	if _, err := (squaresMapper{squaresParams{Partitions: m.Partitions, Sleep: m.Sleep, Hold: m.Hold}, m.cluster}).Map(ctx, partition); err != nil {
+		return nil, err
+	}
+	v := make([]float64, 100_000)
+	for i := range v {
+		v[i] = 1 / float64(partition*7+uint64(i)+3)
+	}
+	return v, nil
+}
+
+// vectorCluster makes a cluster whose job sums vectors.
+func vectorCluster(t *testing.T) *testCluster {
+	c := newCluster(t)
+	c.job = jobs.MustNew(c.vectors())
+	return c
+}
+
+// TestLargePartials sums vectors on three workers, which merge them among themselves.
+func TestLargePartials(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	for range 3 {
+		c.start(nil)
+	}
+	id := c.submit("partitions=50", "sleep=5ms")
+	m := c.await(id, "partitions=50")
+	if m.Executed != 50 || len(m.Epochs) != 1 {
+		t.Errorf("%d partitions were executed, under epochs %v", m.Executed, m.Epochs)
+	}
+}
+
+// TestLargePartialsLeave stops the workers that hold partials, one after the other, and the
+// leader too. What they hold goes to storage first, so that nothing is computed again.
+func TestLargePartialsLeave(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	var workers []*testWorker
+	for range 2 {
+		workers = append(workers, c.start(nil))
+	}
+	id := c.submit("partitions=30", "sleep=5ms", "hold=true")
+	until(t, "all but one partition have run", func() bool { return c.runs.Load() == 30 })
+	last := c.start(nil)
+	last.logged(`msg=(Following|Leading)`)
+	close(c.release)
+	for _, w := range workers {
+		w.end()
+	}
+	m := c.await(id, "partitions=30")
+	if m.Executed > 31 { // the partition that waits may be cancelled
+		t.Errorf("%d partitions were executed, want at most 31", m.Executed)
+	}
+}
+
+// TestLargePartialsSpill has more partials than memory: they go to the spill folder.
+func TestLargePartialsSpill(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	dir := t.TempDir()
+	c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
+	id := c.submit("partitions=200")
+	c.await(id, "partitions=200")
+}
