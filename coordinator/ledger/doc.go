@@ -72,21 +72,21 @@
 // A large partial stays with the worker that made it. Each report lists the nodes that the
 // worker holds, as it lists its spans, and the ledger trusts the list:
 //
-//	           computed,        merged into          written to      checkpoint
-//	missing ───────────▶ held ◀──────────── operands    │
-//	   ▲                  │  ────────────────────────────┴▶ stored ───────────▶ durable
-//	   └─ holder died, or │
-//	      lost the node ──┘
+//		           computed,        merged into          written to      checkpoint
+//		missing ───────────▶ held ◀──────────── operands    │
+//		   ▲                  │  ────────────────────────────┴▶ stored ───────────▶ durable
+//		   └─ holder died, or │
+//		      lost the node ──┘
 //
-//   - held: a worker holds the partial, and the caller does not have it. Below the node stay
-//     the finished nodes of which another worker or the caller has the partial. If the holder
-//     dies they take its place, and only what the holder alone had is missing again. The merge
-//     of large siblings is a call, assigned to a worker that holds an operand; it fetches the
-//     other operand from its holder. That worker's own operand is released at once, since it
-//     would be lost together with the result.
-//   - stored: the caller has the partial too, in a blob. What stays below stays until the node
-//     is durable, since the next leader does not know the blob yet.
-//   - durable: what stayed below is released. The holder keeps the partial for its merge.
+//	  - held: a worker holds the partial, and the caller does not have it. Below the node stay
+//	    the finished nodes of which another worker or the caller has the partial. If the holder
+//	    dies they take its place, and only what the holder alone had is missing again. The merge
+//	    of large siblings is a call, assigned to a worker that holds an operand; it fetches the
+//	    other operand from its holder. That worker's own operand is released at once, since it
+//	    would be lost together with the result.
+//	  - stored: the caller has the partial too, in a blob. What stays below stays until the node
+//	    is durable, since the next leader does not know the blob yet.
+//	  - durable: what stayed below is released. The holder keeps the partial for its merge.
 //
 // A holder is told to store a node if it drains, if another worker could not fetch the node,
 // or if the work that its death would cost is worth the write (see worthStoring).

@@ -205,6 +205,7 @@ func (f *forest) hold(h holding) (needed, added bool) {
 			return true, false
 		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the copy saves a read from storage
 			at.held = &h
+			f.stripHolder(at, &h)
 			return true, false
 		case i == depth:
 			return false, false
@@ -361,11 +362,13 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
-	if at.finished {
+	if at.finished || len(path) <= int(f.tree.Root().Level-n.Level) {
 		return nil, nil, false
 	}
-	for at.child[0] != nil && at.child[1] == nil { // n's highest name, so only its descendants can lack a right child
-		at = at.child[0]
+	for ; n.Level > 0 && n.Right().Index<<(n.Level-1) >= f.tree.Partitions(); n = n.Left() { // n is the same as its left child
+		if at = at.child[0]; at == nil {
+			return nil, nil, false
+		}
 	}
 	return at.finishedChildren()
 }
