@@ -131,7 +131,7 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
 	if c.Memory == 0 {
-		c.Memory = max(minMemory, defaultMemory("/"))
+		c.Memory = DefaultMemory()
 	}
 	c.MeanTimeBetweenFailures = cmp.Or(c.MeanTimeBetweenFailures, 6*time.Hour)
 	c.Name = cmp.Or(c.Name, "bellwether")

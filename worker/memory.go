@@ -16,6 +16,10 @@ import (
 // machine says how much memory there is.
 const fallbackMemory = 1 << 30
 
+// DefaultMemory returns the default of Config.Memory: three quarters of the memory that this
+// process may use.
+func DefaultMemory() int64 { return max(minMemory, defaultMemory("/")) }
+
 // defaultMemory returns three quarters of the memory that the process may use: of the limit
 // of its cgroup, or of the machine's memory. Root is the root of the file system.
 func defaultMemory(root string) int64 {

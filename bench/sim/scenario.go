@@ -98,7 +98,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	b.each = min(c.logBetween(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	any := func() uint64 { return c.Uint64N(b.partitions) }
 	switch {
-	case c.chance(0.6): // workers hold partials
+	case c.chance(0.2): // workers hold partials
 		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
 	case c.chance(0.02): // a few partials fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))

@@ -140,7 +140,7 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 		return err
 	}
 	defer base.close(logger)
-	workers, err := a.newWorkers(base, slotsEach(demoWorkers), log, allowFlag{}, false)
+	workers, err := a.newWorkers(base, slotsEach(demoWorkers), memoryEach(demoWorkers), log, allowFlag{}, false)
 	if err != nil {
 		return err
 	}

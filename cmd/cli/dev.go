@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 // defaultPort is the port that NATS servers use by default.
@@ -24,6 +25,7 @@ const defaultPort = 4222
 type devFlags struct {
 	workers int
 	slots   int
+	memory  string
 	data    string
 	port    int
 	http    httpFlags
@@ -55,12 +57,16 @@ are computed again later.`,
 			if flags.port < 0 || flags.port > 65535 {
 				return usagef("--port must be 0 to 65535, got %d", flags.port)
 			}
+			if _, err := parseMemory(flags.memory); err != nil {
+				return err
+			}
 			return a.dev(cmd.Context(), flags)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().IntVar(&flags.workers, "workers", 2, "number of worker processes; 0 runs only the NATS server")
 	cmd.Flags().IntVar(&flags.slots, "slots", 0, "slots per worker; 0 divides the machine's cores among the workers, at least 1 each")
+	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default three quarters of the machine's memory, divided among the workers)")
 	cmd.Flags().StringVar(&flags.data, "data", "", "folder for the cluster's data (default \""+defaultData("~/.local/state")+"\", or under XDG_STATE_HOME)")
 	cmd.Flags().IntVar(&flags.port, "port", defaultPort, "port of the NATS server; 0 is any free port")
 	cmd.Flags().StringVar(&flags.http.address, "http", "", "address to serve a page that shows the cluster, such as 127.0.0.1:0 for any free port")
@@ -123,7 +129,8 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	defer ignore()
 
 	slots := cmp.Or(flags.slots, slotsEach(flags.workers))
-	workers, err := a.newWorkers(servers, slots, flags.log, flags.allow, true)
+	memory := cmp.Or(flags.memory, memoryEach(flags.workers))
+	workers, err := a.newWorkers(servers, slots, memory, flags.log, flags.allow, true)
 	if err != nil {
 		return err
 	}
@@ -172,9 +179,14 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 // cores.
 func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
+// memoryEach returns the value of --memory if the workers share the machine's memory.
+func memoryEach(workers int) string {
+	return fmt.Sprint(max(minMemory, worker.DefaultMemory()/int64(max(1, workers))))
+}
+
 // newWorkers returns a supervisor for worker processes of this program. No worker process
 // has started yet.
-func (a *app) newWorkers(servers *localServers, slots int, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
+func (a *app) newWorkers(servers *localServers, slots int, memory string, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -185,7 +197,7 @@ func (a *app) newWorkers(servers *localServers, slots int, log logFlags, allow a
 	}
 	return procs.New(procs.Config{
 		Program: program,
-		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--with-parent"}, slices.Concat(log.args(), allow.args())...),
+		Args:    append([]string{"worker", "--slots", fmt.Sprint(slots), "--memory", memory, "--with-parent"}, slices.Concat(log.args(), allow.args())...),
 		Env:     servers.env(),
 		Output:  a.Err,
 		Restart: restart,

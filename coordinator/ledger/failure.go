@@ -11,7 +11,9 @@ import (
 
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
-	j.lastError = f.Error
+	if f.Holder == "" { // otherwise an operand could not be fetched, which passes
+		j.lastError = f.Error
+	}
 	if f.Function == wire.Map {
 		j.errors.add(f.Error, f.Partition, 1)
 	}

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -180,7 +179,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 		data, err = bulk.Fetch(c.ctx, w.cfg.Bulk, w.cfg.Subjects.Bulk(o.Holder), c.opening.Job, o.Node, o.Size, o.Sum)
 	}
 	if err != nil {
-		return nil, &fetchError{o.Holder, fmt.Errorf("operand %v of job %s: %w", o.Node, c.opening.Job, err)}
+		return nil, &fetchError{o.Holder, err}
 	}
 	return data, nil
 }
