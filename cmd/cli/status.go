@@ -105,12 +105,25 @@ the last checkpoint.`,
 // their number says enough then.
 func stageWords(s client.Status) string {
 	switch s.Stage() {
+	case client.Mapping:
+		return mergeWords(s)
 	case client.Merging:
+		if words := mergeWords(s); words != "" {
+			return fmt.Sprintf("%s, %s left: %s", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""), words)
+		}
 		return fmt.Sprintf("%s, %s left", client.Merging, english.Plural(int(s.MergesLeft), "merge", ""))
 	case client.Planning, client.Finishing:
 		return string(s.Stage())
 	}
 	return ""
+}
+
+// mergeWords says what workers merge of a job with large partial results.
+func mergeWords(s client.Status) string {
+	if s.Live == nil || s.Live.HeldBytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s merged, %s held", humanize.Bytes(s.Live.MergedBytes), humanize.Bytes(s.Live.HeldBytes))
 }
 
 func statusTable(w io.Writer, s client.Status) {
@@ -133,6 +146,9 @@ func statusTable(w io.Writer, s client.Status) {
 		row(w, "workers", s.Live.Workers)
 		if s.Stage() == client.Mapping {
 			row(w, "rate", rate(s.Live.Rate)+"/s")
+		}
+		for _, m := range s.Live.Merges {
+			row(w, "merge", fmt.Sprintf("node %s on worker %s, %s, for %v", m.Node, m.Worker, humanize.Bytes(m.Bytes), m.For.Truncate(100*time.Millisecond)))
 		}
 	}
 	if left, ok := s.Remaining(); ok {

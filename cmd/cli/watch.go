@@ -80,7 +80,7 @@ func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, e
 
 // clusterSnapshot returns the progress of a job on a cluster.
 func clusterSnapshot(s client.Status) snapshot {
-	shown := snapshot{State: s.State, Done: s.Done, All: s.Partitions, Stage: stageWords(s), Cluster: true, Epoch: s.Epoch}
+	shown := snapshot{State: s.State, Done: s.Done + unreported(s), All: s.Partitions, Stage: stageWords(s), Cluster: true, Epoch: s.Epoch}
 	if s.Live != nil {
 		shown.Workers, shown.Trouble = s.Live.Workers, s.Live.Trouble
 		if s.Stage() == client.Mapping {
@@ -88,4 +88,12 @@ func clusterSnapshot(s client.Status) snapshot {
 		}
 	}
 	return shown
+}
+
+// unreported returns the number of partitions that are run and do not count as done yet.
+func unreported(s client.Status) uint64 {
+	if s.Live == nil {
+		return 0
+	}
+	return s.Live.Unreported
 }

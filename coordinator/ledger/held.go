@@ -67,6 +67,9 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	j.large = true
 	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
 	if added {
+		if j.calls.find(wire.Merge, n.Node) != nil {
+			j.mergedBytes += n.Size
+		}
 		l.endTrial(j)
 		if n.Lacking == 0 {
 			j.unskip(span)
@@ -200,6 +203,45 @@ func (l *Ledger) orderStores(w *worker) {
 			s := w.share(n.job)
 			s.store = append(s.store, n.node)
 		}
+	}
+}
+
+// unreported returns how many partitions workers have run and not reported yet.
+func (j *job) unreported() (n uint64) {
+	if !j.large {
+		return 0
+	}
+	for a := range j.assignments.all() {
+		n += min(a.ran, a.span.Len())
+	}
+	return n
+}
+
+// heldProgress adds what is known of a job's large partials.
+func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
+	if !j.large {
+		return
+	}
+	p.Unreported, p.MergedBytes = j.unreported(), j.mergedBytes
+	for _, w := range l.workers {
+		for _, n := range w.nodes {
+			if n.job != j {
+				continue
+			}
+			if at := j.forest.holdingOf(w.id, n.node); at != nil {
+				p.HeldBytes += at.held.size
+			}
+		}
+	}
+	for a := range j.assignments.all() {
+		if a.call == nil || a.call.function != wire.Merge || a.state != stateRunning || len(p.Merging) == wire.MaxMerging {
+			continue
+		}
+		m := wire.Merging{Node: a.call.node, Worker: a.worker.id, For: l.now - a.progressAt}
+		for _, o := range j.heldOperands(a.call) {
+			m.Bytes += o.held.size
+		}
+		p.Merging = append(p.Merging, m)
 	}
 }
 

@@ -26,6 +26,7 @@ type job struct {
 	calls       callList      // calls of Plan, Merge and Finish that are not done
 	deadline    time.Duration // when the job fails because it takes too long; 0: never
 	merges      mergePlace
+	mergedBytes uint64
 	large       bool // a worker has held a partial of the job
 	settling    []settling
 	skipsIn     uint64 // number of the checkpoint that has all skipped partitions

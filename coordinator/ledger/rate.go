@@ -54,7 +54,7 @@ func (d *rateDisplay) update(now time.Duration, done uint64) {
 	if elapsed < 0.5 {
 		return
 	}
-	current := float64(done-d.done) / elapsed
+	current := float64(done-min(done, d.done)) / elapsed
 	weight := min(1, elapsed/3)
 	if d.perSecond == 0 {
 		weight = 1

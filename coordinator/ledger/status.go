@@ -142,6 +142,7 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	if p.Done == p.Partitions {
 		p.MergesLeft, p.Rate = j.forest.mergesLeft(), 0
 	}
+	l.heldProgress(j, &p)
 	holders := map[*worker]bool{}
 	for a := range j.assignments.all() {
 		holders[a.worker] = true

@@ -67,6 +67,20 @@ type Live struct {
 	Workers int     // number of workers that hold spans of the job
 	Rate    float64 // partitions per second, averaged over the last seconds
 	Trouble string  // the reason why the job does not advance, or the last failure
+
+	// Of a job with large partial results, which stay with the workers that made them:
+	Unreported  uint64  // number of partitions that are computed and do not count as done yet
+	HeldBytes   uint64  // bytes of partial results that workers hold
+	MergedBytes uint64  // bytes of results of merges since the present leader began
+	Merges      []Merge // merges that run, at most twenty
+}
+
+// Merge is a merge of large partial results that runs on a worker.
+type Merge struct {
+	Node   string // level/index in the aggregation tree
+	Worker string
+	Bytes  uint64        // size of the operands that workers hold
+	For    time.Duration // time since the merge began
 }
 
 // Stage is the current step of a running job.
@@ -126,7 +140,7 @@ func (s Status) Remaining() (time.Duration, bool) {
 	if s.Live == nil || s.Stage() != Mapping {
 		return 0, false
 	}
-	return Remaining(s.Done, s.Partitions, s.Live.Rate)
+	return Remaining(s.Done+s.Live.Unreported, s.Partitions, s.Live.Rate)
 }
 
 // Remaining estimates the time until all partitions are done, at a rate in partitions per second.
@@ -166,7 +180,16 @@ func newStatus(r record, live *wire.Jobs) Status {
 	p := live.Jobs[i]
 	s.State, s.Partitions, s.Done, s.Executed, s.Skipped = State(p.State), p.Partitions, p.Done, p.Executed, p.Skipped
 	s.MergesLeft = p.MergesLeft
-	s.Live = &Live{Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble}
+	s.Live = &Live{
+		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,
+		Unreported: p.Unreported, HeldBytes: p.HeldBytes, MergedBytes: p.MergedBytes,
+	}
+	for _, m := range p.Merging {
+		s.Live.Merges = append(s.Live.Merges, Merge{Node: m.Node.String(), Worker: m.Worker, Bytes: m.Bytes, For: m.For})
+	}
+	if p.HeldBytes > 0 { // the checkpoint does not have what is held
+		s.Repeated = p.Executed - min(p.Executed, p.Done-min(p.Done, uint64(len(p.Skipped))))
+	}
 	return s
 }
 

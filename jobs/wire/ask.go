@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
 
 // LeaderInfo is the answer to AskLeader and AskStepDown.
 type LeaderInfo struct {
@@ -197,6 +201,14 @@ type JobProgress struct {
 	// MergesLeft is the number of merges until the job has its root's partial. It is 0 until
 	// all partitions are done.
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
+
+	// Of a job with large partials: partitions that workers have run and not reported yet, the
+	// bytes that workers hold and that they have merged under this leader, and the first
+	// MaxMerging merges that run.
+	Unreported  uint64    `cbor:"11,keyasint,omitempty"`
+	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"`
+	MergedBytes uint64    `cbor:"13,keyasint,omitempty"`
+	Merging     []Merging `cbor:"14,keyasint,omitempty"`
 }
 
 // Usage describes a worker's use of its machine's resources, for display.
@@ -205,6 +217,17 @@ type Usage struct {
 	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // partials and other items that the worker keeps until they are durable
 	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items
 }
+
+// Merging is a merge that runs on a worker.
+type Merging struct {
+	Node   jobs.Node     `cbor:"1,keyasint"`
+	Worker string        `cbor:"2,keyasint"`
+	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold
+	For    time.Duration `cbor:"4,keyasint,omitempty"` // how long it has been running
+}
+
+// MaxMerging is the largest number of merges that an answer lists for each job.
+const MaxMerging = 20
 
 // MaxSkipped is the largest number of skipped partitions that an answer lists for each
 // job, so that an answer has room for all active jobs of a leader. The job's manifest
