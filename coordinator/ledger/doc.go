@@ -21,7 +21,7 @@
 // The leader merges finished siblings. It runs no other code of a job. Workers merge in its
 // place, in calls of Merge,
 //
-//   - if a partial is large,
+//   - if a partial is large, unless all workers run a program that holds none,
 //   - if the leader's program does not have the job's definition,
 //   - for 10 s after the last leader died or fell silent, since a merge may have killed it,
 //   - if a merge of the job has taken the leader too long, or has killed a worker.

@@ -83,7 +83,9 @@ func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	}
 	l.log(j.spec.ID, "", "Partition skipped: %s", reason)
 	j.skipped.insert(skippedPartition(partition))
-	j.skipsIn = j.checkpoint.request()
+	if j.large {
+		j.skipsIn = j.checkpoint.request()
+	}
 	l.finish(j, FinishedNode{Node: jobs.Leaf(partition)}, false)
 }
 

@@ -64,6 +64,9 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
 		return false // an earlier leader had skipped other partitions, or had not pinned the job
 	}
+	if !j.large && j.skipped.len > 0 {
+		j.skipsIn = j.checkpoint.request()
+	}
 	j.large = true
 	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
 	if added {
@@ -121,6 +124,19 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 			l.mergeUp(j, m)
 		}
 	})
+}
+
+// mergedByWorkers reports whether two siblings are large, so that workers merge them. If no
+// worker holds large partials, because all run an earlier program, the leader merges what they
+// have written to storage.
+func (l *Ledger) mergedByWorkers(j *job, left, right *treeNode) bool {
+	switch {
+	case left.held != nil || right.held != nil:
+		return true
+	case !left.large && !right.large:
+		return false
+	}
+	return l.recovery.active || slices.ContainsFunc(l.workers, func(w *worker) bool { return w.hello.Holds && w.knows(j) })
 }
 
 // hasOperands reports whether the operands of a call are finished.

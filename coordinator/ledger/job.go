@@ -247,7 +247,7 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 			j.forest.replace(parent, left)
 			n = parent
 			continue
-		case left.large || right.large || j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
+		case l.mergedByWorkers(j, left, right) || j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
 			l.addCall(j, wire.Merge, parent)
 		default:
 			l.do(Merge{j.spec.ID, parent, left.ref, right.ref})
