@@ -49,6 +49,8 @@ func (r Report) Missing() []string {
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate
+fault: fetch stopped half-way
+fault: held partial lost
 fault: job not opened
 fault: message delayed
 fault: message duplicated
@@ -108,6 +110,8 @@ log: Job is parked
 seen: call of Finish
 seen: call of Merge
 seen: call of Plan
+seen: held partial stored
+seen: operand fetched
 seen: worker without usable slots
 seen: new leader told of partials
 seen: new leader told of spans

@@ -28,6 +28,8 @@
 // Connections break. Storage refuses calls, is slow, loses calls or replies, and lets a
 // write succeed after its writer has died, or a client's write after the job was removed. Processes are killed, alone or all at once, with
 // or without their host. Processes stop, join, and stall for any time. Clocks drift.
+// Workers hold large partials; fetches of them stop half-way or bring damaged bytes, holders die,
+// and lose partials whose files cannot be read.
 // Partitions fail, hang and kill their process. Jobs are cancelled, and are removed once
 // the jobs have ended. A process joins with another storage than its fleet's and leads
 // there, until the end. A beacon has an epoch that no leader has. After a while all other
@@ -51,7 +53,8 @@
 //     is told to stop leaves in time; when it leaves, no slot runs and its items are
 //     durable, unless its drain timeout has passed.
 //   - In calm simulations, where processes die and nothing else goes wrong, no worker
-//     computes a partition that a living worker had finished before its leader began. If no
+//     computes a partition that a living worker had finished before its leader began, or of
+//     which it holds a node since. If no
 //     process is killed, no partition is executed twice.
 //   - Within three minutes after the last fault every job has ended as expected, and
 //     queue, index and partials are cleaned up. Nothing is left of a removed job, and the job
