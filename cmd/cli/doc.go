@@ -64,6 +64,7 @@
 //	limit       how long the code of a job may take
 //	machine     name of the virtual machine in Azure
 //	name        name of an entry of the poison list, or of a stored value
+//	node        node of the aggregation tree, level/index
 //	nodes       number of finished nodes that a job was resumed with
 //	operation   operation on storage or on the lease that failed
 //	partition   index of a partition

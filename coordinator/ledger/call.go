@@ -129,7 +129,7 @@ func (l *Ledger) assignCalls(w *worker) {
 			if !l.canCall(w, j, c) {
 				continue
 			}
-			if w.calls >= w.callSlots && len(j.heldOperands(c)) == 0 && l.anotherCanBegin(w, j) {
+			if w.calls >= w.callSlots && len(j.heldOperands(c)) == 0 && l.anotherCanBegin(w, j, c) {
 				break
 			}
 			l.assign(w, j, assignment{call: c})
@@ -138,10 +138,10 @@ func (l *Ledger) assignCalls(w *worker) {
 }
 
 // anotherCanBegin reports whether a worker other than w and the leader's own can begin a call
-// of a job at once.
-func (l *Ledger) anotherCanBegin(w *worker, j *job) bool {
+// at once.
+func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool {
-		return o != w && o.id != l.cfg.Self && o.calls < o.callSlots && l.takesCalls(o, j)
+		return o != w && o.id != l.cfg.Self && o.calls < o.callSlots && l.takesCalls(o, j) && o.fetches(j, c)
 	})
 }
 
@@ -157,21 +157,18 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	switch {
 	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
 		return false
-	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j):
+	case c.avoidWorker == w.id && l.now < c.due+l.cfg.RetryAtMost && l.anotherTakesCalls(w, j, c):
 		return false
 	}
-	if held := j.heldOperands(c); len(held) > 0 {
-		best := l.place(j, c)
-		switch {
-		case !w.hello.Holds:
-			return false
-		case best == w:
-			return true
-		case best != nil && l.now < c.queuedAt+leaderMakesAfter:
-			return false
-		}
+	if !w.fetches(j, c) {
+		return false
 	}
-	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j)
+	if best := l.place(j, c); best == w {
+		return true
+	} else if best != nil && l.now < c.queuedAt+leaderMakesAfter {
+		return false
+	}
+	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j, c) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
 }
 
 // countCall adds n to the numbers of a worker's calls.
@@ -187,8 +184,9 @@ func (l *Ledger) takesCalls(w *worker, j *job) bool {
 	return !w.draining && !w.reserved && !j.ending() && w.callSlots > 0 && w.knows(j)
 }
 
-func (l *Ledger) anotherTakesCalls(w *worker, j *job) bool {
-	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) })
+// anotherTakesCalls reports whether a worker other than w can make a call.
+func (l *Ledger) anotherTakesCalls(w *worker, j *job, c *call) bool {
+	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) && o.fetches(j, c) })
 }
 
 // nudgeForCalls nudges as many workers that can begin a call at once as the job has queued
@@ -390,6 +388,7 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
+		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // the next death does not cost them
 		j.spareLeaderUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know
 	}
@@ -415,7 +414,7 @@ func blameCall(c *call, lastWorker string) string {
 // begin, or nil.
 func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	i := slices.IndexFunc(j.calls.list, func(c *call) bool {
-		return c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0
+		return c.quarantined() && c.assignment == nil && l.now >= c.due && w.callSlots > 0 && w.fetches(j, c)
 	})
 	if i < 0 {
 		return nil

@@ -297,23 +297,40 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 // one. Of workers that hold as much it is one that can begin the call at once, and not the
 // leader's own. It returns nil if none of the holders takes calls.
 func (l *Ledger) place(j *job, c *call) *worker {
-	var best *worker
-	bytes := map[string]uint64{}
+	type holder struct {
+		*worker
+		bytes uint64
+	}
+	var holders []holder // one or two
 	for _, o := range j.heldOperands(c) {
-		bytes[o.held.worker] += o.held.size
-	}
-	worse := func(a, b *worker) bool {
-		busy := func(w *worker) int { return map[bool]int{true: 1}[w.calls >= w.callSlots && c.assignment == nil] }
-		self := func(w *worker) int { return map[bool]int{true: 1}[w.id == l.cfg.Self] }
-		return cmp.Or(cmp.Compare(bytes[b.id], bytes[a.id]), cmp.Compare(busy(a), busy(b)), cmp.Compare(self(a), self(b)), cmp.Compare(a.calls, b.calls)) > 0
-	}
-	for _, w := range l.workers { // sorted
-		if bytes[w.id] > 0 && l.takesCalls(w, j) && w.hello.Holds && !l.mayKill(w, j, c) && (best == nil || worse(best, w)) {
-			best = w
+		w := l.worker(o.held.worker)
+		switch at := slices.IndexFunc(holders, func(h holder) bool { return h.worker == w }); {
+		case at >= 0:
+			holders[at].bytes += o.held.size
+		case w != nil && l.takesCalls(w, j) && w.hello.Holds && !l.mayKill(w, j, c):
+			holders = append(holders, holder{w, o.held.size})
 		}
 	}
-	return best
+	if len(holders) == 0 {
+		return nil
+	}
+	indicator := func(b bool) int { return map[bool]int{true: 1}[b] }
+	return slices.MinFunc(holders, func(a, b holder) int {
+		return cmp.Or(
+			-cmp.Compare(a.bytes, b.bytes),
+			cmp.Compare(indicator(a.busy(c)), indicator(b.busy(c))),
+			cmp.Compare(indicator(a.id == l.cfg.Self), indicator(b.id == l.cfg.Self)),
+			cmp.Compare(a.calls, b.calls),
+			cmp.Compare(a.id, b.id))
+	}).worker
 }
+
+// busy reports whether a worker cannot begin a call at once.
+func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignment == nil }
+
+// fetches reports whether a worker can read the operands of a call: a worker that runs an
+// earlier program cannot fetch operands that workers hold.
+func (w *worker) fetches(j *job, c *call) bool { return w.hello.Holds || len(j.heldOperands(c)) == 0 }
 
 // mayKill reports whether a worker is the leader's own and the code of a call may kill it.
 func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
@@ -324,14 +341,20 @@ func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 // Perhaps the holder is dead, which the probe tells. If it lives, it writes the operand to
 // storage.
 func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
-	c.due, c.fromStorage = l.now+fetchBackoff, true
+	c.due = l.now + fetchBackoff
+	j.wantStored(c, func(holder string) bool { return holder == f.Holder })
+	l.log(j.spec.ID, w.id, "%v waits, an operand could not be fetched from worker %s: %s", c, f.Holder, f.Error)
+	l.do(Probe{f.Holder})
+}
+
+// wantStored makes holders write operands of a call to storage, from where the call takes them.
+func (j *job) wantStored(c *call, of func(holder string) bool) {
+	c.fromStorage = true
 	for _, o := range j.heldOperands(c) {
-		if o.held.worker == f.Holder {
+		if of(o.held.worker) {
 			o.held.storeWanted = true
 		}
 	}
-	l.log(j.spec.ID, w.id, "%v waits, an operand could not be fetched from worker %s: %s", c, f.Holder, f.Error)
-	l.do(Probe{f.Holder})
 }
 
 // takeSubtree returns the span of the next piece of a job with large partials: whole nodes

@@ -133,7 +133,12 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {
 			return false
 		}
-		return (j.queue.suspects.quarantined > 0 || l.quarantinedCall(w, j) != nil) && l.canRun(w, j) && !l.sparesLeader(w, j)
+		c := l.quarantinedCall(w, j)
+		if c == nil && j.queue.suspects.quarantined == 0 || !l.canRun(w, j) {
+			return false
+		}
+		another := func(o *worker) bool { return o != w && l.canRun(o, j) && (c == nil || o.fetches(j, c)) }
+		return w.id != l.cfg.Self || !slices.ContainsFunc(l.workers, another)
 	})
 	if i < 0 {
 		return nil
