@@ -90,6 +90,7 @@ func (t *Term) ended(j *activeJob) {
 	t.log.Info("Job ended", "job", id, "state", state, "error", j.manifest.last.Error)
 	delete(t.jobs.active, id)
 	j.ended = true
+	t.jobs.cleaning[id] = nil
 	t.step(ledger.JobEnded{Job: id})
 	t.cleanUpEnded(j)
 	for _, answer := range j.cancels {
@@ -109,9 +110,25 @@ func (t *Term) cleanUpEnded(j *activeJob) {
 	}
 	// If the job was cut short, workers may have written blobs that they never reported.
 	blobs := j.blobs.exist || j.manifest.last.State != store.Completed
+	t.startCleanUp(j.spec.ID, j.submission, blobs)
+}
+
+// startCleanUp cleans up after a job. If the job's submission is delivered again before the end
+// of the clean-up, startCleanUp repeats the clean-up with the later delivery, because storage may
+// refuse to delete a submission by an earlier one.
+func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool) {
+	if _, delivered := t.jobs.cleaning[id]; !delivered {
+		t.jobs.cleaning[id] = nil
+	}
 	t.spawn(func() func() {
-		t.cleanUp(j.spec.ID, j.submission, blobs)
-		return nil
+		t.cleanUp(id, submission, blobs)
+		return func() {
+			later := t.jobs.cleaning[id]
+			delete(t.jobs.cleaning, id)
+			if later != nil {
+				t.startCleanUp(id, later, blobs)
+			}
+		}
 	})
 }
 

@@ -298,3 +298,33 @@ func TestRemoveWhileAnswersToCancelAreLost(t *testing.T) {
 		c.wantNothing()
 	}
 }
+
+// A submission is delivered again while its ended job is cleaned up. The leader does not put the
+// job back into the index.
+func TestDeliveredAgainDuringCleanUp(t *testing.T) {
+	c := newCluster(t)
+	entered, held, over := 0, false, false
+	c.fault = func(call memory.Call) error {
+		switch {
+		case call.Operation == memory.Put && !call.Done:
+			if strings.HasPrefix(call.Key, "active/") {
+				entered++
+			}
+		case call.Operation == memory.Delete && !call.Done && strings.HasPrefix(call.Key, "active/") && !over:
+			held = true
+			c.wait(func() bool { return over })
+		}
+		return nil
+	}
+	c.addWorker("w1").follow(c.lead(plain))
+	c.submit("partitions=5")
+	c.until("the clean-up", func() bool { return held })
+	submission := c.queue.messages[0]
+	c.until("the second delivery", func() bool { return submission.deliveries == 2 })
+	over = true
+	c.until("empty queue and index", c.cleanedUp)
+	c.pass(2 * hideFor)
+	if entered != 1 || !c.cleanedUp() {
+		t.Errorf("the job was entered in the index %d times, want 1", entered)
+	}
+}

@@ -12,18 +12,21 @@ import (
 )
 
 // jobTable has the jobs of the term, by ID. A job is in at most one of the maps, except
-// that a parked job may also be pending again.
+// that a parked job or a job in cleaning may also be pending again.
 type jobTable struct {
 	active      map[string]*activeJob
 	pending     map[string]*pendingJob
 	parked      map[string]parkedJob
-	withdrawing int          // number of pending jobs that are being withdrawn
-	assessed    int          // number of pending jobs whose priority is being read
-	waiting     []waitingJob // pending jobs that wait for a place, the next to begin first
+	cleaning    map[string]*store.Submission // jobs that have ended and are being cleaned up, with a later delivery or nil
+	withdrawing int                          // number of pending jobs that are being withdrawn
+	assessed    int                          // number of pending jobs whose priority is being read
+	waiting     []waitingJob                 // pending jobs that wait for a place, the next to begin first
 }
 
 func newJobTable() jobTable {
-	return jobTable{active: map[string]*activeJob{}, pending: map[string]*pendingJob{}, parked: map[string]parkedJob{}}
+	return jobTable{
+		active: map[string]*activeJob{}, pending: map[string]*pendingJob{}, parked: map[string]parkedJob{}, cleaning: map[string]*store.Submission{},
+	}
 }
 
 // activeJob is a job that this leader works on.

@@ -41,7 +41,10 @@ func (t *Term) receive() {
 func (t *Term) received(s *store.Submission) {
 	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]
 	parked, isParked := t.jobs.parked[s.ID]
+	_, cleaning := t.jobs.cleaning[s.ID]
 	switch {
+	case cleaning: // to load the job now could put it back into the index after cleanUp has removed it
+		t.jobs.cleaning[s.ID] = s
 	case j != nil:
 		j.submission = s
 	case p != nil:
@@ -289,10 +292,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 	t.leave(loaded, p.submission)
 	if loaded.ended && p.submission != nil {
-		t.spawn(func() func() {
-			t.cleanUp(id, p.submission, true)
-			return nil
-		})
+		t.startCleanUp(id, p.submission, true)
 	}
 	switch {
 	case loaded.removed: // a manifest that says so would stay for ever
