@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// AggregateConfig configures Aggregate.
+// AggregateConfig is the configuration of [Aggregate].
 type AggregateConfig struct {
 	// Cluster is a client of a cluster whose workers are the processes of Flock and whose NATS
 	// server runs in this process. The workers know the job [Vectors].
@@ -23,13 +23,14 @@ type AggregateConfig struct {
 	Workers int
 
 	Shapes []AggregateShape
-	Rounds int // each round runs the loop, the job in this process and the cluster once for each shape
+	Rounds int // each round measures, for each shape, the plain loop, the job in this process and the job in the cluster
 	Kill   Victim
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
 
-// AggregateShape is a number of vectors and the size of each in bytes, a multiple of 8.
+// AggregateShape is a number of vectors, and the size of each vector in bytes, which is a multiple
+// of 8.
 type AggregateShape struct {
 	Bytes      uint64 `json:"bytes"`
 	Partitions uint64 `json:"partitions"`
@@ -68,8 +69,9 @@ func (c AggregateConfig) validate() error {
 	return nil
 }
 
-// Aggregate measures how fast a cluster adds up vectors, beside a plain loop that reuses its
-// memory and a run of the same job in this process, both with one goroutine per core.
+// Aggregate measures how fast a cluster adds up vectors. For comparison it also measures a plain
+// loop that reuses its memory, and a run of the same job in this process, each with one goroutine
+// per core.
 func Aggregate(ctx context.Context, cfg AggregateConfig) (AggregateReport, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, uint64, uint64) {}
@@ -136,7 +138,7 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 		return r, err
 	}
 	r.loop = time.Since(began).Seconds()
-	debug.FreeOSMemory() // the memory of this process is measured while the cluster runs
+	debug.FreeOSMemory() // the memory of this process is measured during the cluster's run
 
 	a.Progress(fmt.Sprintf("%v: in one process", s), done, all)
 	began = time.Now()
@@ -159,8 +161,8 @@ func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uin
 	return r, err
 }
 
-// runCluster runs the job in the cluster, and compares its result with want. It kills the
-// victim when half of the partitions are done, and starts another process.
+// runCluster runs the job in the cluster, and compares its result with want. If there is a victim,
+// runCluster kills it when half of the partitions are done, and starts another process.
 func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want []byte, victim Victim) (r clusterRun, err error) {
 	if _, err := awaitWorkers(ctx, a.Cluster, a.Workers); err != nil {
 		return r, err

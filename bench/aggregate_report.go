@@ -12,19 +12,19 @@ import (
 // AggregateReport is the result of Aggregate.
 type AggregateReport struct {
 	Workers int              `json:"workers"`
-	Cores   int              `json:"cores"` // goroutines of the loop, and slots of the run in one process
+	Cores   int              `json:"cores"` // number of goroutines of the loop, and of slots of the run in one process
 	Kill    Victim           `json:"kill,omitempty"`
 	Points  []AggregatePoint `json:"points"`
 }
 
-// AggregatePoint is the result for one shape. Times and ratios are medians of the rounds;
-// processes are from the last round.
+// AggregatePoint is the result for one shape. Times and ratios are medians of the rounds. The
+// figures of processes are from the last round.
 type AggregatePoint struct {
 	AggregateShape
 	Loop         float64      `json:"loop_seconds"`
 	Local        float64      `json:"run_seconds"`     // the same job in one process
 	Cluster      float64      `json:"cluster_seconds"` // from submission to the durable result
-	LocalRatio   float64      `json:"run_ratio"`       // time divided by that of the loop in the same round
+	LocalRatio   float64      `json:"run_ratio"`       // Local divided by the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
 	Repeated     uint64       `json:"repeated"` // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
@@ -34,9 +34,9 @@ type AggregatePoint struct {
 // KilledPoint is the result of the runs in which a process was killed.
 type KilledPoint struct {
 	Seconds   float64      `json:"seconds"`
-	Extra     float64      `json:"extra_seconds"` // median of the differences from the other run of each round
+	Extra     float64      `json:"extra_seconds"` // median over the rounds of the difference from the run without a kill
 	Epochs    int          `json:"epochs"`        // maximum over the rounds of the number of leaders
-	Repeated  uint64       `json:"repeated"`      // the most of a round
+	Repeated  uint64       `json:"repeated"`      // maximum over the rounds
 	Processes []ProcessUse `json:"processes"`
 }
 
@@ -66,12 +66,12 @@ func (s AggregateShape) String() string {
 	return fmt.Sprintf("%s x %s", humanize.Comma(int64(s.Partitions)), humanize.Bytes(s.Bytes))
 }
 
-// Merged returns the bytes of the operands of all merges.
+// Merged returns the total size in bytes of the operands of all merges.
 func (s AggregateShape) Merged() uint64 { return 2 * (s.Partitions - 1) * s.Bytes }
 
-// LeaderShare returns by how much the leader's process moved more bytes than the mean of the
-// other workers' processes, as a share of the merged bytes. The leader's process also runs a
-// worker, so the difference is the cost of leading. It is at least 0.
+// LeaderShare returns how many more bytes the leader's process moved than the other workers'
+// processes did on average, as a share of the merged bytes. The leader's process is also a worker,
+// so the difference is the cost of leading. LeaderShare is at least 0.
 func (p AggregatePoint) LeaderShare() float64 {
 	leader, others, n := 0.0, 0.0, 0.0
 	for _, u := range p.Processes {

@@ -18,8 +18,8 @@ const (
 	look   = 50 * time.Millisecond
 )
 
-// until calls holds at the given interval until holds returns true. If that takes longer than
-// patience, until returns an error with the text of the last error from holds.
+// until calls holds at the given interval until holds returns true. If this takes longer than
+// patience, until returns an error with the text of the last error of holds.
 func until(ctx context.Context, what string, interval time.Duration, holds func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -107,8 +107,7 @@ func finish(ctx context.Context, c *client.Client, id string, tell func(done, al
 	return last, last.Err()
 }
 
-// cancel cancels a job whose result is not needed. If the cancellation fails, the job
-// continues.
+// cancel cancels a job whose result is not needed. If cancel fails, the job continues.
 func cancel(ctx context.Context, c *client.Client, id string) error {
 	return until(ctx, "job "+id+" is cancelled", look, func(ctx context.Context) (bool, error) {
 		err := c.Cancel(ctx, id)

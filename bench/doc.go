@@ -9,40 +9,41 @@
 //	Aggregate    sums of small and large vectors, compared with a plain loop
 //	Scale        the cost of leading, by numbers of workers and of partitions
 //
-// Each benchmark but Scale takes a client of the cluster. A benchmark that measures or kills
-// worker processes also takes these processes. The example of Overhead shows how to set up both.
+// Each benchmark except Scale gets a client of the cluster. A benchmark that measures or kills
+// worker processes also gets the supervisor of these processes. The example of Overhead shows how
+// to set up both.
 //
-// Values that are compared are measured alternately in one run, because machines differ, and the
-// speed of one machine changes from one minute to the next.
+// Values that are to be compared are measured in turns within one run, because machines differ, and
+// because the speed of a machine changes from one minute to the next.
 //
 // # How it is measured
 //
 // Failover runs job definitions that record executions ([Traced]): each process writes to a file
 // which partitions it executed, and when. Throughput is therefore exact to the millisecond and
-// independent of the leader, and each repeated execution is known together with its process.
-// The duration of each step comes from the cluster's history. A running cluster has no traces,
-// so repeated executions are unknown, and throughput is computed from the number of completed
-// partitions that the leader reports. Throughput is omitted if the leader receives fewer reports
-// than one per window. The slowest window after a failover is shown beside the slowest of equally
-// many windows without a failover: if both are low, the machine was busy, or the reports are too
-// coarse.
+// independent of the leader, and for each repeated execution the process is known. The duration of
+// each step comes from the cluster's history. A running cluster has no traces, so repeated
+// executions are unknown, and throughput is computed from the number of completed partitions that
+// the leader reports. Throughput is omitted if the leader receives less than one report per window.
+// The slowest window after a failover is shown together with the slowest of equally many windows
+// without a failover. If both are low, the reason is a busy machine or infrequent reports, and not
+// the failover.
 //
-// Overhead and Throughput measure the time from the submission of a job until its result was
-// durable. The job's manifest records both times.
+// Overhead and Throughput measure the time from the submission of a job until its result is
+// durable. Both times are in the job's manifest.
 //
-// Aggregate compares the sum with that of a plain loop that reuses its memory. The memory of each
-// process is sampled 20 times a second. The bytes that a process moves are those of its reads
-// and writes, files and sockets together, because Linux does not count the bytes of sockets by
-// process.
+// Aggregate compares the time with the time of a plain loop that reuses its memory. The memory of
+// each process is sampled 20 times a second. The bytes that a process moves are the bytes that it
+// reads and writes, in files and sockets together, because Linux does not count the bytes in
+// sockets per process.
 //
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
-// calling process: simulated workers use the session code of real workers over shared
-// connections, and wait instead of computing. The partials of the job are known without
-// computing, so its result still shows that each partition was counted once.
+// calling process: simulated workers use the session code of real workers over shared connections,
+// and wait instead of computing. The partials of the job are known without any computation, so the
+// job's result still shows that each partition was counted once.
 //
 // # What can fail
 //
-// A benchmark fails if the cluster does not react within a minute, or if a result is wrong.
-// The resource usage of processes is read from /proc: without it, Overhead, Aggregate and Scale fail with
-// [ErrNoProc].
+// A benchmark fails if the cluster does not react within a minute, or if a result is wrong. The
+// resource usage of processes is read from /proc. On a system without /proc, Overhead, Aggregate
+// and Scale fail with [ErrNoProc].
 package bench

@@ -24,7 +24,7 @@ type How string
 const (
 	Kill     How = "kill"      // SIGKILL: the leader's process dies at once
 	Term     How = "term"      // SIGTERM: the leader's process drains and hands over leadership
-	Stop     How = "stop"      // SIGSTOP: the leader's process is frozen until the failover is measured, and then continued
+	Stop     How = "stop"      // SIGSTOP: the leader's process is suspended until the failover is measured, and then continued
 	StepDown How = "step-down" // the leader is asked to hand over leadership, and continues as a worker
 )
 
@@ -35,10 +35,11 @@ type FailoverConfig struct {
 	// Workers is the number of workers before each failover.
 	Workers int
 
-	// Flock has the worker processes and must not restart processes that end. Traces is the folder in which the
-	// workers' job definitions record executions (see [Traced]). For a running cluster Flock and
-	// Traces are empty: then How must be [StepDown], and throughput is computed from the number of
-	// completed partitions that the leader reports.
+	// Flock is the supervisor of the worker processes. It must not restart processes that end.
+	// Traces is the folder in which the workers' job definitions record executions (see [Traced]).
+	// For a cluster that other programs run, Flock is nil and Traces is empty: then How must be
+	// [StepDown], and throughput is computed from the number of completed partitions that the
+	// leader reports.
 	Flock  *procs.Supervisor
 	Traces string
 
@@ -46,14 +47,14 @@ type FailoverConfig struct {
 	Failovers int           // 1 to MaxFailovers
 	Watch     time.Duration // time after each failover in which throughput is measured; 1 s to MaxWatch
 
-	// Job is the load; the job must last until the last failover is over. The zero Job stands
-	// for the job primes with parameters that last long enough.
+	// Job is the load; the job must last until the last failover is over. If Job is the zero Job,
+	// Failover uses the job primes with parameters that last long enough.
 	Job    jobs.Job
 	Params jobs.Params
 
-	// Verify lets the job run to its end, runs the same job in this process, and compares the
-	// bytes of both results. The second run takes about as long as the first. Without Verify
-	// the job is cancelled.
+	// If Verify is true, Failover lets the job run to its end, runs the same job in this process,
+	// and compares the bytes of both results. The second run takes about as long as the first.
+	// Otherwise the job is cancelled after the last failover.
 	Verify bool
 
 	// Progress, if not nil, is called with the current activity. If all is above 0,
@@ -67,7 +68,8 @@ const (
 	MaxWatch     = 10 * time.Minute
 )
 
-// ErrJobGoesOn is returned if the benchmark's job on a running cluster could not be cancelled.
+// ErrJobGoesOn is returned if the benchmark's job, on a cluster that continues to run, could not be
+// cancelled.
 var ErrJobGoesOn = errors.New("the job is still running")
 
 func (c FailoverConfig) validate() error {
@@ -88,13 +90,13 @@ func (c FailoverConfig) validate() error {
 	return nil
 }
 
-// settling is the time in which a cluster reaches its usual throughput after all workers have
+// settling is the time that a cluster needs to reach its usual throughput after all workers have
 // joined.
 const settling = 250 * time.Millisecond
 
-// calm returns the undisturbed time before each failover, and steady returns the undisturbed
-// time after Watch. Throughput is compared with the rate during steady. The calm time and
-// the steady time are whole numbers of windows. Their sum is at least Watch.
+// calm returns the length of the undisturbed time before each failover, and steady returns the
+// length of the undisturbed time after Watch. Throughput is compared with the rate during the
+// steady time. Both lengths are whole numbers of windows, and their sum is at least Watch.
 func (c FailoverConfig) calm() time.Duration {
 	return max(steadyBefore, (c.Watch - c.steady()).Truncate(window))
 }
@@ -134,10 +136,10 @@ type failover struct {
 	samples   samples
 }
 
-// takeover has the measurements of one failover.
+// takeover contains the measurements of one failover.
 type takeover struct {
 	at     time.Time   // time of the loss of the leader
-	victim int         // ID of the process that was killed or frozen; 0: none
+	victim int         // ID of the process that was killed or suspended; 0: none
 	term   client.Term // term of the next leader
 }
 
@@ -150,8 +152,7 @@ func (f *failover) run(ctx context.Context) (FailoverReport, error) {
 	f.slots = slots(workers)
 	report, err := f.measure(ctx)
 	if f.Flock == nil && f.id != "" && (err != nil || !f.Verify) {
-		// The workers of a running cluster do not end with the benchmark, so they would continue
-		// the job.
+		// The cluster continues to run after the benchmark, and its workers would continue the job.
 		err = errors.Join(err, f.giveUp(context.WithoutCancel(ctx)))
 	}
 	return report, err
@@ -207,7 +208,8 @@ func (f *failover) begin(ctx context.Context) error {
 	return errors.Join(err, ended)
 }
 
-// stillRuns returns an error if the job has ended. If storage is unavailable, it returns nil.
+// stillRuns returns an error if the job has ended. If storage is unavailable, stillRuns returns
+// nil.
 func (f *failover) stillRuns(ctx context.Context) error {
 	s, err := f.Cluster.Status(ctx, f.id)
 	switch {
@@ -225,7 +227,7 @@ func (f *failover) stillRuns(ctx context.Context) error {
 
 // size chooses parameters for the job primes so that it takes a little longer than all failovers.
 func (f *failover) size(ctx context.Context) error {
-	busy := f.lasts()*5/4 + 5*time.Second // the end of a job, when workers run out of work, must not be measured
+	busy := f.lasts()*5/4 + 5*time.Second // longer than needed, because the end of the job, when workers run out of work, must not be measured
 	slots := f.slots
 	if f.Flock != nil {
 		slots = min(slots, runtime.GOMAXPROCS(0))
@@ -376,7 +378,7 @@ func (f *failover) figures(done completed) []Outage {
 	return all
 }
 
-// fineEnough reports whether the leader's figures are fine enough to compute the throughput in
+// fineEnough reports whether the leader's figures are frequent enough to compute the throughput in
 // each window: on average, the leader must receive results at least once per window.
 func (f *failover) fineEnough(o takeover) bool {
 	settled := o.at.Add(f.Watch)
@@ -384,8 +386,8 @@ func (f *failover) fineEnough(o takeover) bool {
 	return news >= int((f.calm()+f.steady())/window)
 }
 
-// completeTerms reads the terms of all failovers again. The first assignment of a term can be
-// long after its start, because workers hold work in advance.
+// completeTerms reads the terms of all failovers again. The first assignment of a term may come
+// long after the term's start, because workers hold work in advance.
 func (f *failover) completeTerms(ctx context.Context) error {
 	terms, err := f.Cluster.History(ctx)
 	if err != nil {

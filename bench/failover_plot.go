@@ -51,7 +51,8 @@ func (r FailoverReport) closeUp() plot.Panel {
 		p.Marks = append(p.Marks, plot.Mark{At: at, Label: label, Color: s.color})
 		end = max(end, at)
 	}
-	// An extra quarter leaves room for the last label. There is no data after the windows.
+	// The range is a quarter longer, to leave room for the last label, but ends with the windows,
+	// because there is no data after them.
 	p.X.Min, p.X.Max = -before, min(end+(end+before)/4+2*fine.Seconds(), float64(len(r.Windows))*window.Seconds())
 	p.Height = 180
 	return p
@@ -127,7 +128,7 @@ func (r FailoverReport) stepBars() plot.Panel {
 		p.Rows = append(p.Rows, row)
 		longest = max(longest, length)
 	}
-	// If workers request no work for a long time, the bar is cut so that the earlier steps
+	// If workers do not request work for a long time, the bar is cut so that the earlier steps
 	// remain visible.
 	if longest > 4*longestReady {
 		p.X.Max = 2 * longestReady

@@ -20,8 +20,8 @@ type FailoverReport struct {
 	Params    jobs.Params `json:"params"`
 	Failovers []Outage    `json:"failovers"`
 
-	// The following maps have summaries of the values of an Outage; the keys are the JSON
-	// names of the values. A value that is unknown for every failover is omitted.
+	// The following maps contain summaries of the values of an Outage. The keys are the JSON names
+	// of the values. A value that is unknown for every failover is omitted.
 	Steps      map[string]Summary `json:"steps"`
 	Throughput map[string]Summary `json:"throughput,omitempty"`
 	Repeated   map[string]Total   `json:"repeated,omitempty"`
@@ -38,20 +38,21 @@ type FailoverReport struct {
 	Same       *bool  `json:"same,omitempty"` // whether the result is the same as in one process
 }
 
-// Summary summarizes a value over the failovers for which it is known.
+// Summary summarizes a value over the failovers for which the value is known.
 type Summary struct {
 	Spread
 	Of int `json:"of"` // number of failovers for which the value is known
 }
 
-// Total is a summary of a value, with its sum over the failovers.
+// Total is a summary of a value, together with the sum of the value over the failovers.
 type Total struct {
 	Summary
 	Total float64 `json:"total"`
 }
 
-// The rows of the tables; name is the JSON name of the value. Values with a column are steps and
-// are also shown for each failover. Values of stepRows without a column are sums of steps.
+// These are the rows of the tables. The field name is the JSON name of the value. A value with a
+// column is a step, and is also shown for each failover. A value of stepRows without a column is a
+// sum of steps.
 var (
 	stepRows = []struct{ name, label, column string }{
 		{"detect", "the leader is believed dead", "DETECT"},

@@ -37,8 +37,8 @@ type usage struct {
 }
 
 // Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows the jobs
-// of [Scale]. A process that calls only Lead has no executor and takes part in no election, so
-// the resource usage of this process is the cost of leading.
+// of [Scale]. A process that calls only Lead does not execute partitions and does not take part in
+// an election, so its resource usage is the cost of leading.
 func Lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err := lead(ctx, url, cluster, log); err != nil {
 		return fmt.Errorf("lead cluster %s: %w", cluster, err)
@@ -51,8 +51,8 @@ func lead(ctx context.Context, url, cluster string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// Storage uses a second connection, so that the statistics of the first connection count
-	// only messages of workers.
+	// Storage uses a connection of its own, so that the statistics of the first connection count
+	// only messages from and to workers.
 	conns, err := connect(url, "leader", 2)
 	if err != nil {
 		return err

@@ -22,13 +22,14 @@ const (
 	calibrateFor = 300 * time.Millisecond
 )
 
-// primesFor returns parameters of a search for primes that keeps the given number of slots busy
-// for about the time busy, if each slot is as fast as one core of this machine. Larger primes
-// take longer to find, so primesFor tries several limits.
+// primesFor returns parameters of a search for primes that keeps the given number of slots busy for
+// about the time busy, if each slot is as fast as one core of this machine. The time per partition
+// grows with the limit, so primesFor tries several limits.
 func primesFor(ctx context.Context, slots int, busy time.Duration) (primes.Params, error) {
 	p := primes.Definition.Defaults
 	p.Limit, p.Width = firstLimit, loadWidth
-	// Slots of other machines may be slower. The load then lasts longer, which does no harm.
+	// The slots of a remote cluster may be slower than this machine. Then the job lasts longer,
+	// which does no harm.
 	for range 3 {
 		each, err := timePartition(ctx, p)
 		if err != nil {
@@ -52,7 +53,7 @@ func timePartition(ctx context.Context, p primes.Params) (time.Duration, error) 
 		return 0, err
 	}
 	do := mapFunc(mapper)
-	const several = 16 // neighbouring partitions share some work, so several are timed
+	const several = 16 // several neighbouring partitions are timed together, because they share some work
 	best := time.Hour
 	began := time.Now()
 	for at := plan.Partitions / 2; time.Since(began) < calibrateFor && at+several <= plan.Partitions; at += several {

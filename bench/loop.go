@@ -13,12 +13,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// chunksPerLoop is the number of chunks per goroutine of a plain loop. The chunks are so short
-// that no goroutine waits long for the others at the end.
+// chunksPerLoop is the number of chunks per goroutine of a plain loop. The chunks are so short that
+// all goroutines end at about the same time.
 const chunksPerLoop = 64
 
-// plainLoop computes the result of a job without a cluster: one goroutine per slot calls the
-// job's Map in a loop. A program written for this job alone could not be much faster.
+// plainLoop computes the result of a job without a cluster: one goroutine per slot calls the job's
+// Map in a loop. A program that is written only for this job could not be much faster.
 func plainLoop[P, T, R any](ctx context.Context, d jobs.Definition[P, T, R], p P, slots int) (result json.RawMessage, err error) {
 	plan, err := d.Plan(ctx, p)
 	if err != nil {

@@ -15,18 +15,18 @@ const (
 	steadyBefore = time.Second
 )
 
-// Outage describes one failover. Throughput is given as a share of the survivors' steady rate:
-// the rate of the cluster after Watch, without the lost process. If the lost process had a core
-// for itself, the share before the failover is above 1.
+// Outage describes one failover. Throughput is given as a share of the survivors' steady rate,
+// which is the rate of the cluster after Watch, without the lost process. If the lost process had a
+// core of its own, the share before the failover is above 1.
 type Outage struct {
 	Epoch uint64    `json:"epoch"` // epoch of the next leader
 	Cause string    `json:"cause"` // why the leader changed, as in the cluster's history
 	At    time.Time `json:"at"`
 
-	// The durations of the steps in milliseconds, in order, as in the cluster's history. A step
-	// is omitted if its time is unknown or if it did not happen before the next failover. For
-	// example, a leader that hands over is never detected as dead, and workers that hold enough
-	// work request no more work.
+	// The durations of the steps in milliseconds, in order, as in the cluster's history. A step is
+	// omitted if its duration is unknown, or if the step did not happen before the next failover.
+	// For example, a leader that hands over is never detected as dead, and workers that hold enough
+	// work do not request more.
 	Detect          *float64 `json:"detect_ms,omitempty"`
 	Elect           float64  `json:"elect_ms"`
 	Fence           float64  `json:"fence_ms"`
@@ -42,9 +42,9 @@ type Outage struct {
 	*Repeats
 }
 
-// Shares has the throughput during one failover as shares of the survivors' steady rate. It is
-// omitted if no partition was completed during the steady time, or if the leader of a running
-// cluster received results less than once per window.
+// Shares has the throughput during one failover as shares of the survivors' steady rate. Shares is
+// omitted if no partition was completed during the steady time. It is also omitted if there are no
+// traces and the leader received results less than once per window.
 type Shares struct {
 	Before  float64   `json:"before"`  // in the second before the loss
 	After   float64   `json:"after"`   // in all windows together
@@ -53,32 +53,34 @@ type Shares struct {
 	Samples []float64 `json:"samples"` // of 50 ms each, from a second before the loss
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover. It shows how much of Lowest is noise of the machine. Some of the windows are
-	// before the failover, and the other windows are in the steady time after the failover.
-	// The lost process works only before the failover, so each window is given as a share, 0
-	// to 1, of the mean of the windows on the same side of the failover. LowestUndisturbed
-	// therefore excludes slow drift, and noise can make Lowest even lower.
+	// failover. It shows how much of Lowest is noise of the machine. Some of these windows are
+	// before the failover, and the others are in the steady time after it. The lost process works
+	// only before the failover, so each window is given as a share, 0 to 1, of the mean of the
+	// windows on the same side of the failover. LowestUndisturbed therefore does not contain slow
+	// changes of the machine's speed, while Lowest may.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
-// Repeats counts the repeated executions that are attributed to one failover. It is omitted if
-// executions are not traced.
+// Repeats counts the repeated executions that are attributed to one failover. If there are no
+// traces, Repeats is omitted.
 type Repeats struct {
 	// Again counts partitions that both the lost process and another process executed. Others
 	// counts partitions that surviving processes executed twice.
 	Again  uint64 `json:"executed_again"`
 	Others uint64 `json:"repeated"`
 
-	// Lost is the time that workers spent on repeated executions, at the workers' speed in the
-	// second before the failover. Lost is nil if no partition ended in this second.
+	// Lost is the time that workers spent on repeated executions, computed from the workers' speed
+	// in the second before the failover. Lost is nil if no partition ended in that second.
 	Lost *float64 `json:"lost_worker_seconds,omitempty"`
 }
 
-// completed returns the number of partitions that were completed between two moments.
+// completed is a function that returns the number of partitions that were completed between two
+// moments.
 type completed func(from, to time.Time) float64
 
-// newOutage computes the figures of a failover. No other failover affects the time calm before
-// this failover, or the time steady that follows the time watch.
+// newOutage computes the figures of a failover. The figures use the time calm before the failover,
+// the time watch after the failover, and the time steady after that. No other failover affects
+// these times.
 func newOutage(f takeover, done completed, calm, watch, steady time.Duration) Outage {
 	t := f.term
 	ready := t.At.Add(t.Fence + t.Resume)
@@ -127,8 +129,8 @@ func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares cuts the time d after from into pieces, and returns the rate in each piece divided by
-// the rate of. If of is 0, all shares are 0.
+// shares cuts the time d after from into pieces, and returns the rate in each piece divided by the
+// rate in the parameter of. If that rate is 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {
@@ -142,17 +144,17 @@ func (done completed) shares(from time.Time, d, piece time.Duration, of float64)
 // millis returns d in milliseconds, with a precision of a microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// countOf returns a function that counts the executions between two moments. The executions must
-// be in order of time.
+// countOf returns a function that counts the executions between two moments. The executions must be
+// sorted by time.
 func countOf(executions []execution) completed {
 	return func(from, to time.Time) float64 { return float64(len(between(executions, from, to))) }
 }
 
-// countRepeats counts the partitions that were executed more than once. If the lost process
-// executed the partition first or again, the repetition counts for the failover of the lost
-// process, however late the repetition happens. Any other repetition counts for the last failover
-// before the repetition, if this failover was not over yet. Repetitions after the end of a
-// failover do not count: near the end of a job, idle workers run a second copy of slow partitions.
+// countRepeats counts the partitions that were executed more than once. If one of the executions
+// was by a lost process, the repetition counts for the failover of that process, no matter how late
+// the repetition happens. Any other repetition counts for the last failover before it, if that
+// failover was not over yet. Later repetitions do not count, because near the end of a job idle
+// workers run a second copy of slow partitions.
 func countRepeats(takeovers []takeover, executions []execution, over time.Duration, slots int) []*Repeats {
 	counts := make([]*Repeats, len(takeovers))
 	for i := range counts {

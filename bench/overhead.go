@@ -29,9 +29,9 @@ type OverheadConfig struct {
 	// Storage is the ID of the storage server's process; 0 if storage is JetStream.
 	Storage int
 
-	Partitions []uint64      // numbers of partitions that the work is cut into
+	Partitions []uint64      // the numbers of partitions into which the work is cut, one after the other
 	Work       time.Duration // approximate duration of the plain loop
-	Rounds     int           // each round runs the loop and the cluster for every number of partitions
+	Rounds     int           // each round measures the loop and the cluster for every number of partitions
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
 }
@@ -55,7 +55,7 @@ func (c OverheadConfig) validate() error {
 // OverheadReport is the result of Overhead.
 type OverheadReport struct {
 	Workers int             `json:"workers"`
-	Slots   int             `json:"slots"` // slots of all workers; the loop has as many goroutines
+	Slots   int             `json:"slots"` // number of slots of all workers, and of goroutines of the loop
 	Limit   uint64          `json:"limit"` // the work is to count the primes below Limit
 	Points  []OverheadPoint `json:"points"`
 }
@@ -70,9 +70,9 @@ type OverheadPoint struct {
 	CPU        CPU       `json:"cpu_seconds"`
 }
 
-// CPU is the processor time of each part in seconds. The leader's process also executes
-// partitions, and Leader includes this work. NATS is the time of this process, which contains
-// the NATS server. NATS includes storage if storage is JetStream.
+// CPU is the processor time of each part in seconds. Leader includes the partitions that the
+// leader's process executes. NATS is the time of this process, in which the NATS server runs; if
+// storage is JetStream, NATS includes storage.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`
@@ -217,7 +217,7 @@ func (o *overhead) usage(leader int) (CPU, error) {
 	return sum, errors.Join(errs...)
 }
 
-// sameResult returns an error unless a job's result is want.
+// sameResult returns an error if a job's result differs from want.
 func sameResult(ctx context.Context, c *client.Client, id string, want []byte) error {
 	got, err := c.Outcome(ctx, id)
 	if err == nil && string(got.Result) != string(want) {
@@ -280,7 +280,7 @@ func (r OverheadReport) Figure() plot.Figure {
 func (r OverheadReport) bounds() (least, most float64) {
 	least, most = 1, 1
 	for _, p := range r.Points {
-		for _, e := range p.Rounds { // the median lies between the rounds
+		for _, e := range p.Rounds { // the median lies between the values of the rounds
 			least, most = min(least, e), max(most, e)
 		}
 	}

@@ -25,7 +25,8 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name of the program, in parentheses, may contain spaces.
+	// The fields are counted after the name of the program, which is in parentheses and may contain
+	// spaces.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	const user, system = 14 - 3, 15 - 3 // fields[0] is field 3 in proc(5)
 	if len(fields) <= system {

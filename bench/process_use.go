@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// ProcessUse is what one process used while a job ran.
+// ProcessUse contains the resources that one process used while a job ran.
 type ProcessUse struct {
 	Role     string `json:"role"`
-	Resident uint64 `json:"resident_bytes"` // the most resident memory, sampled
+	Resident uint64 `json:"resident_bytes"` // the largest resident memory of all samples
 	Moved    uint64 `json:"moved_bytes"`    // bytes that the process read and wrote, sockets and files together
 }
 
@@ -30,7 +30,7 @@ const (
 type observer struct {
 	uses  []ProcessUse
 	pids  []int
-	begun []uint64 // bytes that were moved before
+	begun []uint64 // bytes that each process had moved before the observation
 	end   context.CancelFunc
 	ended chan struct{}
 }
@@ -56,7 +56,7 @@ func observe(roles map[int]string) (*observer, error) {
 	return o, nil
 }
 
-// sample omits processes that have ended.
+// sample measures the memory of each process. Processes that have ended are skipped.
 func (o *observer) sample() {
 	for i, pid := range o.pids {
 		if bytes, err := residentBytes(pid); err == nil {
@@ -65,8 +65,8 @@ func (o *observer) sample() {
 	}
 }
 
-// stop ends the observation and completes uses. A killed process has moved an unknown number of
-// bytes, which counts as 0.
+// stop ends the observation and completes the field uses. The number of bytes that a killed process
+// has moved is unknown and counts as 0.
 func (o *observer) stop() error {
 	o.end()
 	<-o.ended
@@ -84,7 +84,8 @@ func (o *observer) stop() error {
 }
 
 // movedBytes returns how many bytes a process has read and written in system calls. The number
-// includes bytes of sockets, because Go reads and writes sockets like files.
+// includes bytes in sockets, because Go reads and writes sockets with the same system calls as
+// files.
 func movedBytes(pid int) (uint64, error) {
 	data, err := readProc(pid, "io")
 	if err != nil {

@@ -29,8 +29,9 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add appends a sample unless done is lower than in the last sample. A new leader knows of fewer
-// completed partitions until workers have reported the partials that they hold.
+// add appends a sample. It ignores a sample with fewer completed partitions than the last one: a
+// new leader does not know of all completed partitions until workers have reported the partials
+// that they hold.
 func (s *samples) add(at time.Time, done float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +40,8 @@ func (s *samples) add(at time.Time, done float64) {
 	}
 }
 
-// between estimates how many partitions were completed between two moments by linear
-// interpolation of the samples.
+// between estimates, by linear interpolation of the samples, how many partitions were completed
+// between two moments.
 func (s *samples) between(from, to time.Time) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ScaleConfig configures [Scale].
+// ScaleConfig is the configuration of [Scale].
 type ScaleConfig struct {
 	// URL is the address of a NATS server with JetStream.
 	URL string
@@ -35,9 +35,9 @@ type ScaleConfig struct {
 
 	Slots int // slots of each worker
 
-	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each
-	// job is measured. The middle half should last a multiple of the workers' report interval
-	// (4 s for 2,000 workers), because workers report in waves.
+	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each job is
+	// measured. The middle half should last several report intervals of the workers (4 s for 2,000
+	// workers), because the number of reports fluctuates within an interval.
 	Lasts time.Duration
 
 	Progress func(doing string, done, all uint64) // as in FailoverConfig
@@ -78,7 +78,7 @@ func (c ScaleConfig) points() []ScalePoint {
 	return list
 }
 
-// ScaleReport is the result of [Scale]. A point can be in both series.
+// ScaleReport is the result of [Scale]. A point may be in both lists.
 type ScaleReport struct {
 	Slots        int          `json:"slots"`         // slots of each worker
 	ByWorkers    []ScalePoint `json:"by_workers"`    // each point is measured with FixedPartitions
@@ -169,8 +169,8 @@ func (c ScaleConfig) measure(ctx context.Context, p *ScalePoint) (err error) {
 	return group.Wait()
 }
 
-// speed returns how many partitions per second a simulated slot must finish for the job to take
-// Lasts, even if there are fewer partitions than slots.
+// speed returns how many partitions per second a simulated slot must finish so that the job takes
+// the time Lasts. If there are fewer partitions than slots, each partition takes the time Lasts.
 func (c ScaleConfig) speed(p ScalePoint) float64 {
 	each := float64(p.Partitions) / float64(p.Workers*c.Slots)
 	return max(1, each) / c.Lasts.Seconds()

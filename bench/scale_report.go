@@ -24,9 +24,8 @@ func (r ScaleReport) Table(w io.Writer) {
 	}
 }
 
-// Figure draws the cost of leading over the number of workers, in blue, and over the
-// number of partitions, in orange. The two curves share the same axes, to show which number
-// matters more.
+// Figure draws the cost of leading over the number of workers, in blue, and over the number of
+// partitions, in orange. Both curves use the same axes, to show which number matters more.
 func (r ScaleReport) Figure() plot.Figure {
 	f := plot.Figure{Title: fmt.Sprintf("What leading costs, with workers of %d slots", r.Slots)}
 	for _, what := range []struct {

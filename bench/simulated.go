@@ -16,8 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// simulatedWorker is a worker that runs no code of a job: it finishes partitions of the job
-// counting at a fixed speed. Its session and its messages are those of a real worker.
+// simulatedWorker is a worker that does not run the code of a job, but finishes partitions of the
+// job counting at a fixed speed. It uses the same session and the same messages as a real worker.
 type simulatedWorker struct {
 	id       string
 	speed    float64 // partitions per second and slot
@@ -40,7 +40,7 @@ type busySlot struct {
 	span *session.HeldSpan
 	tree jobs.Tree
 	done jobs.Span     // partitions that are finished but not delivered
-	at   time.Duration // the slot's work is done up to this time
+	at   time.Duration // the time up to which the slot's work was simulated
 }
 
 // perConnection is the number of simulated workers that share a connection.
@@ -174,8 +174,8 @@ func (w *simulatedWorker) perform(action session.Action) error {
 	return nil
 }
 
-// call makes the calls of the job's functions that wait. The leader's program has the job
-// too, so it merges, and the calls are of Plan and Finish.
+// call makes the calls of Plan and Finish that the leader has assigned. Merges are not assigned
+// here, because the leader's program has the job too and merges partials itself.
 func (w *simulatedWorker) call() error {
 	for held := w.session.TakeCall(); held != nil; held = w.session.TakeCall() {
 		var operands [][]byte
@@ -204,7 +204,7 @@ func (w *simulatedWorker) takes(partitions uint64) time.Duration {
 	return time.Duration(math.Ceil(float64(partitions) / w.speed * float64(time.Second)))
 }
 
-// work advances all slots to the present time.
+// work advances all slots to the current time.
 func (w *simulatedWorker) work() error {
 	now := w.now()
 	var still []*busySlot
@@ -264,7 +264,7 @@ func (w *simulatedWorker) deliver() error {
 func (s *busySlot) deliver(session *session.Session, hi uint64) error {
 	var items []wire.Item
 	if s.done.Empty() {
-		return nil // the report does not wait long
+		return nil // nothing is finished, and the session does not wait long for this slot before it reports
 	}
 	for _, n := range s.tree.Cover(jobs.Span{Lo: s.done.Lo, Hi: hi}) {
 		data, err := countCodec{}.Encode(s.tree.Span(n).Len())

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Spread summarizes several measurements of one value, in the unit of the value. It is zero
-// without measurements. 95 % of the measurements are at least as good as P95. Worst is the
-// largest measurement or, for shares of throughput, the smallest.
+// Spread summarizes several measurements of one value, in the unit of the value. Without
+// measurements, all fields are 0. 95 % of the measurements are at least as good as P95. Worst is
+// the largest measurement or, for shares of throughput, the smallest.
 type Spread struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"` // by the nearest-rank method, so P95 is one of the measurements
@@ -32,8 +32,8 @@ func spreadOfShares(values []float64) Spread {
 	return Spread{Median: 0 - s.Median, P95: 0 - s.P95, Worst: 0 - s.Worst}
 }
 
-// Quantile returns the smallest of the values v such that at least the given share, 0 to 1, of
-// all values is v or less. It returns NaN if there are no values.
+// Quantile returns the smallest value v for which at least the given share (0 to 1) of all values
+// is less than or equal to v. It returns NaN if there are no values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// ThroughputConfig configures Throughput.
+// ThroughputConfig is the configuration of [Throughput].
 type ThroughputConfig struct {
 	Cluster *client.Client
 	Workers int // number of workers in the cluster
@@ -25,7 +25,7 @@ type ThroughputConfig struct {
 	Partitions uint64 // number of partitions of the job with empty partitions
 	Rounds     int    // number of runs of the job with empty partitions
 
-	AtOnce []int // one measurement for each number of small jobs that run at the same time
+	AtOnce []int // numbers of small jobs that run at the same time; there is one measurement for each number
 	Jobs   int   // number of small jobs in each measurement
 	Small  int   // number of partitions of a small job
 
@@ -66,7 +66,7 @@ type ThroughputReport struct {
 // ManyPoint is the result for one number of small jobs that run at the same time.
 type ManyPoint struct {
 	AtOnce int     `json:"at_once"`
-	Rate   float64 `json:"jobs_per_second"` // jobs with a durable result per second
+	Rate   float64 `json:"jobs_per_second"` // number of jobs per second whose results became durable
 	Took   Spread  `json:"took_ms"`         // from submission to the durable result
 }
 

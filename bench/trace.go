@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Traced returns a definition like d that also records each execution of a partition. Each
-// process writes its records to its own file in dir. The records survive the death of the process.
+// Traced returns a copy of the definition d that also records each execution of a partition. Each
+// process writes its records to its own file in dir, where they remain if the process dies.
 func Traced[P, T, R any](d jobs.Definition[P, T, R], dir string) jobs.Definition[P, T, R] {
 	open := d.Open
 	d.Open = func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[T], error) {
@@ -61,8 +61,8 @@ func (t *tracer[T]) Close() error { return errors.Join(closeMapper(t.Mapper), t.
 // nanoseconds since 1970.
 const executionSize = 16
 
-// note writes a record with one write call. The death of the process therefore leaves no partial
-// record, and records of several slots do not mix.
+// note writes a record with one write call, so that a process that dies does not leave an
+// incomplete record, and records of several slots are not mixed.
 func (t *tracer[T]) note(partition uint64) error {
 	var b [executionSize]byte
 	binary.LittleEndian.PutUint64(b[:8], partition)

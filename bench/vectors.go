@@ -10,8 +10,8 @@ import (
 )
 
 // Vectors is the job of [Aggregate]: it adds up vectors of numbers. Map and Merge take about as
-// much time as reading and writing the memory of the vectors. The numbers are whole, so the
-// sums are exact in any order, and a plain loop gets the same bytes.
+// much time as reading and writing the memory of the vectors. The numbers are integers, so the sums
+// are exact in any order, and a plain loop computes the same bytes.
 var Vectors = jobs.Definition[VectorParams, []float64, VectorResult]{
 	Name: "vectors", Version: "1", Summary: "adds up vectors",
 	Defaults: VectorParams{Partitions: 1000, Length: 1_000_000},
@@ -40,8 +40,8 @@ type VectorParams struct {
 	Length     int    `json:"length" min:"1" max:"250000000" help:"numbers in a vector"`
 }
 
-// VectorResult describes the sum of the vectors. The checksum is the fastest that finds errors,
-// because a vector may be large.
+// VectorResult describes the sum of the vectors. The checksum is a CRC-32C, which is fast, because
+// a vector may be large.
 type VectorResult struct {
 	Bytes  int    `json:"bytes"`
 	CRC32C uint32 `json:"crc32c"`

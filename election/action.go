@@ -6,13 +6,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something that the caller of [Machine.Step] must do. This file holds all
-// actions.
+// Action is something that the caller of [Machine.Step] must do. All actions are in this file.
 type Action interface{ action() }
 
-// Question is embedded in each action that expects an [Answer]. The machine's caller
-// answers each question exactly once, with the question's number, at most Within
-// after the action. A call that timed out may have taken effect.
+// Question is embedded in each action that expects an [Answer]. The machine's caller must answer
+// each question exactly once, with the question's number, at the latest when the time Within has
+// passed since the action. If a call times out, the caller answers with an error, although the call
+// may have taken effect.
 type Question struct {
 	Number uint64 // grows by one with each question
 	Within time.Duration
@@ -63,8 +63,8 @@ type Release struct {
 // SendSuspicion calls [Peers].SendSuspicion.
 type SendSuspicion struct{ Epoch uint64 }
 
-// Lead starts the leading function. The function's context ends at Deadline unless
-// SetDeadline extends the deadline. The next Lead does not come before [Returned].
+// Lead starts the leading function. The function's context ends at Deadline unless SetDeadline
+// extends the deadline. The machine returns the next Lead only after the input [Returned].
 type Lead struct {
 	Record      Record
 	Cause       Cause
@@ -74,15 +74,15 @@ type Lead struct {
 	Deadline    time.Duration
 }
 
-// SetDeadline sets when the leading function's context ends, and the cause with which
-// the context ends. SetDeadline does not revive a context that has ended.
+// SetDeadline sets when the leading function's context ends, and the cause with which the context
+// ends. SetDeadline has no effect on a context that has ended.
 type SetDeadline struct {
 	Deadline time.Duration
 	Cause    error
 }
 
-// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat].
-// Earlier calls do not count.
+// AwaitBeat asks for a [Beat] input at the leading loop's next call of [Term.Beat]. Calls of Beat
+// before this action do not count.
 type AwaitBeat struct{}
 
 // EndTerm ends the leading function's context now.
@@ -91,8 +91,8 @@ type EndTerm struct{ Cause error }
 // StopLeading closes the channel that [Term.Stopping] returns.
 type StopLeading struct{}
 
-// Done ends this process's part in elections. Open questions of Ping and Read need no
-// answer.
+// Done ends this process's part in elections. Unanswered questions of Ping and Read need no answer
+// any more.
 type Done struct{}
 
 func (Ping) action()          {}

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// candidacy is the decision to try to lead.
+// candidacy describes an attempt to become the leader.
 type candidacy struct {
 	cause    Cause
 	epoch    uint64        // epoch of the leader to replace
 	worker   string        // worker ID of the leader to replace
 	leaseID  string        // lease ID of the leader to replace
-	replaces string        // the lease ID to claim over; empty: claim only a free lease
+	replaces string        // the lease ID that the claim replaces; empty: claim only a free lease
 	lastSign time.Duration // when the leader gave its last sign of life; equal to decided if the leader was not checked
 	decided  time.Duration // when the process decided to try to lead
 	claim    Claim         // set when the campaign begins
 }
 
-// acceptOffer claims the lease that this worker was offered. The claim does not wait:
-// only this worker knows the offered lease ID.
+// acceptOffer claims the lease that this worker was offered. There is no random wait before the
+// claim, because only this worker knows the offered lease ID.
 func (m *Machine) acceptOffer() {
 	c := candidacy{
 		cause: Handover, epoch: m.offer.Epoch, leaseID: m.offer.LeaseID, replaces: m.offer.LeaseID,
@@ -33,17 +33,17 @@ func (m *Machine) acceptOffer() {
 	m.campaign(c)
 }
 
-// prepare waits a random moment, so that few processes claim at once. The wait lasts
-// at least until the end of the cooldown.
+// prepare waits for a random time, so that few processes claim at once. The wait lasts at least
+// until the end of the cooldown.
 func (m *Machine) prepare(c candidacy) {
 	m.candidacy = c
 	moment := m.random(min(m.cfg.Jitter*time.Duration(m.followers()), maxMoment))
 	m.wait(confirming, max(m.now+moment, m.cooldownUntil))
 }
 
-// confirm pings the leader once more before the campaign. A leader that was silent for long,
-// whatever the cause of the campaign, is not pinged again: another timeout would take long
-// and add no evidence.
+// confirm pings the leader once more before the campaign. If the leader has already been silent for
+// Config.SilentAfter, there is no further ping, because waiting for another timeout would only
+// delay the takeover.
 func (m *Machine) confirm() {
 	if m.leader.silence >= m.cfg.SilentAfter || m.candidacy.replaces == "" {
 		m.campaign(m.candidacy)
@@ -60,7 +60,8 @@ func (m *Machine) onConfirmed(err error) {
 	m.onPong(err)
 }
 
-// stillWanted reports whether no event since the decision made the candidacy obsolete.
+// stillWanted reports whether the candidacy is still valid: nothing has happened since the decision
+// that makes it obsolete.
 func (m *Machine) stillWanted() bool {
 	c := &m.candidacy
 	return (m.connection.up || m.cfg.Exclusive) && m.offer == nil && m.leader.epoch <= c.epoch && m.leader.lastSign <= c.decided
@@ -77,8 +78,8 @@ func (m *Machine) acquire() {
 	m.do(Acquire{m.ask(claiming, m.cfg.CallTimeout), m.candidacy.claim})
 }
 
-// onAcquired handles the outcome of a claim. While storage is unavailable, the machine
-// repeats the same claim, because an earlier try may have taken effect.
+// onAcquired handles the outcome of a claim. While storage is unavailable, the machine repeats the
+// same claim with the same lease ID, because an earlier try may have taken effect.
 func (m *Machine) onAcquired(record Record, err error) {
 	switch {
 	case err == nil:
@@ -105,10 +106,9 @@ func (m *Machine) onAcquired(record Record, err error) {
 	}
 }
 
-// newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must differ and
-// are not secret: a process that can read or write the lease's storage can do harm
-// without a lease ID. So any generator with a random seed will do, if no two processes
-// share the seed.
+// newLeaseID returns a random UUID (RFC 9562, version 4). Lease IDs must be unique but need not be
+// secret, because a process with access to the lease's storage can do harm even without a lease ID.
+// So any generator can be used, if each process has its own random seed.
 func newLeaseID(random *rand.Rand) string {
 	hi, lo := random.Uint64(), random.Uint64()
 	hi = hi&^0xf000 | 0x4000

@@ -11,9 +11,9 @@ type Cause string
 // The causes of a term.
 const (
 	First    Cause = "first"    // the lease was never held before
-	Free     Cause = "free"     // the lease was released, or had expired before the process read the record
+	Free     Cause = "free"     // the lease was free when the process read the record: released or expired
 	Expired  Cause = "expired"  // the process waited until the lease expired
-	Died     Cause = "died"     // the previous leader's process was gone
+	Died     Cause = "died"     // the previous leader's process had died
 	Silent   Cause = "silent"   // the previous leader gave no sign of life for too long
 	Handover Cause = "handover" // the previous leader chose this worker
 )
@@ -25,8 +25,8 @@ func (c Cause) Crashed() bool { return c == Died || c == Expired }
 // Causes lists all causes.
 var Causes = []Cause{First, Free, Expired, Died, Silent, Handover}
 
-// ErrDeposed is wrapped by the cause (see [context.Cause]) of each leadership that
-// ended before the leading function had returned.
+// If a leadership ends before the leading function returns, the cause of its context (see
+// [context.Cause]) wraps ErrDeposed.
 var ErrDeposed = errors.New("no longer the leader")
 
 // The reasons why a leadership ended, other than a higher epoch.

@@ -11,81 +11,79 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config has an election's settings. ID is required; a zero field gets its default. All
-// workers of a cluster should use the same values.
+// Config contains an election's settings. ID is required; every other field has a default, used if
+// the field is zero. All workers of a cluster should use the same values.
 type Config struct {
-	// ID is the worker's ID, see [wire.ValidWorker]. No two processes share an ID.
+	// ID is the worker's ID, see [wire.ValidWorker]. Each process must have a different ID.
 	ID string
 
-	// Storage is the identity of the storage that has the lease. A beacon of a leader on
-	// another storage is ignored, because it leads by another lease. If Storage is empty,
-	// leaders are not checked.
+	// Storage is the identity of the storage that contains the lease. Beacons of a leader on
+	// another storage are ignored, because that leader holds another lease. If Storage is empty,
+	// the storage of leaders is not checked.
 	Storage string
 
-	// Duration is how long the lease lasts without a renewal. It must equal the
-	// duration that the lease's driver was given. If every faster way to notice a dead
-	// leader fails, a new leader waits for the lease's expiry. Default 15 s, at least
-	// 100 ms.
+	// Duration is how long the lease lasts without a renewal. Duration must equal the duration in
+	// the configuration of the lease's driver. If all faster ways of noticing a dead leader fail, a
+	// new leader has to wait until the lease expires. Default 15 s, at least 100 ms.
 	Duration time.Duration
-	// Margin is how much earlier than storage a leader considers its lease expired.
-	// It covers clocks that run at different speeds, and the time between checking
-	// the leadership and acting on it. Default 2/15 of Duration.
+	// Margin is how much earlier than storage a leader considers its lease expired. Margin allows
+	// for clocks that run at different speeds, and for the time between checking the leadership and
+	// acting on it. Default 2/15 of Duration.
 	Margin time.Duration
-	// RenewEvery is the time from one renewal to the next. It leaves time for a failed
-	// renewal and a successful retry: RenewEvery + 2 CallTimeout <=
-	// Duration - Margin. Default 1/5 of Duration.
+	// RenewEvery is the time from one renewal to the next. Before the deadline there must be time
+	// for a renewal that fails and a retry that succeeds: RenewEvery + 2 CallTimeout <= Duration -
+	// Margin. Default 1/5 of Duration.
 	RenewEvery time.Duration
 	// CallTimeout bounds each call to the lease. Default 1/5 of Duration.
 	CallTimeout time.Duration
 
-	// PingRate is the approximate number of pings per second that a leader gets from
-	// all followers together, whatever the number of followers. A dead process is
-	// noticed after about 1/PingRate seconds. Default 40, at most 1000.
+	// PingRate is the approximate number of pings per second that a leader gets from all followers
+	// together, for any number of followers. A dead leader is noticed after about 1/PingRate
+	// seconds. Default 40, at most 1000.
 	PingRate float64
-	// PingTimeout bounds each ping. A ping that is in flight when the leader's process
-	// dies is not answered, so the timeout is short. A busy leader must be able to answer
-	// within PingTimeout. Default 400 ms.
+	// PingTimeout bounds each ping. The timeout should be short, because a ping that is in flight
+	// when the leader's process dies gets no answer. It must be long enough for a busy leader to
+	// answer. Default 400 ms.
 	PingTimeout time.Duration
-	// SilentAfter is how long pings must stay unanswered before a leader whose process
-	// lives counts as stalled or cut off: at least 2 PingTimeout, and less than
-	// Duration. Default 2 s, or half of Duration if that is less.
+	// SilentAfter is the time without an answer to pings after which a leader whose process is
+	// still alive counts as stalled or cut off: at least 2 PingTimeout, and less than Duration.
+	// Default 2 s, or half of Duration if that is less.
 	SilentAfter time.Duration
-	// StableFor is how long after a reconnect of this process a missing message is
-	// still no evidence that its sender is dead. After a NATS server's restart, a
-	// leader's subscription may come back later than a follower's. StableFor exceeds
-	// the reconnect wait of the NATS clients. Default 2 s.
+	// StableFor is the time after a reconnect of this process during which a missing message is no
+	// evidence that its sender is dead. After a restart of a NATS server, the leader may reconnect
+	// later than a follower. So StableFor must be longer than the time that NATS clients wait
+	// before they reconnect. Default 2 s.
 	StableFor time.Duration
-	// Jitter scales the random delay of a follower before it tries to take
-	// over: the delay is drawn from [0, Jitter times the number of followers). So the
-	// first follower tries after about one Jitter, and few other followers try before
-	// they hear of the new leader. Jitter should be long enough to acquire a lease and
-	// send a beacon. Default 10 ms, at most 1 s.
+	// Jitter scales the random delay of a follower before it tries to take over: the delay is drawn
+	// from [0, Jitter times the number of followers). So the first follower tries after about the
+	// time Jitter, and few others try before they hear of the new leader. Jitter should be long
+	// enough to acquire a lease and send a beacon. Default 10 ms, at most 1 s.
 	Jitter time.Duration
-	// Cooldown is how long a process that has led leaves leading to others, unless
-	// another process offers it the lease. The cooldown doubles with each consecutive
-	// leading function that fails. Default 2 s.
+	// Cooldown is how long a process does not claim the lease after it has led, unless another
+	// process offers it the lease. The cooldown doubles each time the leading function fails again.
+	// Default 2 s.
 	Cooldown time.Duration
 
-	// Exclusive makes the lease a mutex. A follower then never claims the lease over
-	// the ID of a holder that seems dead, so a holder that is only cut off or suspended
-	// keeps the lease until it expires. While the holder seems dead, and while the
-	// follower is disconnected from its peers, the follower watches the record in storage
-	// and claims the lease when it is free. Without peers, Exclusive is always set.
+	// Exclusive makes the lease a mutex. A follower then never replaces a holder that seems dead
+	// before the lease has expired, so a holder that is only cut off or suspended keeps the lease
+	// until then. While the holder seems dead, and while the follower is disconnected from its
+	// peers, the follower watches the record in storage and claims the lease when it is free.
+	// Without peers, Exclusive is always set.
 	Exclusive bool
 	// WatchEvery is the mean time between two reads by a follower that watches the
 	// record. Each pause is random, 0.5 to 1.5 times WatchEvery. Default 1/10 of
 	// Duration.
 	WatchEvery time.Duration
 
-	// Rand is the source of all random decisions and of lease IDs. Rand is used from one
-	// goroutine. No two processes may use the same seed. If Rand is nil, [Run] makes a
-	// source with a random seed. [NewMachine] requires Rand.
+	// Rand is the source of all random decisions and of lease IDs. Rand is used from one goroutine.
+	// Each process must use a different seed. If Rand is nil, [Run] creates a source with a random
+	// seed. [NewMachine] requires Rand.
 	Rand *rand.Rand
-	// Logger gets one line per change of state. Its attributes should identify the
-	// process, because the messages do not. If Logger is nil, nothing is logged.
+	// Logger logs one line per change of state. The logger should have attributes that identify the
+	// process, because the messages do not contain its ID. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
-	peerless bool // Run was given no peers
+	peerless bool // Run was called without peers
 }
 
 const (
@@ -99,7 +97,7 @@ const (
 	pingGap = 20 * time.Millisecond
 	// maxFollowers bounds the number of followers that a beacon can announce.
 	maxFollowers = 1_000_000
-	// maxMoment bounds the random moment before a campaign in large clusters.
+	// maxMoment bounds the random wait before a campaign in large clusters.
 	maxMoment = 2 * time.Second
 	// maxBackoff bounds the pause between tries that fail.
 	maxBackoff = 2 * time.Second
@@ -125,7 +123,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config that has its defaults, and returns all errors joined.
+// validate checks a Config whose defaults are set, and returns all errors joined.
 func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -161,5 +159,5 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// trustWindow returns how long a leader trusts a renewal after sending it.
+// trustWindow returns how long after sending a successful renewal a leader may trust its lease.
 func (c Config) trustWindow() time.Duration { return c.Duration - c.Margin }

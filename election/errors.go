@@ -2,15 +2,15 @@ package election
 
 import "errors"
 
-// Errors that drivers return, wrapped, in place of their SDK's errors.
+// Drivers return these errors, wrapped, instead of the errors of their SDK.
 var (
 	// ErrHeld: another process holds the lease, and the claim does not replace that
 	// process.
 	ErrHeld = errors.New("lease is held")
 	// ErrLost: the lease no longer belongs to the caller. A retry cannot succeed.
 	ErrLost = errors.New("lease is lost")
-	// ErrUnavailable: storage cannot be reached or refuses calls at the moment. The
-	// failed call may have taken effect.
+	// ErrUnavailable: storage cannot be reached or refuses calls at the moment. The call may have
+	// taken effect nevertheless.
 	ErrUnavailable = errors.New("lease storage unavailable")
 	// ErrNoResponders: no process listens on the subject. The receiver's process has
 	// died or lost its connection.

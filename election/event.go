@@ -2,28 +2,28 @@ package election
 
 import "github.com/bellwether-compute/bellwether/jobs/wire"
 
-// Event is something received from Peers: BeaconHeard, SuspicionHeard,
-// OfferReceived, Disconnected or Reconnected.
+// Event is an input that comes from Peers: BeaconHeard, SuspicionHeard, OfferReceived, Disconnected
+// or Reconnected.
 type Event interface {
 	Input
 	event()
 }
 
-// BeaconHeard says that a leader announced its leadership.
+// BeaconHeard means that a leader has announced its leadership.
 type BeaconHeard struct{ wire.Beacon }
 
-// SuspicionHeard says that a leader seems dead (if a follower sent the message) or
-// has stopped (if the leader itself sent the message).
+// SuspicionHeard means that a leader seems dead (if a follower sent the message) or has stopped (if
+// the leader itself sent the message).
 type SuspicionHeard struct{ wire.Suspicion }
 
-// OfferReceived says that a stopping leader offers the lease to this worker.
+// OfferReceived means that a stopping leader offers the lease to this worker.
 type OfferReceived struct{ wire.Offer }
 
-// Disconnected says that this process has lost its connection to its peers. Until
+// Disconnected means that this process has lost its connection to its peers. From then until
 // Reconnected a missing message is no evidence that its sender is dead.
 type Disconnected struct{}
 
-// Reconnected says that this process is connected to its peers again.
+// Reconnected means that this process is connected to its peers again.
 type Reconnected struct{}
 
 func (BeaconHeard) event()    {}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// follow ends a stopping process, accepts an offer, or else follows the known leader or
-// searches for one. The answer to an open question is ignored from now on.
+// follow chooses what to do next. A process that was told to stop is done; a process with an offer
+// accepts it; any other process follows the known leader or searches for a leader. If a question is
+// still open, its answer will be ignored.
 func (m *Machine) follow() {
 	switch {
 	case m.stopping:
@@ -25,13 +26,14 @@ func (m *Machine) follow() {
 	}
 }
 
-// watches reports whether the process must poll the record to learn when the lease is
-// free. It must if it cannot ping the leader, or if the leader seems dead.
+// watches reports whether the process must poll the record to learn when the lease is free. In an
+// exclusive election this is the case if the process cannot ping the leader, or if the leader seems
+// dead.
 func (m *Machine) watches() bool {
 	return m.cfg.Exclusive && (!m.connection.up || m.known && m.leader.seemsDead)
 }
 
-// nextRead returns when to read the record if no beacon comes before.
+// nextRead returns when to read the record if no beacon comes earlier.
 func (m *Machine) nextRead() time.Duration {
 	if m.known { // the process watches the record
 		return m.now + m.cfg.WatchEvery/2 + m.random(m.cfg.WatchEvery)
@@ -43,9 +45,9 @@ func (m *Machine) nextRead() time.Duration {
 	return max(m.now+wait, m.cooldownUntil)
 }
 
-// deferRead postpones this process's read of the record, once, if another process is
-// about to read the record. The other process either finds a leader, whose beacon will
-// come, or becomes the leader. So most processes need not call storage.
+// deferRead postpones this process's read of the record, once, if another process is about to read
+// the record. That process either finds a leader, whose beacon all processes will hear, or becomes
+// the leader. So most processes need not call storage.
 func (m *Machine) deferRead() {
 	if m.search.othersRead && !m.search.deferred {
 		m.search.deferred = true
@@ -94,13 +96,13 @@ func (m *Machine) onRecord(record Record, err error) {
 	})
 }
 
-// wasRefused reports whether the last claim was refused because the lease was held
-// under leaseID. If the next claim succeeds, that lease has expired.
+// wasRefused reports whether the last claim was refused because the lease was held under leaseID.
+// If a later claim then succeeds, the reason is that the lease has expired.
 func (m *Machine) wasRefused(leaseID string) bool {
 	return m.streaks.refused > 0 && m.streaks.refusedBy == leaseID
 }
 
-// ping asks the leader for a sign of life and stays in the current state.
+// ping asks the leader for a sign of life. The machine stays in its current state.
 func (m *Machine) ping() {
 	m.leader.pinged = m.now
 	m.do(Ping{m.ask(m.state, m.cfg.PingTimeout), m.leader.epoch})
@@ -120,15 +122,15 @@ func (m *Machine) onPong(err error) {
 		l.nextPing = max(l.nextPing, m.connection.stableFrom)
 
 	case errors.Is(err, ErrNoResponders):
-		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead just now
+		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead a moment ago
 			break
 		}
 		m.suspectLeader(Died)
 		return
 
 	default:
-		// If this process was suspended during the ping, the suspension does not count
-		// as waiting, so the wait is at most the ping's timeout.
+		// At most the ping's timeout counts as time without an answer, because this process may
+		// have been suspended during the ping.
 		l.silence += min(m.now-m.question.sent, m.cfg.PingTimeout) + pingGap
 		if l.silence < m.cfg.SilentAfter {
 			break
@@ -143,8 +145,9 @@ func (m *Machine) onPong(err error) {
 	m.follow()
 }
 
-// suspectLeader decides to replace the leader and tells the other processes to check
-// the leader. With the cause Expired, the lease is claimed only after its expiry.
+// suspectLeader starts a candidacy to replace the leader, and tells the other processes to check
+// the leader too. If the cause is Expired, the process claims the lease only after the lease has
+// expired.
 func (m *Machine) suspectLeader(cause Cause) {
 	l := &m.leader
 	c := candidacy{

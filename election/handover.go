@@ -6,9 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handOver transfers the lease to the successor, or releases the lease and announces
-// the release. If a step fails, the other processes notice a little later that no
-// process leads.
+// handOver transfers the lease to the successor, or releases the lease and announces the release.
+// If a step fails, the other processes notice slightly later that no process leads.
 func (m *Machine) handOver() {
 	t := &m.term
 	successor := t.returned.Successor
@@ -31,7 +30,8 @@ func (m *Machine) onTransferred(err error) {
 	m.storageWorked()
 	t := &m.term
 	t.record.LeaseID = t.offer.LeaseID
-	// A worker acknowledges an offer as fast as it answers a ping.
+	// The timeout of a ping applies, because a worker acknowledges an offer as fast as it answers a
+	// ping.
 	m.do(Offer{m.ask(offering, m.cfg.PingTimeout), t.returned.Successor, t.offer})
 }
 
@@ -66,8 +66,8 @@ func (m *Machine) onReleased(err error) {
 	m.coolDown()
 }
 
-// coolDown starts the cooldown, in which leading is left to other processes. The
-// cooldown doubles with each consecutive term that failed.
+// coolDown starts the cooldown, during which this process does not claim the lease. The cooldown
+// doubles with each consecutive term that failed.
 func (m *Machine) coolDown() {
 	cooldown := min(m.cfg.Cooldown<<min(m.streaks.terms, 10), max(maxCooldown, m.cfg.Cooldown))
 	m.cooldownUntil = m.now + cooldown

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Announcer is a Peers that can send beacons and answer pings in place of the leading
-// function.
+// Announcer is an optional interface of a [Peers] that can send beacons and answer pings on behalf
+// of the leading function.
 type Announcer interface {
 	// Announce sends beacons for the term and answers pings until ctx is done. Announce
 	// returns early with an error if it cannot listen for pings.
 	Announce(ctx context.Context, term *Term) error
 }
 
-// holdPingRate is the default PingRate of Hold. Each follower pings at this rate,
-// because Hold's beacons do not contain the number of processes.
+// holdPingRate is the default PingRate of Hold. Each single follower pings at this rate, because
+// Hold's beacons do not contain the number of processes.
 const holdPingRate = 5
 
-// Hold waits until this process holds the lease, runs work, releases the lease and
-// returns work's error. Hold is a distributed mutex: use it for work that has no leading
-// loop to report beats, send beacons and answer pings.
+// Hold waits until this process holds the lease, runs work, releases the lease and returns work's
+// error. Hold is a distributed mutex, for work without a leading loop that reports beats, sends
+// beacons and answers pings.
 //
 // Work must return when its context is done. The context is done if ctx is done or if
 // the lease is lost. The context's deadline is the instant at which the lease can no
@@ -29,14 +29,14 @@ const holdPingRate = 5
 // the lease was lost ([context.Cause] wraps ErrDeposed), Hold waits for the lease
 // again. If ctx is done before work has begun, Hold returns the cause of ctx.
 //
-// The lease is renewed as long as the process runs, even if work hangs. With
-// cfg.Exclusive or without peers, work that returns before its context's deadline
-// never overlaps with the next holder's work. Otherwise a holder that is cut off from
-// its peers may overlap with its successor until its next renewal. In that case send
-// term.Epoch as a fencing token with every write that work makes.
+// The lease is renewed as long as the process runs, even if work hangs. With cfg.Exclusive or
+// without peers, work that returns before its context's deadline never overlaps with the next
+// holder's work. Otherwise a holder that is cut off from its peers may overlap with its successor
+// until its next renewal. To be safe in that case, work should send term.Epoch as a fencing token
+// with every write.
 //
-// Peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer]:
-// otherwise the other processes would believe that this process is dead.
+// The parameter peers may be nil, see [Run]. If peers is not nil, it must implement [Announcer],
+// because otherwise the other processes would believe that this process is dead.
 func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(ctx context.Context, term *Term) error) error {
 	if cfg.PingRate == 0 {
 		cfg.PingRate = holdPingRate
@@ -53,8 +53,8 @@ func Hold(ctx context.Context, lease Lease, peers Peers, cfg Config, work func(c
 	return h.err
 }
 
-// holder leads by running work. Its leading function runs in one goroutine at a time,
-// and Run returns after the last call has returned.
+// holder runs work in the leading function. Only one goroutine at a time runs the leading function,
+// and Run returns after its last call has returned.
 type holder struct {
 	peers     Peers
 	beatEvery time.Duration
@@ -86,7 +86,7 @@ func (h *holder) lead(leaseCtx context.Context, term *Term) (successor string, e
 	})
 	err = h.work(ctx, term)
 	if err != nil && leaseCtx.Err() != nil {
-		return "", err // the lease was lost: wait for the lease again
+		return "", err // the lease was lost: Run waits for the lease again
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = context.Cause(ctx)

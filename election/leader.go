@@ -6,7 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// leader is a process's knowledge of the present leader, or of the last one.
+// leader is what a process knows about the current leader, or about the last leader if there is
+// none.
 type leader struct {
 	epoch   uint64
 	worker  string
@@ -69,9 +70,9 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	case !wire.SameStorage(b.Storage, m.cfg.Storage):
 		m.otherStorage(b)
 		return noEffect
-	case b.Worker == m.cfg.ID: // this process sent the beacon, and may not lead any more
+	case b.Worker == m.cfg.ID: // this process sent the beacon itself, and may no longer lead
 		return noEffect
-	case b.Epoch < m.leader.epoch: // the sender was deposed and does not know yet
+	case b.Epoch < m.leader.epoch: // the sender was deposed but does not know this yet
 		return noEffect
 	}
 	effect := noEffect
@@ -91,7 +92,7 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 // otherStorageEvery is the least time between two log lines about leaders on another storage.
 const otherStorageEvery = 30 * time.Second
 
-// otherStorage logs that a leader on another storage was heard.
+// otherStorage logs that a beacon of a leader on another storage was received.
 func (m *Machine) otherStorage(b wire.Beacon) {
 	if m.logOtherFrom <= m.now {
 		m.logOtherFrom = m.now + otherStorageEvery
@@ -132,8 +133,8 @@ func (m *Machine) signOfLife() {
 	m.streaks.refused, m.streaks.refusedBy, m.streaks.storage = 0, "", 0
 }
 
-// connectedSince reports whether a missing answer to a message sent at that time is
-// evidence: the connection has been stable since then.
+// connectedSince reports whether the connection has been stable since a message was sent, so that a
+// missing answer to the message is evidence against its receiver.
 func (m *Machine) connectedSince(sent time.Duration) bool {
 	return m.connection.up && sent >= m.connection.stableFrom
 }

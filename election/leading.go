@@ -19,9 +19,9 @@ type termState struct {
 	offer    wire.Offer    // the offer to the successor
 }
 
-// lead starts a term with record, which the present candidacy's claim has acquired.
+// lead starts a term with the record that the current candidacy's claim has acquired.
 func (m *Machine) lead(record Record) {
-	if m.leader.epoch > record.Epoch { // a later leader was heard before the answer came
+	if m.leader.epoch > record.Epoch { // a leader with a higher epoch was heard before the answer to the claim came
 		m.follow()
 		return
 	}
@@ -52,8 +52,7 @@ func (m *Machine) trusted() bool {
 	return m.state == leading && m.term.ended == nil && m.term.returned == nil
 }
 
-// setDeadline sets when and with which cause the term ends unless a renewal succeeds
-// before.
+// setDeadline sets when the term ends if no renewal succeeds before, and with which cause.
 func (m *Machine) setDeadline(deadline time.Duration, cause error) {
 	m.term.deadline, m.term.cause = deadline, cause
 	m.do(SetDeadline{Deadline: deadline, Cause: cause})
@@ -66,7 +65,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// depose ends the term. Only the first call's cause counts.
+// depose ends the term. If depose is called again, the cause of the first call remains.
 func (m *Machine) depose(cause error) {
 	if m.trusted() {
 		m.term.ended, m.term.awaiting = cause, false

@@ -2,30 +2,30 @@ package election
 
 import "context"
 
-// Lease is a mutual exclusion record in storage. A lease excludes other processes by
-// time, so it only decides which process tries to lead. Safety rests on the epoch.
-// Every call returns within a bounded time: if storage does not answer in time, the
-// call fails with ErrUnavailable.
+// Lease is a mutual exclusion record in storage. It excludes other processes only for a limited
+// time, so it merely decides which process tries to lead. Safety rests on the epoch. Every call
+// returns within a bounded time: if storage does not answer in time, the call fails with
+// ErrUnavailable.
 type Lease interface {
 	// Read returns the current record.
 	Read(ctx context.Context) (Record, error)
-	// Acquire makes the claimant the holder under the next epoch, or fails with
-	// ErrHeld. When Acquire returns, the record names the claimant, and the lease's
-	// duration has started no earlier than the call. A claimant that did not get the
-	// answer may repeat the claim, which then returns the same epoch.
+	// Acquire makes the claimant the holder under the next epoch, or fails with ErrHeld. When
+	// Acquire returns, the record names the claimant. The lease's duration begins during the call,
+	// not before it. A claimant that did not get the answer may repeat the claim; it then gets the
+	// same epoch.
 	Acquire(ctx context.Context, claim Claim) (Record, error)
-	// Renew restarts the lease's duration, or fails with ErrLost.
+	// Renew makes the lease's duration begin again, or fails with ErrLost.
 	Renew(ctx context.Context, held Record) error
 	// Release frees the lease and keeps the record, so that epochs keep growing. Release
 	// fails with ErrLost if the lease was lost.
 	Release(ctx context.Context, held Record) error
 }
 
-// Transferrer is a Lease that a holder can pass to another process without a gap.
+// Transferrer is an optional interface of a [Lease] that its holder can pass to another process
+// without releasing it in between.
 type Transferrer interface {
-	// Transfer changes the lease's ID: the process that claims with Replaces set to
-	// the new ID gets the lease. The record keeps its epoch and holder and gets the
-	// new lease ID. The former holder can no longer renew, but can still release the
-	// lease under the new ID.
+	// Transfer changes the lease's ID: the process that claims with Replaces set to the new ID gets
+	// the lease. The record keeps its epoch and holder and gets the new lease ID. The former holder
+	// can no longer renew the lease, but can still release it under the new ID.
 	Transfer(ctx context.Context, held Record, leaseID string) error
 }

@@ -34,8 +34,8 @@ func (c *leaseContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err is like the Err of any context, but also compares the deadline with the clock: in
-// a process that was suspended, the timer fires late.
+// Err returns an error if the context has ended. It also compares the deadline with the clock,
+// because in a process that was suspended the timer fires late.
 func (c *leaseContext) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *leaseContext) setCause(cause error) {
 	c.cause = cause
 }
 
-// end ends the context now. Only the first call's cause counts.
+// end ends the context now. If end is called again, the cause of the first call remains.
 func (c *leaseContext) end(cause error) {
 	c.timer.Stop()
 	c.cancel(cause)

@@ -9,23 +9,22 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Machine decides for one process when to follow, to campaign, to lead and to
-// hand over. A Machine has no clock, no goroutine and no I/O: its caller, usually
-// [Run], feeds inputs to [Machine.Step] and performs the actions that Step returns.
-// The same inputs and the same random source give the same actions. A Machine must
-// be used from one goroutine.
+// Machine decides when one process follows, campaigns, leads and hands over. A Machine has no
+// clock, no goroutine and no I/O: its caller, usually [Run], feeds inputs to [Machine.Step] and
+// performs the actions that Step returns. The same inputs and the same random source give the same
+// actions. A Machine must be used from one goroutine.
 type Machine struct {
 	cfg      Config
 	log      *slog.Logger
 	now      time.Duration
 	state    state
-	wake     time.Duration // when to call onWake if no input comes before
+	wake     time.Duration // when to call onWake if no input comes earlier
 	question question      // the question whose answer counts
 	stopping bool
 	actions  []Action // of the current step
 
 	leader     leader
-	known      bool        // the process believes that leader leads
+	known      bool        // the process believes that the process in the field leader leads
 	offer      *wire.Offer // the offer that was received and not accepted yet; nil: none
 	connection connection
 	search     search
@@ -41,7 +40,7 @@ type Machine struct {
 type question struct {
 	number uint64
 	sent   time.Duration
-	open   bool // the question's answer counts and has not come
+	open   bool // the question is not answered yet, and its answer counts
 }
 
 // connection describes the machine's connection to the peers.
@@ -50,20 +49,20 @@ type connection struct {
 	stableFrom time.Duration // a missing message that was due before this instant is no evidence
 }
 
-// search is the state by which a process that knows no leader schedules its read of the
+// search is the state of a process that knows no leader. It decides when the process reads the
 // record.
 type search struct {
 	othersRead bool // another process is about to read the record
 	deferred   bool // this process has deferred its read because of othersRead
 }
 
-// streaks counts consecutive failures, which lengthen pauses.
+// streaks counts consecutive failures, which make pauses longer.
 type streaks struct {
 	refused   int    // claims that were refused while no leader was heard
 	refusedBy string // lease ID of the leader that the last refused claim was to replace
 	storage   int    // calls that failed because storage was unavailable
 	terms     int    // terms of this process whose leading function returned an error
-	logged    bool   // the present storage outage was logged
+	logged    bool   // the current storage outage was logged
 }
 
 // state is the state of a machine. In each state the machine waits for an instant or
@@ -82,10 +81,10 @@ const (
 	stopped
 )
 
-// never is a later instant than any other.
+// never is later than every other instant.
 const never = time.Duration(math.MaxInt64)
 
-// NewMachine returns the machine of a process that has just started. Instants are
+// NewMachine returns the machine of a process that has just started. The machine's instants are
 // durations since that start, on a clock that never goes back.
 func NewMachine(cfg Config) (*Machine, error) {
 	cfg = cfg.withDefaults()
@@ -97,8 +96,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// Due returns when the machine needs a Tick if it gets no input before. The
-// largest Duration means that the machine needs no Tick.
+// Due returns when the machine needs a Tick if it gets no other input before. The largest Duration
+// means that the machine needs no Tick.
 func (m *Machine) Due() time.Duration {
 	if m.trusted() {
 		return min(m.wake, m.term.deadline)
@@ -128,7 +127,7 @@ func (m *Machine) Step(now time.Duration, in Input) []Action {
 	case Stop:
 		m.onStop()
 	}
-	m.expire() // the answer to a claim may come after the lease's deadline
+	m.expire() // the step may have been a claim's answer that came after the deadline
 	if m.now >= m.wake {
 		m.wake = never
 		m.onWake()
@@ -156,7 +155,7 @@ func (m *Machine) onEvent(e Event) {
 		if !m.stillWanted() {
 			m.follow()
 		}
-	case claiming: // a claim in flight must be answered first
+	case claiming: // the claim in flight must be answered first
 		if !m.question.open && !m.stillWanted() {
 			m.follow()
 		}
@@ -205,7 +204,8 @@ func (m *Machine) onWake() {
 	}
 }
 
-// onStop leaves each state that can be abandoned, and asks a leader to stop.
+// onStop ends the current state if it can be abandoned. If the process leads, onStop asks the
+// leading function to stop.
 func (m *Machine) onStop() {
 	if m.stopping {
 		return

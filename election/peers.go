@@ -8,8 +8,8 @@ import (
 
 // Peers carries the messages about leadership between the processes of a cluster.
 type Peers interface {
-	// Ping asks the leader of an epoch for a sign of life. ErrNoResponders means that
-	// the leader's process is gone. Any other error says nothing about the leader.
+	// Ping asks the leader of an epoch for a sign of life. ErrNoResponders means that the leader's
+	// process is gone. After any other error it is unknown whether the leader is alive.
 	Ping(ctx context.Context, epoch uint64) error
 	// SendSuspicion tells the other processes that the leader of the epoch seems dead,
 	// so that they ping the leader too. Epoch 0 means that the sender knows no leader

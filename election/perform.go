@@ -49,7 +49,7 @@ func (s *shell) perform(action Action) {
 		s.leaseCtx.extend(s.started.Add(a.Deadline))
 	case AwaitBeat:
 		select {
-		case <-s.beats: // discard an earlier beat: it does not prove that the loop still turns
+		case <-s.beats: // discard an earlier beat, which does not prove that the loop still runs
 		default:
 		}
 		s.awaited = s.beats
@@ -84,7 +84,7 @@ func (s *shell) startLeading(l Lead) {
 		Beat: func() {
 			select {
 			case beat <- struct{}{}:
-			default: // an unread beat is in the channel already
+			default: // the channel already contains an unread beat
 			}
 		},
 		Stopping: stopping,

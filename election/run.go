@@ -9,18 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Run takes part in elections until ctx is done: it follows the leader, takes over if
-// there is no leader, and leads, any number of times. If ctx is done while this process
-// leads, Run asks the leading function to stop (see [Term.Stopping]). The process leads
-// until the function returns; then the lease is handed over or released. Run returns an
-// error only if cfg is invalid.
+// Run makes this process take part in elections until ctx is done: the process follows the leader,
+// takes over if there is no leader, and leads, any number of times. If ctx is done while this
+// process leads, Run asks the leading function to stop (see [Term.Stopping]). The process leads
+// until the function returns; then the lease is handed over or released. Run returns an error only
+// if cfg is invalid.
 //
-// If peers is nil, the processes use the lease alone: followers watch its record in
-// storage and take over when the lease is released or has expired. See
-// [Config.Exclusive].
+// If peers is nil, the processes use only the lease: followers watch the lease's record in storage
+// and take over when the lease is released or has expired. See [Config.Exclusive].
 //
-// Run reads the peers' events all the time. When Run returns, every goroutine that it
-// started has ended.
+// Run never stops reading the peers' events. When Run returns, every goroutine that it started has
+// ended.
 func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFunc) error {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -44,8 +43,8 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 	return nil
 }
 
-// shell turns events into a machine's inputs and performs its actions. One
-// goroutine owns it. Calls and the leading function run in other goroutines.
+// shell turns events into a machine's inputs and performs its actions. One goroutine owns the
+// shell. Calls to Lease and Peers and the leading function run in other goroutines.
 type shell struct {
 	machine  *Machine
 	started  time.Time
@@ -90,7 +89,7 @@ func (s *shell) run(stop <-chan struct{}) {
 			if s.leaseCtx.Err() != nil {
 				s.deposed()
 			}
-			s.leaseCtx.end(context.Canceled) // ends all work that the leading function left running
+			s.leaseCtx.end(context.Canceled) // ends goroutines that the leading function may have left running
 			s.ended, s.awaited = nil, nil
 			s.step(returned)
 		case <-due.C:
@@ -107,8 +106,8 @@ func (s *shell) step(in Input) {
 	}
 }
 
-// catchUp feeds the machine the events that have arrived. Without catchUp, a process
-// that was suspended would conclude that the others were silent during the suspension.
+// catchUp feeds the machine the events that have arrived. Otherwise a process that was suspended
+// would conclude that the others had been silent during the suspension.
 func (s *shell) catchUp() {
 	events := s.peers.Events()
 	for range len(events) {
@@ -116,13 +115,13 @@ func (s *shell) catchUp() {
 	}
 }
 
-// deposed tells the machine that leaseCtx has ended. The machine may know it already.
+// deposed tells the machine that leaseCtx has ended. The machine may have ended leaseCtx itself.
 func (s *shell) deposed() {
 	s.ended = nil
 	s.step(Deposed{context.Cause(s.leaseCtx)})
 }
 
-// noPeers replaces peers if Run's peers are nil.
+// noPeers is used if Run is called without peers.
 type noPeers struct{}
 
 func (noPeers) Ping(context.Context, uint64) error              { return ErrNoResponders }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// LeadFunc runs the leader's work. Its context is the leadership: the context is done
-// as soon as the process must not act as the leader any more, and [context.Cause] says
-// why. The context's deadline is the instant at which the process stops trusting its
-// lease; each renewal extends the deadline. The context's Err checks the clock, so it
-// returns an error after the deadline even if a suspension has delayed the timer. After
-// a wait, call Err before acting as the leader.
+// LeadFunc does the leader's work. Its context represents the leadership: the context is done as
+// soon as the process must not act as the leader any more, and [context.Cause] returns the reason.
+// The context's deadline is the instant at which the process stops trusting its lease; each renewal
+// extends the deadline. The context's Err checks the clock, so it returns an error after the
+// deadline even if a suspension has delayed the timer. So after waiting for anything, call Err
+// before acting as the leader.
 //
 // The lease is released, or transferred to the successor, only after the function
 // has returned. A function that returns before its context is done steps down.
@@ -26,7 +26,7 @@ type Term struct {
 	Cause       Cause
 	Predecessor string        // ID of the previous leader; empty if unknown
 	Since       time.Time     // when the lease was acquired
-	Detect      time.Duration // from the previous leader's last sign of life to the decision to replace that leader; 0 without such a decision
+	Detect      time.Duration // from the previous leader's last sign of life to the decision to replace that leader; 0 if there was no such decision
 	Elect       time.Duration // from the decision to lead to holding the lease
 
 	control TermControl
@@ -48,18 +48,17 @@ type TermControl struct {
 	Deposed  func(epoch uint64) // called by Term.Deposed for an epoch above the term's
 }
 
-// NewTerm returns term with control set. [Run] makes the terms of an
-// election; NewTerm is for tests, and for a process that leads without an
-// election.
+// NewTerm returns term with control set. In an election [Run] creates the terms. NewTerm is for
+// tests, and for a process that leads without an election.
 func NewTerm(term Term, control TermControl) *Term {
 	term.control = control
 	return &term
 }
 
-// Beat tells the election that the leading loop still runs. The loop must call Beat on
-// each turn and at least every [Config.RenewEvery]. The lease is renewed only after a
-// beat, so a leader whose loop hangs loses the lease like a process that died. A call
-// costs about as much as a send on a channel.
+// Beat tells the election that the leading loop still runs. The loop must call Beat on each turn
+// and at least every [Config.RenewEvery]. The lease is renewed only after a beat, so a leader whose
+// loop hangs loses the lease in the same way as a leader that died. A call takes about as long as
+// sending on a channel.
 func (t *Term) Beat() {
 	if t.control.Beat != nil {
 		t.control.Beat()
@@ -71,9 +70,9 @@ func (t *Term) Beat() {
 // The process leads until the leading function returns.
 func (t *Term) Stopping() <-chan struct{} { return t.control.Stopping }
 
-// Deposed tells the election that the leading function saw a higher epoch in a refused
-// write or in a message. When Deposed returns, the leadership has ended. An epoch that
-// is not above the term's is ignored.
+// Deposed tells the election that the leading function has seen a higher epoch, in a refused write
+// or in a message. When Deposed returns, the leadership has ended. Deposed ignores an epoch that is
+// not higher than the term's epoch.
 func (t *Term) Deposed(epoch uint64) {
 	if t.control.Deposed != nil && epoch > t.Epoch {
 		t.control.Deposed(epoch)

@@ -23,8 +23,8 @@ type azuriteServer struct {
 	history   *history
 }
 
-// startWithin is the timeout of starting Azurite. On the first run it includes the installation
-// of Azurite by npm.
+// startWithin is the longest time that Azurite may take to start. The first time, this includes the
+// installation of Azurite by npm.
 const startWithin = 5 * time.Minute
 
 func (c *cluster) startAzurite(ctx context.Context) (err error) {
@@ -112,6 +112,6 @@ func newProxy(transport *faults.Transport, endpoint string) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) close() {
-	_ = p.server.Close() // the listener is closed in any case
+	_ = p.server.Close() // ignore errors, because the listener is closed in any case
 	<-p.served
 }

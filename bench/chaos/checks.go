@@ -48,9 +48,9 @@ type listed struct {
 	SHA256 string
 }
 
-// checkList reports jobs that are lost, that no client submitted, or that changed after they
-// ended. It also checks each job whose submission was not acknowledged, and cancels such a job if
-// the job has not ended.
+// checkList records a violation for each job that is missing, that no client submitted, or that
+// changed after it had ended. It also checks each job whose submission was not acknowledged, and
+// cancels such a job if it has not ended.
 func (c *cluster) checkList() error {
 	var list []listed
 	if err := c.ask(&list, "list"); err != nil {
@@ -156,7 +156,8 @@ func (c *cluster) checkAzure() error {
 }
 
 // checkContents waits until the index and the queue are empty and counts the partials that are
-// left. It must wait because a leader announces the end of a job before removing the job's data.
+// left. The wait is needed because a leader announces the end of a job before it removes the job's
+// data.
 func (c *cluster) checkContents(in contents) error {
 	listed := func(prefix string) func(context.Context) (int, error) {
 		return func(ctx context.Context) (int, error) {
@@ -199,9 +200,9 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 	return err == nil && n == 0
 }
 
-// partialsAllowed returns how many partials of a job may be left in storage, see "Known
-// exceptions" in the package documentation. The leader knows that a job has ended a little
-// earlier than the workers.
+// partialsAllowed returns how many partials of a job may remain in storage: see "Known exceptions"
+// in the package documentation. It also counts processes that died shortly after the job's end,
+// because workers learn of the end later than the leader.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const later = 5 * time.Second
 	if !o.large {
@@ -219,7 +220,7 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	return n
 }
 
-// checkRemains reports processes and files that are left at the end of the run.
+// checkRemains records a violation for processes and files that remain at the end of the run.
 func (c *cluster) checkRemains() {
 	for _, pid := range c.history.pids {
 		if err := syscall.Kill(-pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -243,7 +244,7 @@ func (c *cluster) checkRemains() {
 	c.checkLogs()
 }
 
-// checkLogs reports data races and panics that processes logged.
+// checkLogs records a violation for each data race and each panic in the logs of processes.
 func (c *cluster) checkLogs() {
 	files, err := filepath.Glob(filepath.Join(c.dir.logs, "*"))
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // clients is the number of clients. Each client runs one operation at a time.
 const clients = 3
 
-// answerWithin is the timeout of a command, and retryInterval the time before a failed command
-// is retried.
+// answerWithin is the timeout of a command, and retryInterval is the time after which a failed
+// command is retried.
 const (
 	answerWithin  = 2 * time.Second
 	retryInterval = 100 * time.Millisecond
@@ -64,8 +64,8 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// runClient starts operations one after the other until the faults end. The last operation may
-// end later.
+// runClient runs operations one after the other. It starts no operation after the end of the
+// faults, but the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
 	generator := newGenerator(c.seed, number)
 	for n := 1; c.ctx.Err() == nil; n++ {

@@ -24,7 +24,7 @@ const (
 	Azure     Storage = "azure"
 )
 
-// lease returns the duration of a lease. Azure allows no lease below 15 s.
+// lease returns the duration of a lease. On Azure the shortest possible lease is 15 s.
 func (s Storage) lease() time.Duration {
 	if s == Azure {
 		return 15 * time.Second
@@ -32,15 +32,15 @@ func (s Storage) lease() time.Duration {
 	return 4 * time.Second
 }
 
-// Config configures Run.
+// Config is the configuration of [Run].
 type Config struct {
 	Seed    uint64
 	For     time.Duration // time during which faults are injected
 	Storage Storage
-	// Program is the path of a program with two commands: worker is the worker command of
-	// package cli, and nats calls ServeNATS.
+	// Program is the path of a program with two commands. The command worker is the one of package
+	// cli, and the command nats calls ServeNATS.
 	Program string
-	// Command runs a command line of Program in this process and returns the exit status.
+	// Command runs a command line of package cli in this process and returns the exit status.
 	// Program and Command know the jobs primes, montecarlo and probe.
 	Command func(ctx context.Context, args []string, out, errs io.Writer) (status int)
 	Out     io.Writer // receives the timeline
@@ -54,7 +54,7 @@ type Config struct {
 // died (30 s), and the duration of the jobs.
 const SettleWithin = 90 * time.Second
 
-// cluster has all processes of a run.
+// cluster contains all processes of a run.
 type cluster struct {
 	ctx     context.Context // done when Run must end immediately
 	seed    uint64
@@ -66,16 +66,16 @@ type cluster struct {
 
 	nats       *natsServer
 	azurite    *azuriteServer // nil on JetStream
-	noNetworks error          // why nodes have no network namespaces, or nil
+	noNetworks error          // the reason why nodes have no network namespaces; nil if they have
 	flags      []string       // command-line flags that name NATS and storage
 
 	mu    sync.Mutex
 	nodes map[int]*node
-	left  []*node         // nodes that left the cluster; faults may still be active on them
+	left  []*node         // nodes that have left the cluster; some may still have active faults
 	busy  map[target]bool // targets of active faults
 }
 
-// target is the target of a fault: a scope and, if the scope belongs to a node, the node's number.
+// target is what a fault affects: a scope and, if the scope belongs to a node, the node's number.
 type target struct {
 	scope scope
 	node  int
@@ -184,8 +184,8 @@ func (c *cluster) at(nats, name, connectionString string) ([]string, error) {
 
 const clusterName = "chaos"
 
-// environment returns additional environment variables of the cluster's processes. They make a
-// process exit at its first data race.
+// environment returns additional environment variables of the cluster's processes. One of these
+// variables makes a process exit at its first data race.
 func (c *cluster) environment() []string {
 	return []string{"TMPDIR=" + c.dir.temporary, "GORACE=halt_on_error=1"}
 }

@@ -80,8 +80,8 @@ func (c *cluster) startNATS() (err error) {
 	})
 }
 
-// freePort returns a free port below the range that systems use for outgoing connections. No
-// outgoing connection can take this port while the server is down.
+// freePort returns a free port below the range that systems use for outgoing connections. So no
+// outgoing connection can take the port while the server is not running.
 func freePort() (port int, err error) {
 	const lowest, highest, tries = 12_000, 30_000, 100
 	for range tries {
@@ -123,7 +123,7 @@ func (s *natsServer) running() *procs.Process {
 	}
 }
 
-// end ends the server process by the signal, and waits until the process has ended.
+// end sends the signal to the server process, and waits until the process has ended.
 func (s *natsServer) end(by syscall.Signal) {
 	p := s.running()
 	if p == nil {

@@ -12,8 +12,8 @@ import (
 	azureaccount "github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Each of the following functions injects a fault and returns a function that ends the fault,
-// see fault.begin.
+// Each of the following functions injects a fault and returns a function that ends the fault: see
+// the field begin of the type fault.
 
 func nothing() {}
 
@@ -153,7 +153,7 @@ func dropPackets(rule string) func(*cluster, *node) func() {
 	}
 }
 
-// onRequests returns a fault that makes one storage request in three fail as f says.
+// onRequests returns a fault that applies f to one of three storage requests.
 func onRequests(f faults.Fault) func(*cluster, *node) func() {
 	return func(c *cluster, _ *node) func() {
 		c.azurite.transport.Set(func(azureaccount.Kind, *http.Request) faults.Fault {

@@ -24,7 +24,7 @@ func newNetwork() (*network, error) {
 	opened := make(chan error)
 	go func() {
 		defer close(n.done)
-		runtime.LockOSThread() // the thread is never unlocked, so the thread ends with the goroutine
+		runtime.LockOSThread() // the thread is never unlocked, so it ends with the goroutine
 		err := syscall.Unshare(syscall.CLONE_NEWNET)
 		opened <- err
 		if err != nil {
@@ -51,7 +51,7 @@ func newNetwork() (*network, error) {
 	return n, nil
 }
 
-// do calls the function do on a thread in the network. The sockets that the function opens and
+// do calls the given function on a thread in the network. The sockets that the function opens and
 // the processes that it starts belong to the network.
 func (n *network) do(do func()) {
 	n.busy.Lock()
@@ -75,7 +75,7 @@ func (n *network) run(command string) (err error) {
 	return nil
 }
 
-// name adds the port of a link to the nftables set called links.
+// name adds the port of a link to the nftables set with the name links.
 func (n *network) name(port string) error {
 	return n.run("nft add element inet chaos links { " + port + " }")
 }

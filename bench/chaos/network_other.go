@@ -4,7 +4,7 @@ package chaos
 
 import "errors"
 
-// network is never made: network namespaces exist only on Linux.
+// network is not used, because network namespaces exist only on Linux.
 type network struct{}
 
 func newNetwork() (*network, error) { return nil, errors.New("only Linux has network namespaces") }

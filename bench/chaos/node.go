@@ -40,7 +40,7 @@ type node struct {
 type instance struct {
 	*procs.Process
 	since     time.Time
-	signalled syscall.Signal // the signal that was sent to end the process; 0: none
+	signalled syscall.Signal // the signal that this program sent to end the process; 0: none
 }
 
 const (
@@ -49,8 +49,8 @@ const (
 	endsWithin = 30 * time.Second
 	// exitStatus is the exit status of a process that a job made exit.
 	exitStatus = 3
-	// restartDelay is the time that a node waits after a job made the process exit, before the
-	// node starts the next process.
+	// restartDelay is the time between the exit of a process because of a job and the start of the
+	// next process.
 	restartDelay = 300 * time.Millisecond
 )
 
@@ -151,8 +151,8 @@ func (m *node) start() {
 	m.watches.Go(func() { m.watch(l) })
 }
 
-// watch waits until a process has ended, and checks why the process ended. It starts the next
-// process unless a signal from this node ended the process.
+// watch waits until a process has ended, and checks why it ended. If no signal from this node ended
+// the process, watch starts the next one.
 func (m *node) watch(l *instance) {
 	<-l.Done()
 	m.mu.Lock()
@@ -178,8 +178,8 @@ func (m *node) watch(l *instance) {
 	}
 }
 
-// killedAtStart reports whether SIGTERM killed a process soon after its start. The process may
-// not have installed its signal handler by then.
+// killedAtStart reports whether SIGTERM killed a process soon after its start. This is allowed,
+// because the process may not have installed its signal handler yet.
 func (l *instance) killedAtStart() bool {
 	const soon = 10 * time.Second
 	var exit *exec.ExitError
@@ -210,9 +210,9 @@ func (m *node) runningLocked() *instance {
 	}
 }
 
-// terminate ends the running process by the signal s, and returns the process without waiting
-// for its end. It returns nil if no process runs, or if s is SIGTERM and terminate has already
-// sent a signal to the process.
+// terminate sends the signal s to the running process to end it, and returns the process without
+// waiting for its end. It returns nil if there is no running process, or if s is SIGTERM and an
+// earlier call has already sent a signal to the process.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +222,7 @@ func (m *node) terminate(s syscall.Signal) *instance {
 	}
 	l.signalled = s
 	l.Signal(s)
-	l.Signal(syscall.SIGCONT) // a frozen process handles SIGTERM only after SIGCONT
+	l.Signal(syscall.SIGCONT) // a suspended process handles SIGTERM only after SIGCONT
 	return l
 }
 
@@ -243,7 +243,7 @@ func (m *node) awaitEnd(l *instance) {
 	<-l.Done()
 }
 
-// shutdown ends the node's process by the signal s, waits until the process has ended, and
+// shutdown ends the node's process with the signal s, waits until the process has ended, and
 // prevents further starts.
 func (m *node) shutdown(s syscall.Signal) {
 	m.mu.Lock()

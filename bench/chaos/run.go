@@ -43,8 +43,8 @@ func (c *cluster) runWorkload(duration time.Duration) {
 	c.history.note("all clients are done")
 }
 
-// inject injects a fault and ends the fault after e.lasts. It skips the fault if another fault is
-// active on the target.
+// inject injects a fault and ends it after e.lasts. If another fault is active on the target,
+// inject skips this fault.
 func (c *cluster) inject(e event, f fault) {
 	c.history.plan(e)
 	m, leads := c.pickNode(e, f)
@@ -69,8 +69,8 @@ func (c *cluster) inject(e event, f fault) {
 	end()
 }
 
-// pickNode returns the node on which to inject a fault and whether the node is the leader's. The
-// node is nil if the fault is not on a node, or if the node has left.
+// pickNode returns the node on which to inject a fault, and whether the leader runs on this node.
+// The node is nil if the fault is not on a node, or if the node has left.
 func (c *cluster) pickNode(e event, f fault) (m *node, leads bool) {
 	if f.on == joining {
 		m, err := c.add(e.node)

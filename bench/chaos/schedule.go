@@ -23,11 +23,11 @@ type event struct {
 	fault  string        // name of the fault
 	lasts  time.Duration
 	node   int  // number of the node, from 1; 0: the fault is not on a node
-	leader bool // use the node of the leader instead, if there is a leader
+	leader bool // if there is a leader, use the leader's node instead
 }
 
-// schedule draws the faults of a run that lasts duration. Each fault is used once, in random
-// order, before any fault is used again. All faults end within duration.
+// schedule returns the random faults of a run of the given duration. Each fault is used once, in
+// random order, before any fault is used again. All faults end within the duration.
 func schedule(seed uint64, faults []fault, duration time.Duration) []event {
 	var (
 		rng     = rand.New(rand.NewPCG(seed, 0))

@@ -14,7 +14,7 @@ import (
 type op struct {
 	name   string   // name of the kind of operation
 	job    string   // name of the job definition
-	params []string // name=value: parameters that the result depends on
+	params []string // name=value: parameters on which the result depends
 	faults []string // name=value: parameters for durations and faults
 	flags  []string // flags of the command submit
 
@@ -27,7 +27,7 @@ type op struct {
 }
 
 // workload has one function for each kind of operation. Without faults, each job takes a few
-// seconds. Only the job of the last kind would take very long; the client cancels this job.
+// seconds. The job of the last kind would take very long, but the client cancels it.
 var workload = []func(*rand.Rand) op{
 	func(r *rand.Rand) op {
 		return probeOp("even", 100+r.IntN(200), "sleep=20ms")
@@ -101,8 +101,8 @@ func probeOp(name string, partitions int, faults ...string) op {
 	}
 }
 
-// generator generates the operations of a client: one of each kind in random order, then one of
-// each kind in another random order, and so on.
+// generator generates the operations of a client: one of each kind in a random order, and then
+// again in another random order, without end.
 type generator struct {
 	rng  *rand.Rand
 	rest []int

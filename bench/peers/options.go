@@ -17,7 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/throughput"
 )
 
-// options are the parsed flags. A benchmark without systems is not run.
+// options are the parsed flags. A benchmark for which no systems are set is not run.
 type options struct {
 	format     string
 	throughput throughput.Config

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// canvas draws shapes. The origin of its pixels is the upper left corner.
+// canvas draws shapes. Its coordinates are pixels from the upper left corner.
 type canvas interface {
 	line(points []Point, c Color, width float64)
 	dot(at Point, c Color, radius float64)
 	rect(lo, hi Point, c Color)
-	// text writes s beside the point at, which is on the base line of the text.
+	// text writes s at the point at, which lies on the base line of the text.
 	text(at Point, side side, c Color, size float64, s string)
 }
 
-// side says which part of a text is placed at its point.
+// side is the part of a text that is placed at the text's point.
 type side int
 
 const (
@@ -144,7 +144,7 @@ func (l Line) draw(c canvas, x, y scale) {
 		thick = 0.5
 	}
 	place := func(share Point) Point { return Point{x.pixel(share.X), y.pixel(share.Y)} }
-	var run []Point // points within the field that one line joins
+	var run []Point // points within the field that are joined by one line
 	var last *Point
 	for _, p := range l.Points {
 		if !x.axis.shows(p.X) || !y.axis.shows(p.Y) {
@@ -172,9 +172,9 @@ func within(share Point) bool {
 	return share.X >= 0 && share.X <= 1 && share.Y >= 0 && share.Y <= 1
 }
 
-// clip returns the part of a line that is in the field, and whether any part of the line is in
-// the field. Coordinates are shares of the axes, 0 to 1 in the field. (Liang and
-// Barsky, A New Concept and Method for Line Clipping, ACM Transactions on Graphics 3.1, 1984.)
+// clip returns the part of a line that is in the field, and whether any part of the line is in the
+// field. Coordinates are shares of the axes, 0 to 1 in the field. The algorithm is from Liang and
+// Barsky, A New Concept and Method for Line Clipping, ACM Transactions on Graphics 3.1, 1984.
 func clip(a, b Point) (from, to Point, some bool) {
 	dx, dy := b.X-a.X, b.Y-a.Y
 	first, last := 0.0, 1.0 // positions on the line, as shares of its length
@@ -222,9 +222,9 @@ func (p Panel) drawHighest(c canvas, x, y scale) bool {
 	return true
 }
 
-// drawMarks draws each mark with the label to the right of the line, or to the left if the label
-// would leave the figure. Labels that would overlap are stacked. Each line ends at its label, so
-// that the line does not cross the labels below.
+// drawMarks draws each mark as a vertical line, with the label to the right of the line, or to the
+// left if the label would not fit in the figure. Labels that would overlap are stacked. Each line
+// ends at its label, so that it does not cross the labels of other marks.
 func (p Panel) drawMarks(c canvas, x scale, top, bottom float64) {
 	const gap = 5
 	marks := slices.DeleteFunc(slices.Clone(p.Marks), func(m Mark) bool {
@@ -270,7 +270,7 @@ func (p Panel) drawLegend(c canvas, base float64) {
 // textWidth estimates the width of a small text.
 func textWidth(s string) float64 { return perRune * small * float64(len([]rune(s))) }
 
-// legend returns the name and color of each kind of line or part once, in order.
+// legend returns the name and color of each kind of line or part, each only once, in order.
 func (p Panel) legend() []Part {
 	var list []Part
 	add := func(name string, color Color) {

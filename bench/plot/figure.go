@@ -13,10 +13,10 @@ type Figure struct {
 	Panels []Panel
 }
 
-// Panel is a field between two axes. Shapes that are listed first are drawn below the others.
-// Values beyond the bounds of an axis are indicated: lines leave the field, and the largest value
-// above the bound of Y is written at the top. A bar that is cut has a black end, and its length
-// is written beside the bar (only for the longest bar if bars are low). Marks beyond the bounds
+// Panel is a field between two axes. Later shapes are drawn on top of earlier ones. Values beyond
+// the bounds of an axis are indicated: lines leave the field, and the largest value above the bound
+// of Y is written at the top. A bar that is cut has a black end, and its length is written beside
+// the bar. If bars are low, only the length of the longest bar is written. Marks beyond the bounds
 // of X are omitted.
 type Panel struct {
 	X, Y  Axis
@@ -34,7 +34,7 @@ type Axis struct {
 	Min, Max float64 // bounds; if both are equal, the bounds are derived from the values
 }
 
-// Line joins points.
+// Line is a line that joins points.
 type Line struct {
 	Name   string // name in the legend; lines of the same color must have the same name
 	Color  Color
@@ -133,8 +133,8 @@ func (a Axis) shows(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }
 
-// place returns the pixel of a value. A value beyond the bounds gets the pixel of the nearest
-// bound.
+// place returns the pixel of a value. For a value beyond the bounds it returns the pixel of the
+// nearest bound.
 func (s scale) place(v float64) float64 { return s.pixel(min(1, max(0, s.share(v)))) }
 
 // share returns the position of a value on the axis: 0 to 1 within the bounds.
@@ -147,7 +147,8 @@ func (s scale) share(v float64) float64 {
 
 func (s scale) pixel(share float64) float64 { return s.from + share*(s.to-s.from) }
 
-// ticks returns the values that are written beside the axis. There are at most about most values.
+// ticks returns the values that are written beside the axis. The number of values is at most about
+// most.
 func (s scale) ticks(most int) []float64 {
 	var list []float64
 	if s.axis.Log {

@@ -52,7 +52,7 @@ func (s *svg) rect(lo, hi Point, c Color) {
 
 func (s *svg) text(at Point, side side, c Color, size float64, text string) {
 	var escaped bytes.Buffer
-	_ = xml.EscapeText(&escaped, []byte(text)) // a buffer never fails
+	_ = xml.EscapeText(&escaped, []byte(text)) // writing to a buffer never fails
 	anchor := [...]string{begin: "start", middle: "middle", end: "end"}[side]
 	s.printf(`<text x="%.1f" y="%.1f" font-size="%g" text-anchor="%s" fill="%s">%s</text>`, at.X, at.Y, size, anchor, palette[c], escaped.Bytes())
 }

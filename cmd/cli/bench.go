@@ -42,7 +42,7 @@ scale also start Azurite, the emulator of Azure Storage. Only
 	return cmd
 }
 
-// benchmark has the flags of every benchmark.
+// benchmark contains the flags that all benchmarks have.
 type benchmark struct {
 	cmd  *cobra.Command
 	plot string
@@ -75,8 +75,8 @@ func (b *benchmark) check() error {
 	return nil
 }
 
-// checkAlone refuses flags that name a cluster or an account, for a benchmark that starts its
-// own cluster. Environment variables are ignored.
+// checkAlone returns an error if a flag names a cluster or an account. It is for benchmarks that
+// start a cluster of their own. Environment variables are ignored.
 func (b *benchmark) checkAlone() (err error) {
 	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains([]string{"output", "reply-timeout", "storage"}, f.Name) {
@@ -94,7 +94,7 @@ func between[T cmp.Ordered](flag string, got, least, most T) error {
 	return nil
 }
 
-// Limits of flags. A benchmark with larger values would take days or all memory.
+// Limits of flags. With larger values a benchmark would take days or all memory.
 const (
 	mostRounds        = 1000
 	mostProcesses     = 256
@@ -113,8 +113,8 @@ type report interface {
 // tell shows the current activity and, if all is above 0, how much of the activity is done.
 type tell func(doing string, done, all uint64)
 
-// measure runs a benchmark with a progress line, prints the report and draws the chart. If
-// printing or drawing fails, the other is still done, because the measurement took long.
+// measure runs a benchmark with a progress line, prints the report and draws the chart. The
+// measurement takes long, so the chart is drawn even if printing fails.
 func measure[R report](ctx context.Context, a *app, b *benchmark, run func(context.Context, tell) (R, error)) (R, error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

@@ -108,9 +108,9 @@ func (f *benchFailoverFlags) check(cmd *cobra.Command, args []string) error {
 	return f.benchmark.check()
 }
 
-// interruptedAttached returns the error of an interrupted benchmark of a running cluster.
-// The error says whether the benchmark's job is still in the cluster. The benchmark changes
-// nothing else in the cluster.
+// interruptedAttached returns the error of an interrupted benchmark of a running cluster. The error
+// says whether the benchmark's job is still in the cluster, because nothing else of the benchmark
+// can remain there.
 func interruptedAttached(failed error) error {
 	if errors.Is(failed, bench.ErrJobGoesOn) {
 		return fmt.Errorf("interrupted: %w", failed)
@@ -166,8 +166,9 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 	return bench.Failover(ctx, cfg)
 }
 
-// awaitTwoWorkers waits until the leader knows a second worker, which could become leader,
-// and returns the number of workers. Workers report to a new leader one by one.
+// awaitTwoWorkers waits until the leader knows at least two workers, so that one can take over from
+// the other, and returns the number of workers. The wait is needed because a new leader learns of
+// the workers one by one.
 func (a *app) awaitTwoWorkers(ctx context.Context, c *client.Client) (int, error) {
 	const least = 2
 	deadline := time.Now().Add(a.timeout)

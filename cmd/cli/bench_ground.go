@@ -28,8 +28,8 @@ type benchGround struct {
 	output  io.Writer // output of all processes
 }
 
-// startBench starts a NATS server and storage. --storage selects the kind of storage; other
-// flags that name a cluster or an account are rejected. Environment variables are ignored.
+// startBench starts a NATS server and storage. The flag --storage selects the kind of storage;
+// other flags that name a cluster or an account are rejected. Environment variables are ignored.
 func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err error) {
 	if err := b.checkAlone(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 	}
 	g = &benchGround{localServers: base, dir: dir, traces: traces, log: log, args: b.log.args(), output: a.Err}
 	if b.log.level == "error" {
-		g.output = io.Discard // killed processes log errors
+		g.output = io.Discard // processes that are killed log errors, which would confuse
 	}
 	if g.client, err = a.connectTo(ctx, base.cfg, time.Minute); err != nil {
 		g.close()
@@ -84,7 +84,7 @@ func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (
 	return g, nil
 }
 
-// flock returns a supervisor for processes that run a subcommand of bench.
+// flock returns a supervisor for processes that run a subcommand of the command bench.
 func (g *benchGround) flock(command ...string) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -124,12 +124,12 @@ func (g *benchGround) startLeader(cluster string) (stop func(), err error) {
 func (g *benchGround) close() {
 	if g.workers != nil {
 		kill := make(chan struct{})
-		close(kill) // nobody needs the results of running partitions
+		close(kill) // kill at once, because the results of running partitions are not needed
 		g.workers.Stop(stopTimeout, kill)
 	}
 	if g.client != nil {
 		g.client.Close()
 	}
 	g.localServers.close(g.log)
-	_ = os.RemoveAll(g.dir) // files that cannot be removed stay in the temporary folder
+	_ = os.RemoveAll(g.dir) // errors are ignored: remaining files are in the temporary folder
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench"
 )
 
-// benchLeaderCommand leads a cluster of bench scale and does nothing else, so the resource
-// usage of its process is the cost of leading.
+// benchLeaderCommand returns the command that leads a cluster for "bench scale". The process does
+// nothing else, so its resource usage is the cost of leading.
 func (a *app) benchLeaderCommand() *cobra.Command {
 	var log logFlags
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func (a *app) benchLeaderCommand() *cobra.Command {
 			ctx, orphaned := context.WithCancel(ctx)
 			defer orphaned()
 			go func() {
-				_, _ = io.Copy(io.Discard, a.In) // until the parent process ends
+				_, _ = io.Copy(io.Discard, a.In) // returns when the parent process ends
 				orphaned()
 			}()
 			cfg, err := a.target.config()

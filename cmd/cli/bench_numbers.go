@@ -19,7 +19,7 @@ func (n *numberList) Set(text string) error {
 		v, ok := wholeNumber(strings.TrimSpace(word))
 		if !ok || v < n.least || v > n.most {
 			err := fmt.Errorf("want whole numbers from %d to %d, such as 1000 or 1e6, separated by commas", n.least, n.most)
-			if word != text { // if word is the whole text, cobra already prints word
+			if word != text { // if word is the whole text, cobra's error already contains it
 				err = fmt.Errorf("%q: %w", word, err)
 			}
 			return err
@@ -29,8 +29,8 @@ func (n *numberList) Set(text string) error {
 	return nil
 }
 
-// wholeNumber parses 1000, 1e3 or 1.5e3. A float64 cannot represent all whole numbers above
-// 2^53.
+// wholeNumber parses a whole number such as 1000, 1e3 or 1.5e3. It does not use float64, which
+// cannot represent all whole numbers above 2^53.
 func wholeNumber(word string) (uint64, bool) {
 	const bits = 128 // more bits than a uint64
 	f, _, err := big.ParseFloat(word, 10, bits, big.ToNearestEven)

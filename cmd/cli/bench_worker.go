@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// benchWorkerCommand is like the command worker, but with the benchmarks' jobs instead of
-// the program's jobs.
+// benchWorkerCommand returns a command like "worker" that runs the benchmarks' jobs instead of the
+// program's jobs.
 func (a *app) benchWorkerCommand() *cobra.Command {
 	cmd := a.workerCommand()
 	cmd.Hidden = true

@@ -10,12 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// jobKind is the JSON that catalog prints for a job.
+// jobKind is the JSON that the command catalog prints for a job.
 type jobKind struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version"`
 	Summary    string           `json:"summary"`
-	Restricted bool             `json:"restricted,omitempty"` // workers run it only if --allow names it
+	Restricted bool             `json:"restricted,omitempty"` // workers run the job only if the flag --allow names it
 	Parameters []jobs.Parameter `json:"parameters"`
 }
 
@@ -27,7 +27,7 @@ func describe(job jobs.Job) jobKind {
 	return jobKind{job.Name(), job.Version(), job.Summary(), job.Restricted(), parameters}
 }
 
-// restriction returns a suffix of the summary that says that the job is restricted, or "".
+// restriction returns a text to append to the summary of a restricted job, and "" for other jobs.
 func (k jobKind) restriction() string {
 	if !k.Restricted {
 		return ""
@@ -86,7 +86,7 @@ func (a *app) showKind(job jobs.Job) error {
 	})
 }
 
-// job returns the job called name.
+// job returns the job with the given name.
 func (a *app) job(name string) (jobs.Job, error) {
 	names := make([]string, len(a.jobs))
 	for i, job := range a.jobs {
@@ -98,7 +98,7 @@ func (a *app) job(name string) (jobs.Job, error) {
 	return jobs.Job{}, usagef("unknown job %q, this program knows: %s", name, strings.Join(names, ", "))
 }
 
-// completeJob completes the first argument, the name of a job.
+// completeJob returns completions for the first argument if it is the name of a job.
 func (a *app) completeJob(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	if len(args) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Main runs the command line of this process with the known jobs, and exits. If several
-// jobs have the same name, the commands submit and run use the first of these jobs. Workers
-// run every version.
+// Main runs the command line of this process with the known jobs, and exits. Several jobs may have
+// the same name, with different versions: then the commands submit and run use the first of them,
+// and workers run all of them.
 func Main(known ...jobs.Job) {
 	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	os.Exit(run(context.Background(), filepath.Base(os.Args[0]), os.Args[1:], streams, known))
@@ -38,11 +38,11 @@ func Run(ctx context.Context, args []string, streams Streams, known ...jobs.Job)
 	return run(ctx, defaultName, args, streams, known)
 }
 
-// defaultName is the name of the program that Run runs.
+// defaultName is the program's name if [Run] is called.
 const defaultName = "bellwether"
 
-// run is like [Run], for a program called name. Help, hints and completion scripts contain
-// the program's name.
+// run is like [Run], for a program with the given name, which appears in help, hints and completion
+// scripts.
 func run(ctx context.Context, name string, args []string, streams Streams, known []jobs.Job) int {
 	a := &app{Streams: streams, jobs: slices.Clone(known), name: name}
 	slices.SortStableFunc(a.jobs, func(x, y jobs.Job) int { return strings.Compare(x.Name(), y.Name()) })
@@ -132,19 +132,19 @@ A job on a cluster:           submit JOB --wait`,
 	return root
 }
 
-// completeWords completes a flag's value from a list of words.
+// completeWords makes the shell complete a flag's value from a list of words.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeFiles completes the values of flags from file names.
+// completeFiles makes the shell complete the values of flags with file names.
 func completeFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 	}
 }
 
-// completeFolders completes a flag's value from folder names.
+// completeFolders makes the shell complete a flag's value with folder names.
 func completeFolders(cmd *cobra.Command, flag string) {
 	completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }

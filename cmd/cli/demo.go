@@ -65,7 +65,7 @@ With --storage azure, Azurite stands in for Azure Storage. It needs Node.js.`,
 	return cmd
 }
 
-// demoReport is the JSON that demo prints.
+// demoReport is the JSON that the command demo prints.
 type demoReport struct {
 	Killed   client.Leader `json:"killed"`
 	Failover change        `json:"failover"`
@@ -129,7 +129,7 @@ func (a *app) demoCluster(ctx context.Context, n *narrator, job jobs.Job, params
 	if err != nil {
 		return err
 	}
-	// Do not touch a cluster or an account that flags or the environment name.
+	// The demo must not use a cluster or an account that flags or the environment name.
 	cfg, err := a.target.config()
 	if err != nil {
 		return err
@@ -214,8 +214,8 @@ func (a *app) demoJob(ctx context.Context, n *narrator, c *client.Client, worker
 	p.clear()
 	n.say("half-way: SIGKILL to process %d, the leader", leader.PID)
 
-	// Once the new leader has assigned work, the history contains every step of the change
-	// of leader.
+	// When the new leader has assigned work, the history contains every step of the change of
+	// leader.
 	takenOver := func(s client.Status) bool {
 		if s.Epoch <= leader.Epoch {
 			return false

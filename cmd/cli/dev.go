@@ -77,11 +77,11 @@ are computed again later.`,
 	return cmd
 }
 
-// defaultData returns the default folder for dev's data, which is below the folder state.
+// defaultData returns the default folder for the data of the command dev, inside the folder state.
 func defaultData(state string) string { return filepath.Join(state, "bellwether", "dev") }
 
-// dataDir returns the folder for dev's data: given, or a folder below the user's folder for
-// state if given is empty.
+// dataDir returns the folder for the data of the command dev: the folder given, or, if given is
+// empty, a folder inside the user's state folder.
 func dataDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -109,7 +109,7 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := flags.allow.filter(a.jobs); err != nil { // before the servers start
+	if _, err := flags.allow.filter(a.jobs); err != nil { // report an invalid flag before the servers start
 		return err
 	}
 	data, err := dataDir(flags.data)
@@ -175,17 +175,17 @@ func (a *app) dev(ctx context.Context, flags devFlags) error {
 	return nil
 }
 
-// slotsEach returns the number of slots per worker if the workers share the machine's
-// cores.
+// slotsEach returns the number of slots per worker that divides the machine's cores among the
+// workers.
 func slotsEach(workers int) int { return max(1, runtime.GOMAXPROCS(0)/max(1, workers)) }
 
-// memoryEach returns the value of --memory if the workers share the machine's memory.
+// memoryEach returns the value of the flag --memory for workers that share the machine's memory.
 func memoryEach(workers int) string {
 	return fmt.Sprint(max(minMemory, worker.DefaultMemory()/int64(max(1, workers))))
 }
 
-// newWorkers returns a supervisor for worker processes of this program. No worker process
-// has started yet.
+// newWorkers returns a supervisor for worker processes of this program. newWorkers does not start
+// any process.
 func (a *app) newWorkers(servers *localServers, slots int, memory string, log logFlags, allow allowFlag, restart bool) (*procs.Supervisor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -243,7 +243,7 @@ func (a *app) greet(servers *localServers, data, page string, workers, slots int
 	})
 }
 
-// exampleJob returns the name of a job that the program knows.
+// exampleJob returns the name of a job for examples, one that the program knows.
 func (a *app) exampleJob() string {
 	if _, err := a.job(demoJob); err == nil || len(a.jobs) == 0 {
 		return demoJob

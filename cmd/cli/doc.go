@@ -26,7 +26,7 @@
 //	                    simulates workers, and bench failover --attach uses a cluster
 //	                    that runs already
 //
-// Commands that only read storage work while no leader is elected.
+// Commands that only read storage also work while there is no leader.
 //
 // # Exit status
 //
@@ -38,9 +38,9 @@
 //
 // # Logs
 //
-// Long-running processes (worker, dev) log to standard error: lines of key=value on a
-// terminal, and JSON otherwise. A cluster in which nothing changes logs nothing. A key
-// means the same in every package:
+// Long-running processes (worker, dev) log to standard error: lines of key=value on a terminal, and
+// JSON otherwise. As long as nothing changes in a cluster, nothing is logged. A key means the same
+// in every package:
 //
 //	address     where this process serves health and metrics
 //	attachment  name of the attachment of a job's result
@@ -49,13 +49,13 @@
 //	cause       cause of a change of leader, as in history; or type of an Azure eviction
 //	detect      from the previous leader's last sign of life to the decision to replace it
 //	dir         a folder
-//	elect       from that decision until the lease was acquired
+//	elect       from the decision to replace the leader until the lease was acquired
 //	election    name of the election in which the command elect stands
 //	epoch       epoch of the leader in question
 //	error       the error that occurred
 //	from        address of the client that asked for an action
 //	function    function of a job's definition
-//	id          ID of this process in that election
+//	id          ID of this process in an election of the command elect
 //	items       number of finished nodes and failures that a worker keeps until they are durable
 //	job         ID of a job
 //	key         key of a record in storage
@@ -65,7 +65,7 @@
 //	machine     name of the virtual machine in Azure
 //	name        name of an entry of the poison list, or of a stored value
 //	node        node of the aggregation tree, level/index
-//	nodes       number of finished nodes that a job was resumed with
+//	nodes       number of finished nodes with which a job was resumed
 //	operation   operation on storage or on the lease that failed
 //	partition   index of a partition
 //	partitions  number of partitions of the job
@@ -75,7 +75,7 @@
 //	predecessor the worker of the previous leader
 //	process     name of a process that dev started
 //	queue       name of the queue of submissions in Azure
-//	reason      why it happened
+//	reason      reason for the logged event
 //	running     number of partitions that run when a worker drains
 //	self        the worker whose process logs the line
 //	stack       stack of a panic in a job's code
@@ -86,7 +86,7 @@
 //	successor   the worker that is offered the lease
 //	unlogged    number of similar lines suppressed before this one
 //	url         URL of the NATS server
-//	was         epoch that the worker followed before, which no leader has
+//	was         epoch that the worker followed until now, and that no leader has
 //	worker      the worker in question
 //
 // # Errors

@@ -80,8 +80,8 @@ same --lease. A holder that dies is replaced when its lease has expired.`,
 	return cmd
 }
 
-// electWatchdogCommand is the watchdog process, which elect starts and which runs the
-// user's command.
+// electWatchdogCommand returns the command for the watchdog process. The command elect starts this
+// process, which runs the user's command.
 func (a *app) electWatchdogCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
@@ -153,8 +153,8 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	return err
 }
 
-// newElector checks the flags. The durations leave time for one failed renewal and one
-// successful renewal before the command would be stopped.
+// newElector checks the flags. It chooses the durations so that there is time for one failed
+// renewal and one successful renewal before the command would have to be stopped.
 func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)
@@ -207,18 +207,18 @@ func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjec
 	}, subjects, nil
 }
 
-// connect returns a NATS connection that connects in the background and never gives up.
+// connect returns a NATS connection, which connects in the background and retries for ever.
 func (e *elector) connect() (*nats.Conn, error) {
 	return e.cluster.ConnectNATS("elect "+e.name+" "+e.cfg.ID,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(), // credentials may be corrected while the process retries
+		nats.IgnoreAuthErrorAbort(), // retry after refused credentials too, because an operator may correct them
 		nats.ReconnectWait(electReconnectWait),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { e.log.Info("Cannot reach NATS, retrying", "error", err) }),
 	)
 }
 
-// open opens the lease. open retries until the lease is open or ctx is done.
+// open opens the lease, and retries until the lease is open or ctx is done.
 func (e *elector) open(ctx context.Context, nc *nats.Conn) (election.Lease, error) {
 	for logged := false; ; {
 		call, cancel := context.WithTimeout(ctx, e.cfg.Duration)

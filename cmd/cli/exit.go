@@ -11,11 +11,11 @@ const (
 	statusFailed = 1 // the job failed or was cancelled, or an unexpected error
 	statusUsage  = 2 // bad usage
 	statusAbsent = 3 // no cluster was found, no answer came in time, or the job has not ended
-	statusStuck  = 4 // a worker has ended because code of jobs does not return: a supervisor should start it again
+	statusStuck  = 4 // a worker has ended because code of jobs does not return: a supervisor should start the worker again
 )
 
-// statusError is an error with the exit status of the process. The exit status of any
-// other error is statusFailed.
+// statusError is an error together with the exit status that it causes. Any other error causes the
+// exit status statusFailed.
 type statusError struct {
 	status int
 	err    error

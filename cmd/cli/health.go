@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultHTTP is the address at which health asks, and which the files in deploy give to
-// workers.
+// defaultHTTP is the default address for the command health. The workers in the files under deploy
+// listen on this address.
 const defaultHTTP = ":9464"
 
-// healthAnswer is the part of a worker's answer on /healthz that health shows.
+// healthAnswer is the part of a worker's answer on /healthz that the command health shows.
 type healthAnswer struct {
 	OK      bool     `json:"ok"`
-	Reasons []string `json:"reasons"` // if OK, why the worker is not ready
+	Reasons []string `json:"reasons"` // if OK is true, the reasons why the worker is not ready
 	Leads   bool     `json:"leads"`
 }
 
@@ -63,7 +63,7 @@ within --reply-timeout.`,
 	return cmd
 }
 
-// askHealth asks the worker that listens on an address. An address without a host is this
+// askHealth asks the worker that listens on an address. An address without a host means this
 // machine.
 func askHealth(ctx context.Context, address string) (answer healthAnswer, err error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// change is the JSON that history prints for one change of leader. Detect is 0 if unknown.
-// Resume is 0, and FirstAssignment and FirstResult are null, until the step has ended.
+// change is the JSON that the command history prints for one change of leader. Detect is 0 if it is
+// unknown. Until the step has ended, Resume is 0, and FirstAssignment and FirstResult are null.
 type change struct {
 	Epoch           uint64    `json:"epoch"`
 	Worker          string    `json:"worker"`
 	Cause           string    `json:"cause"`
 	At              time.Time `json:"at"`                  // when the lease was acquired
-	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life to the decision to replace it
+	Detect          float64   `json:"detect_ms"`           // from the predecessor's last sign of life to the decision to replace the predecessor
 	Elect           float64   `json:"elect_ms"`            // from the decision until the lease was acquired
 	Fence           float64   `json:"fence_ms"`            // from the acquisition until no earlier leader could write
 	Resume          float64   `json:"resume_ms"`           // from the end of fencing until work could be assigned

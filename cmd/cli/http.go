@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// httpFlags say where a page is served and what it allows.
+// httpFlags are the flags of a page: its address, its host names and the file that permits actions.
 type httpFlags struct {
 	address string
 	hosts   []string
@@ -21,7 +21,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	completeFiles(cmd, "http-actions")
 }
 
-// token returns the token in the file, or nothing without a file.
+// token returns the token in the file, or "" if there is no file.
 func (f httpFlags) token() (string, error) {
 	if f.actions == "" {
 		return "", nil

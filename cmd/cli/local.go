@@ -23,8 +23,8 @@ type localServers struct {
 	azurite *azurite.Server // nil if Azurite is not needed
 }
 
-// startLocal starts the servers, which keep their data below dir. If withAzurite is set, it
-// starts Azurite too, and the storage account is in Azurite.
+// startLocal starts the servers, which keep their data below dir. If withAzurite is true,
+// startLocal also starts Azurite, which then is the cluster's storage account.
 func (a *app) startLocal(ctx context.Context, cfg cluster.Config, dir string, port int, withAzurite bool, log *slog.Logger) (*localServers, error) {
 	server, err := startServer(dir, port, log)
 	if err != nil {

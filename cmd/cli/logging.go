@@ -24,13 +24,13 @@ func (f *logFlags) register(cmd *cobra.Command) {
 	completeWords(cmd, "log-format", logAuto, logText, logJSON)
 }
 
-// args returns the flags for a child process that logs to the same standard error.
+// args returns the log flags for a child process, which writes to the same standard error.
 func (f *logFlags) args() []string {
 	return []string{"--log-level", f.level, "--log-format", f.format}
 }
 
-// durationsWithUnit formats durations with a unit, such as "1.5s". Without this function,
-// durations in JSON would be numbers without a unit.
+// durationsWithUnit formats durations with a unit, such as "1.5s". By default, durations in JSON
+// would be numbers without a unit.
 func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.String())
@@ -38,8 +38,8 @@ func durationsWithUnit(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// logger returns a logger to standard error. logger replaces the format auto by text or
-// JSON, so that args passes the actual format to child processes.
+// logger returns a logger that writes to standard error. If the format is auto, logger replaces it
+// by text or JSON, so that args passes the actual format to child processes.
 func (f *logFlags) logger(a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {

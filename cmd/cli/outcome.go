@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// outcome is the output of the commands run, submit --wait and result for a job.
+// outcome is the output of the commands "run", "submit --wait" and "result" for a job.
 type outcome struct {
 	ID         string          `json:"id"`
 	Job        string          `json:"job"`
@@ -24,7 +24,7 @@ type outcome struct {
 	SHA256     string          `json:"sha256"`   // SHA-256 of the result, as printed
 	Builds     []string        `json:"builds"`   // builds of the workers that computed parts of the result
 	Epochs     []uint64        `json:"epochs"`   // epochs of the leaders that led the job
-	Executed   uint64          `json:"executed"` // partition executions reported, duplicates included
+	Executed   uint64          `json:"executed"` // number of executions of partitions that workers reported, including repeated ones
 	Repeated   uint64          `json:"repeated"` // number of repeated executions of partitions
 	Skipped    []uint64        `json:"skipped"`  // partitions omitted from the result
 	Error      string          `json:"error"`
@@ -90,8 +90,8 @@ func (o outcome) table(w io.Writer) {
 
 type field struct{ name, value string }
 
-// fields returns the members of a JSON object in their order in the text. A result that is
-// not an object gives one field.
+// fields returns the members of a JSON object in the order of the text. For a result that is not an
+// object, fields returns one field.
 func fields(result json.RawMessage) []field {
 	dec := json.NewDecoder(bytes.NewReader(result))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -112,12 +112,12 @@ func fields(result json.RawMessage) []field {
 	return list
 }
 
-// mixed describes the builds of the workers of a job.
+// mixed returns the warning that workers of several builds computed a job.
 func mixed(builds []string) string {
 	return strings.Join(builds, "; ") + ": floats may differ in their last bits from those of another run"
 }
 
-// numbers formats a list of numbers. A long list is cut to its first numbers.
+// numbers formats a list of numbers. Of a long list it shows only the first numbers.
 func numbers(list []uint64) string {
 	const most = 20
 	var words []string
@@ -131,8 +131,7 @@ func numbers(list []uint64) string {
 	return strings.Join(words, " ")
 }
 
-// firstLine returns the first line of s, without the stack trace that follows if s
-// describes a panic.
+// firstLine returns the first line of s. If s describes a panic, this omits the stack trace.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

@@ -53,13 +53,13 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 	return nil
 }
 
-// stream prints a list whose items come one at a time, so that the list takes little
-// memory: as a table, or as one line with a JSON array.
+// stream prints a list as a table, or as one line with a JSON array. It gets the items one at a
+// time, so that a long list takes little memory.
 type stream struct {
 	json  bool
 	out   io.Writer
 	table *tabwriter.Writer
-	begun bool // the JSON has an item
+	begun bool // the JSON array already has an item
 }
 
 func (a *app) newStream(header ...any) *stream {
@@ -138,7 +138,7 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// clock formats a time for a table: local time, to the second.
+// clock formats a time for a table, as local time without fractions of a second.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -25,7 +25,7 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the form in which storage holds them.
+// read returns the parameters in the stored form.
 func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {
@@ -57,7 +57,8 @@ func (p *paramFlags) readFile(stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, maxParamsFile+1))
 }
 
-// completeParam completes the names of the parameters of the job in the first argument.
+// completeParam returns completions with the parameter names of the job that the first argument
+// names.
 func (a *app) completeParam(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) == 0 {

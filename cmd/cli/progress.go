@@ -17,7 +17,7 @@ import (
 // snapshot is the progress of a job at one moment.
 type snapshot struct {
 	State   client.State
-	Doing   string // the activity whose progress is counted, if not a job
+	Doing   string // the activity whose progress is shown, if it is not a job
 	Stage   string // the job's stage, unless workers run its partitions
 	Done    uint64
 	All     uint64  // number of partitions; 0: the job is not planned yet
@@ -28,8 +28,7 @@ type snapshot struct {
 	Trouble string  // the reason why the job does not advance
 }
 
-// left returns the time until the job is done at the present rate, and whether this time is
-// known.
+// left returns the time until the job is done at the current rate, and whether this time is known.
 func (s snapshot) left() (time.Duration, bool) {
 	return client.Remaining(s.Done, s.All, s.Rate)
 }
@@ -67,8 +66,8 @@ func (s snapshot) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// bar returns the snapshot as one line of a terminal. In a narrow terminal the bar is
-// shorter or missing, but the words stay.
+// bar returns the snapshot as one line of a terminal. In a narrow terminal the bar is shorter or
+// missing, but the words are kept.
 func (s snapshot) bar(columns int) string {
 	const widest, narrowest = 24, 6
 	line := s.line()
@@ -84,7 +83,7 @@ func (s snapshot) bar(columns int) string {
 }
 
 func percent(done, all uint64) int {
-	return int(100 * float64(done) / float64(all)) // 100 only at the end
+	return int(100 * float64(done) / float64(all)) // rounds down, so the result is 100 only at the end
 }
 
 // rate formats perSecond with at most three digits.
@@ -96,7 +95,7 @@ func rate(perSecond float64) string {
 	return fmt.Sprintf("%.3g%s", value, prefix)
 }
 
-// quietFor is the time between two progress lines if the output is not a terminal.
+// quietFor is the interval between progress lines if the output is not a terminal.
 const quietFor = 5 * time.Second
 
 // progress shows snapshots. On a terminal it redraws a bar; otherwise it prints a line
@@ -126,7 +125,7 @@ func isTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// every returns the time between two snapshots.
+// every returns the interval between snapshots.
 func (p *progress) every() time.Duration {
 	if p.columns != nil {
 		return 100 * time.Millisecond
@@ -161,7 +160,7 @@ type speedometer struct {
 	rate float64
 }
 
-// memory is roughly the time after which the measured rate reflects a change of speed.
+// memory is roughly the time that the measured rate needs to follow a change of speed.
 const memory = 5 * time.Second
 
 func (m *speedometer) observe(now time.Time, done uint64) float64 {

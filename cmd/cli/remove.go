@@ -53,7 +53,7 @@ needed.`,
 	return cmd
 }
 
-// showRemoved shows the removed jobs, even if other jobs could not be removed.
+// showRemoved prints the removed jobs, even if the removal of other jobs failed.
 func (a *app) showRemoved(ids []string, err error) error {
 	notEnded, ok := errors.AsType[*client.JobError](err)
 	switch {

@@ -89,12 +89,12 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 	return cmd
 }
 
-// partitionOutcome is what run --partition prints.
+// partitionOutcome is the output of the command "run --partition".
 type partitionOutcome struct {
 	Job        string  `json:"job"`
 	Version    string  `json:"version"`
 	Partition  uint64  `json:"partition"`
-	Partitions uint64  `json:"partitions"` // of the job
+	Partitions uint64  `json:"partitions"` // number of partitions of the job
 	Bytes      int     `json:"bytes"`      // size of the encoded partial
 	SHA256     string  `json:"sha256"`     // of the encoded partial
 	Took       float64 `json:"seconds"`
@@ -121,11 +121,11 @@ func (a *app) runPartition(ctx context.Context, job jobs.Job, params jobs.Params
 	})
 }
 
-// localID is shown as the job ID of a job that ran in this process only.
+// localID is shown instead of a job ID for a job that ran only in this process.
 const localID = "local"
 
-// runLocal runs a job in this process and shows progress. If check is true, it runs the job
-// several times and compares the runs. It also returns the attachment of the result.
+// runLocal runs a job in this process and shows progress. If check is true, runLocal runs the job
+// several times and compares the runs. The second result is the attachment of the job's result.
 func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (outcome, jobs.Attachment) {
 	var done, all atomic.Uint64
 	local.Progress = func(d, n uint64) {
@@ -165,7 +165,8 @@ func (a *app) runLocal(ctx context.Context, job jobs.Job, params jobs.Params, lo
 	return o, result.Attachment
 }
 
-// runOrCheck also returns the descriptions of a check's runs.
+// runOrCheck runs a job once, or checks the job if check is true. In the second case it also
+// returns descriptions of the check's runs.
 func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local jobs.Local, check bool) (jobs.LocalResult, []string, error) {
 	if !check {
 		result, err := local.Run(ctx, job, params)

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// saveAttachment writes an attachment to a file. It replaces the file only after write has
-// written all bytes.
+// saveAttachment writes an attachment to a file. An existing file is replaced only after the
+// function write has written all bytes.
 func (a *app) saveAttachment(file string, attachment jobs.Attachment, write func(w io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// duplicateWindow is the time after a signal within which further signals count as
-// duplicates. timeout(1) and some supervisors signal a process and then its group, so one
-// request arrives twice.
+// duplicateWindow is the time after a signal within which further signals count as duplicates. The
+// program timeout and some supervisors send a signal to a process and then to its process group, so
+// the process receives the signal twice.
 const duplicateWindow = 250 * time.Millisecond
 
-// interruptible returns a context that ends when ctx ends, or at the first SIGINT or
-// SIGTERM. A second signal, unless it is a duplicate, ends the process.
+// interruptible returns a context that ends when ctx ends, or at the first SIGINT or SIGTERM. A
+// second signal that is not a duplicate ends the process.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { time.AfterFunc(duplicateWindow, stop) })
@@ -34,8 +34,8 @@ func stopSignals() (received <-chan os.Signal, stop func()) {
 	}
 }
 
-// dropDuplicates forwards signals until ctx ends. dropDuplicates drops signals that arrive
-// within duplicateWindow after the last forwarded signal.
+// dropDuplicates forwards signals until ctx ends, and drops each signal that arrives within
+// duplicateWindow after the last forwarded signal.
 func dropDuplicates(ctx context.Context, signals <-chan os.Signal) <-chan os.Signal {
 	received := make(chan os.Signal, 2)
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// jobStatus is the JSON that status and list print for a job.
+// jobStatus is the JSON that the commands status and list print for a job.
 type jobStatus struct {
 	ID          string          `json:"id"`
 	Job         string          `json:"job"`
@@ -25,14 +25,14 @@ type jobStatus struct {
 	MaxSkipped  uint64          `json:"max_skipped"`
 	Strict      bool            `json:"strict_builds"`     // only workers of one build run the job
 	Timeout     float64         `json:"timeout"`           // seconds; 0: none
-	Partition   float64         `json:"partition_timeout"` // seconds; 0: the definition's
+	Partition   float64         `json:"partition_timeout"` // seconds; 0: the limit in the job's definition
 	State       client.State    `json:"state"`
 	Partitions  uint64          `json:"partitions"` // 0 until the job is planned
 	Done        uint64          `json:"done"`       // 0 if the job failed or was cancelled
 	Stage       client.Stage    `json:"stage"`      // planning, mapping, merging or finishing; empty unless running
 	MergesLeft  uint64          `json:"merges_left"`
 	Executed    uint64          `json:"executed"`
-	Skipped     []uint64        `json:"skipped"` // the first thousand of a running job, and in a list
+	Skipped     []uint64        `json:"skipped"` // for a running job, and in a list, only the first thousand
 	Epochs      []uint64        `json:"epochs"`
 	Builds      []string        `json:"builds"`       // builds of the workers that computed parts of the result
 	Live        bool            `json:"live"`         // the status is from the leader, not from the last checkpoint
@@ -50,7 +50,7 @@ type jobStatus struct {
 	Finished    *time.Time      `json:"finished"`
 }
 
-// errorText is the JSON that status prints for an error of failed attempts.
+// errorText is the JSON that the command status prints for an error of failed attempts.
 type errorText struct {
 	Error     string `json:"error"`
 	Count     uint64 `json:"count"`     // number of attempts that failed with the error
@@ -101,8 +101,8 @@ the last checkpoint.`,
 	}
 }
 
-// stageWords returns the stage of a running job, except while its partitions are run, since
-// their number says enough then.
+// stageWords returns the stage of a running job. It returns nothing for the stage mapping, because
+// the number of finished partitions is shown then.
 func stageWords(s client.Status) string {
 	switch s.Stage() {
 	case client.Mapping:

@@ -87,8 +87,7 @@ durable: workers run it as soon as there are any.`,
 	return cmd
 }
 
-// submit submits the job. If wait is set, submit then shows progress until the job has
-// ended.
+// submit submits the job. If wait is true, it then shows progress until the job has ended.
 func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, wait bool) error {
 	c, err := a.connect(ctx)
 	if err != nil {

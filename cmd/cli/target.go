@@ -16,8 +16,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// targetFlags say which cluster a command uses and how to reach the cluster. Flags override
-// the environment. The connection flags have the same names as in the nats tool.
+// targetFlags are the flags that select a cluster and set how to connect to it. They override the
+// environment. The connection flags have the same names as those of the command line tool nats.
 type targetFlags struct {
 	cluster  string
 	storage  string
@@ -45,7 +45,7 @@ func (f *targetFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nats.TLSCA, "tlsca", "", "TLS certificate authority file (env NATS_CA)")
 }
 
-// config returns the configuration from the flags. Values without a flag come from the
+// config returns the configuration from the flags. A value whose flag is not set comes from the
 // environment.
 func (f targetFlags) config() (cluster.Config, error) {
 	cfg := cluster.Config{
@@ -63,7 +63,7 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
-// pollInterval is the time between two requests to a cluster about a change that takes
+// pollInterval is the interval of requests that wait for a change in a cluster. Such changes take
 // seconds.
 const pollInterval = 100 * time.Millisecond
 
@@ -76,8 +76,8 @@ func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	return a.connectTo(ctx, cfg, a.timeout)
 }
 
-// connectTo connects to a cluster. timeout bounds the wait for each of the cluster's
-// replies.
+// connectTo connects to a cluster. The client waits for each reply of the cluster for at most
+// timeout.
 func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Duration) (*client.Client, error) {
 	if timeout <= 0 {
 		return nil, usagef("--reply-timeout must be more than 0, got %v", timeout)
@@ -85,7 +85,7 @@ func (a *app) connectTo(ctx context.Context, cfg cluster.Config, timeout time.Du
 	return client.Connect(ctx, client.Config{Cluster: cfg, Name: a.name, Timeout: timeout})
 }
 
-// onCluster makes a command's RunE from a function that needs a cluster.
+// onCluster turns a function that needs a cluster into the RunE function of a cobra command.
 func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		c, err := a.connect(cmd.Context())
@@ -97,8 +97,8 @@ func (a *app) onCluster(do func(ctx context.Context, c *client.Client) error) fu
 	}
 }
 
-// onJob makes a command's RunE from a function that needs a job of a cluster. The command's
-// first argument is the job's ID.
+// onJob turns a function that needs a job of a cluster into the RunE function of a cobra command.
+// The command's first argument is the job's ID.
 func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.onCluster(func(ctx context.Context, c *client.Client) error {
@@ -111,8 +111,8 @@ func (a *app) onJob(do func(ctx context.Context, c *client.Client, id string) er
 	}
 }
 
-// explain adds an exit status to an error without an exit status, and a hint which command
-// or flag helps.
+// explain adds an exit status to an error that has none, and a hint that names a helpful command or
+// flag.
 func (a *app) explain(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	_, explained := errors.AsType[*statusError](err)

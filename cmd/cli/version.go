@@ -12,7 +12,7 @@ import (
 // module is the path of Bellwether's module.
 const module = "github.com/bellwether-compute/bellwether"
 
-// build is the JSON that version prints.
+// build is the JSON that the command version prints.
 type build struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`

@@ -21,7 +21,7 @@ not affect the job: interrupt it at any time.`,
 	}
 }
 
-// watch shows progress until the job has ended, and then the job's outcome.
+// watch shows progress until the job has ended, and then shows the job's outcome.
 func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -41,11 +41,12 @@ func (a *app) watch(ctx context.Context, c *client.Client, id string) error {
 	return a.showOutcome(newOutcome(o))
 }
 
-// absenceNoted is how long a cluster has no leader before watch prints a note that no
-// worker answers. An election takes less time.
+// absenceNoted is the time without a leader after which watch prints a note that no worker answers.
+// It is longer than an election takes.
 const absenceNoted = 3 * time.Second
 
-// noteAbsence returns a function that notes once that no worker answers, and returns false.
+// noteAbsence returns a function for watchUntil, which prints a note once if no worker answers. The
+// function always returns false, so that watchUntil continues.
 func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) bool {
 	led, noted := time.Now(), false
 	return func(s client.Status) bool {
@@ -62,8 +63,8 @@ func (a *app) noteAbsence(c *client.Client, p *progress) func(client.Status) boo
 	}
 }
 
-// watchUntil shows progress until the job has ended or enough returns true, and then
-// returns the job's status. If enough is nil, watchUntil waits for the job's end.
+// watchUntil shows progress until the job has ended or the function enough returns true, and then
+// returns the job's status. If enough is nil, watchUntil waits until the job has ended.
 func watchUntil(ctx context.Context, c *client.Client, id string, p *progress, enough func(client.Status) bool) (client.Status, error) {
 	var last client.Status
 	for s, err := range c.Watch(ctx, id) {

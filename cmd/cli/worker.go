@@ -132,9 +132,9 @@ func parseMemory(text string) (int64, error) {
 	return int64(n), nil
 }
 
-// worker runs a worker until ctx ends or a signal stops it gracefully. On a second signal,
-// or when the parent process ends, it returns at once. The worker's goroutines may still
-// run after an immediate return, so the process must exit.
+// worker runs a worker until ctx ends or a signal stops it gracefully. On a second signal, or when
+// the parent process ends, worker returns at once. The process must then exit, because goroutines
+// of the worker may still run.
 func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error {
 	log, err := flags.log.logger(a)
 	if err != nil {

@@ -44,7 +44,7 @@ func (a *app) workersCommand() *cobra.Command {
 	}
 }
 
-// warnOfBuilds says how many workers have which build if there are several builds.
+// If the workers have different builds, warnOfBuilds prints the number of workers of each build.
 func (a *app) warnOfBuilds(workers []client.Worker) {
 	count := map[string]int{}
 	for _, k := range workers {

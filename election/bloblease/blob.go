@@ -52,8 +52,8 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return seen, nil
 }
 
-// write replaces the record if the blob has that lease ID and ETag. An empty etag means
-// that the record is not known: an empty etag matches no blob, so the write fails.
+// write replaces the record if the blob has the given lease ID and ETag. An empty etag means that
+// the record is not known; then the write fails.
 func (l *Lease) write(ctx context.Context, record election.Record, leaseID string, etag azcore.ETag) error {
 	if etag == "" {
 		etag = `"0"`
@@ -69,9 +69,9 @@ func (l *Lease) write(ctx context.Context, record election.Record, leaseID strin
 	return nil
 }
 
-// create makes the blob, and its container if err says that the container is missing.
-// Several processes may call create at once. create refuses to replace a blob that
-// existed before, because its epoch was lost with the old blob.
+// create creates the blob, and also the container if err says that the container is missing.
+// Several processes may call create at once. If this process has seen the blob before, create
+// returns an error instead: the blob was deleted, and the last epoch was lost with it.
 func (l *Lease) create(ctx context.Context, err error) error {
 	if l.known().etag != "" {
 		return fmt.Errorf("blob %s in container %s, which holds the last epoch, was deleted: stop all workers, "+

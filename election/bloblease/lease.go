@@ -25,11 +25,11 @@ type Lease struct {
 
 	mu   sync.Mutex
 	last observation
-	mine string // the lease ID under which this process last had the lease
-	gone string // Replaces of the last claim that Change Lease refused
+	mine string // the lease ID under which this process held the lease most recently
+	gone string // the field Replaces of the last claim for which Change Lease failed
 }
 
-// observation is the record that was read or written last.
+// observation is the record as last read or written.
 type observation struct {
 	record election.Record // Held says whether the blob was leased at that time
 	etag   azcore.ETag     // empty: the record was never read
@@ -76,10 +76,9 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	return record, nil
 }
 
-// take acquires the blob's lease under the claim's ID and returns the record's ETag. It
-// skips Change Lease if an earlier call for this claim already has the lease. So a claim
-// succeeds after several calls even if storage is too slow for all steps within one
-// call.
+// take acquires the blob's lease under the claim's ID and returns the record's ETag. If an earlier
+// call for this claim has already got the lease, take skips Change Lease. So even if storage is too
+// slow for all steps within one call, the claim succeeds after several calls.
 func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, error) {
 	own, err := l.leaseAs(claim.LeaseID)
 	if err != nil {
@@ -94,8 +93,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 		case !isCode(err, notHolder):
 			return "", err
 		}
-		// The lease is free, or Change Lease refused another claim with this code before:
-		// try to acquire.
+		// The lease is free, or Change Lease has failed with this code for an earlier claim too:
+		// try to acquire the lease.
 	}
 	answer, err := own.AcquireLease(ctx, int32(l.cfg.Duration/time.Second), nil)
 	switch {
@@ -108,9 +107,8 @@ func (l *Lease) take(ctx context.Context, claim election.Claim) (azcore.ETag, er
 	return *answer.ETag, nil
 }
 
-// enter writes the claimant, which has the blob's lease, into the record as the holder
-// of the next epoch. enter reads the record first unless the known record has the ETag
-// etag.
+// enter writes the claimant into the record, as the holder of the next epoch. The claimant must
+// have the blob's lease. If the ETag of the known record is not etag, enter reads the record first.
 func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETag) (election.Record, error) {
 	seen := l.known()
 	for {
@@ -138,7 +136,7 @@ func (l *Lease) enter(ctx context.Context, claim election.Claim, etag azcore.ETa
 	}
 }
 
-// Renew restarts the duration, or fails with ErrLost.
+// Renew makes the duration begin again, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	defer cancel()
@@ -228,7 +226,7 @@ func (l *Lease) transfer(ctx context.Context, held election.Record, leaseID stri
 	}
 }
 
-// pass changes the lease's ID, and succeeds if an earlier try has changed the ID.
+// pass changes the lease's ID. It also succeeds if an earlier try has already changed the ID.
 func (l *Lease) pass(ctx context.Context, held election.Record, leaseID string) error {
 	err := l.change(ctx, held.LeaseID, leaseID)
 	if isCode(err, notHolder) {
@@ -268,8 +266,8 @@ func (l *Lease) had(leaseID string) bool {
 	return l.mine == leaseID
 }
 
-// firstRefusal records that a claim that replaces the lease ID over was refused, and
-// reports whether the previous refusal was for another ID.
+// firstRefusal records that a claim to replace the lease ID over was refused. It reports whether
+// the previous refused claim was for another ID.
 func (l *Lease) firstRefusal(over string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,8 +282,8 @@ func (l *Lease) observe(seen observation) {
 	l.last = seen
 }
 
-// failed adds doing to the error of a call. An error that does not prove the call's
-// outcome becomes ErrUnavailable: the call may have taken effect.
+// failed adds the text doing to the error of a call. If the error does not prove that the call had
+// no effect, failed returns ErrUnavailable.
 func (l *Lease) failed(doing string, err error) error {
 	for _, known := range []error{election.ErrHeld, election.ErrLost, errFormat} {
 		if errors.Is(err, known) {

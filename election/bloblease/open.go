@@ -9,18 +9,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Config says which blob holds the lease and how long the lease lasts.
+// Config is the configuration of a [Lease].
 type Config struct {
-	// Container and Blob name the blob. Blob's default is "_lease". The storage driver
-	// for jobs does not use that name, so it may share the container.
+	// Container and Blob name the blob. Blob's default is "_lease". The storage driver for jobs
+	// does not use this name, so the lease can be in the same container as the jobs.
 	Container, Blob string
 	// Duration is how long the lease lasts without a renewal: whole seconds, 15 s (the
 	// default) to 60 s. Duration must equal the election's Duration in all processes.
 	Duration time.Duration
-	// CallTimeout bounds each call, unless the caller's context ends sooner. CallTimeout
-	// is at most, and by default, a third of Duration, so that a failed renewal can be
-	// retried while the lease is trusted. An acquisition takes two to four requests: if a
-	// request may take up to 2 s, give the election the same CallTimeout.
+	// CallTimeout bounds each call, unless the caller's context ends sooner. CallTimeout is at most
+	// a third of Duration, which is the default, so that a failed renewal can be retried before the
+	// deadline. An acquisition takes two to four requests. If a request may take up to 2 s, set the
+	// election's CallTimeout to the same value.
 	CallTimeout time.Duration
 }
 
@@ -52,7 +52,7 @@ func Open(a *account.Account, cfg Config) (*Lease, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure lease: %w", err)
 	}
-	// Each try gets half of the time, so that there can be a second try.
+	// Each try may take half of the time, so that there can be a second try.
 	retry := account.Retry{Within: cfg.CallTimeout, Try: cfg.CallTimeout / 2}
 	container, err := a.Container(cfg.Container, retry)
 	if err != nil {

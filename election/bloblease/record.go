@@ -9,14 +9,15 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// The names of the record's fields in the metadata, whose values are text.
+// These are the names of the record's fields in the metadata. The values are text.
 const (
 	epochName  = "epoch"
 	holderName = "holder"
 	leaseName  = "leaseid"
 )
 
-// errFormat: the metadata is not a record that this program can read.
+// errFormat is the error for metadata that is not a record, or not in a format that this program
+// knows.
 var errFormat = errors.New("the metadata of the lease's blob is not a lease record")
 
 func encode(r election.Record) map[string]*string {
@@ -24,8 +25,8 @@ func encode(r election.Record) map[string]*string {
 	return map[string]*string{epochName: &epoch, holderName: &r.Holder, leaseName: &r.LeaseID}
 }
 
-// decode returns the record, without Held. For empty metadata it returns the zero
-// Record. Names are compared without case, because HTTP does not preserve case.
+// decode returns the record, without Held. For empty metadata it returns the zero Record. Names are
+// compared without regard to case, because HTTP does not preserve the case of header names.
 func decode(metadata map[string]*string) (election.Record, error) {
 	var (
 		r     election.Record

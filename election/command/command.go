@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Config says which command to run.
+// Config is the configuration of [Run].
 type Config struct {
 	Args  []string      // the command and its arguments
 	Env   []string      // name=value, added to this process's environment
 	Grace time.Duration // time from SIGTERM to SIGKILL
 
-	// Watchdog is the watchdog's program and that program's first arguments. Run appends
-	// Args to them. The program must call [Watchdog] with Args and Grace.
+	// Watchdog is the command line that starts the watchdog: a program and its first arguments, to
+	// which Run appends Args. That program must call [Watchdog] with Args and Grace.
 	Watchdog []string
 
 	Logger *slog.Logger
 }
 
-// Result says how a command ended.
+// Result describes how a command ended.
 type Result struct {
 	Status  int  // as in a Unix shell: the exit status, or 128 + the signal's number
 	Stopped bool // the command was told to stop
@@ -34,7 +34,7 @@ const (
 	StatusNotFound      = 127
 )
 
-// StartError says that a command could not be started.
+// StartError is the error for a command that could not be started.
 type StartError struct {
 	Status int // StatusNotExecutable or StatusNotFound
 	Reason string
@@ -42,7 +42,8 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Reason }
 
-// Find checks that a command exists and may be executed. Find's error is a *StartError.
+// Find returns an error if a command does not exist or may not be executed. The error is a
+// *StartError.
 func Find(name string) error {
 	_, err := exec.LookPath(name)
 	return startError(name, err)

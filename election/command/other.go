@@ -11,8 +11,8 @@ import (
 
 var errNeedsUnix = fmt.Errorf("run a command under a lease: %w: it needs Unix", errors.ErrUnsupported)
 
-// Run fails: the package needs Unix.
+// Run returns an error, because the package works on Unix only.
 func Run(context.Context, Config) (Result, error) { return Result{}, errNeedsUnix }
 
-// Watchdog fails: the package needs Unix.
+// Watchdog returns an error, because the package works on Unix only.
 func Watchdog([]string, time.Duration) error { return errNeedsUnix }

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	pollEvery = 100 * time.Millisecond // longest time until a jump of the clock is noticed
-	// watchdogGrace is how long after the deadline a watchdog that has not reported the
-	// command's end is killed.
+	pollEvery = 100 * time.Millisecond // longest time after which a jump of the clock is noticed
+	// watchdogGrace is the time after the deadline at which the elector kills a watchdog that has
+	// not reported the command's end.
 	watchdogGrace = 250 * time.Millisecond
 )
 
-// Run runs the command and returns when its process group has ended. ctx is the context
-// that [election.Hold] passes to its work: the deadline moves with each renewal. When
-// ctx is done, Run stops the command, or kills it if the lease was lost.
+// Run runs the command and returns when all processes of its process group have ended. The context
+// must be the one that [election.Hold] passes to the function work, whose deadline is extended by
+// each renewal. When ctx is done, Run stops the command, or kills it if the lease was lost.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	w, err := startWatchdog(cfg)
 	if err != nil {
@@ -48,7 +48,7 @@ type watchdog struct {
 	orders   *os.File
 	reports  *os.File
 	events   chan event // closed when the watchdog has ended
-	deadline time.Time  // the deadline that was sent last
+	deadline time.Time  // the deadline that was last sent to the watchdog
 	pid      int        // process ID of the command; 0: not started
 	ended    bool       // the command's end was reported
 }
@@ -80,7 +80,7 @@ func startWatchdog(cfg Config) (*watchdog, error) {
 	return w, nil
 }
 
-// read passes the watchdog's events on until the watchdog and the command have closed
+// read forwards the watchdog's events to w.events until the watchdog and the command have closed
 // the pipe.
 func (w *watchdog) read() {
 	defer close(w.events)
@@ -94,7 +94,7 @@ func (w *watchdog) read() {
 }
 
 func (w *watchdog) close() {
-	_ = w.orders.Close() // the watchdog stops a command that still runs
+	_ = w.orders.Close() // the watchdog then stops a command that still runs
 	if !w.ended {
 		w.kill()
 	}
@@ -152,15 +152,15 @@ func (w *watchdog) extend(ctx context.Context) {
 		return
 	}
 	w.deadline = deadline
-	// The shared clock is read first: if this process is suspended in between, the
-	// deadline is too early rather than too late.
+	// The shared clock is read before the remaining time is computed. If this process is suspended
+	// between the two, the deadline is too early rather than too late.
 	now := sharedClock()
 	w.send(order{Deadline: now + time.Until(deadline)})
 }
 
-// send writes an order and ignores errors. If the write fails, the watchdog has ended or
-// no longer reads. Its end is noticed by the end of its events. A watchdog that
-// does not read applies the last deadline that it has read.
+// send writes an order and ignores errors. A failed write means that the watchdog has ended or no
+// longer reads orders. If it has ended, its events end too. If it no longer reads, it still applies
+// the last deadline that it has read.
 func (w *watchdog) send(o order) {
 	_ = w.orders.SetWriteDeadline(time.Now().Add(pollEvery))
 	_ = json.NewEncoder(w.orders).Encode(o)

@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	reportTo     = 3           // descriptor to which events are written
+	reportTo     = 3           // file descriptor to which events are written
 	groupTimeout = time.Second // bounds the wait for processes that got SIGKILL
 )
 
 // Watchdog runs a command for the elector that has started this process. It reads
 // orders from standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
-	// Ignore signals to all processes of a service: the elector gets them too, and
-	// decides when to stop the command.
+	// Ignore signals that a service manager sends to all processes of a service. The elector gets
+	// them too, and decides when to stop the command.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The kernel kills the command when the thread that has started the command ends.
+	// The thread must not end early, because the kernel kills the command when the thread that
+	// started it ends.
 	runtime.LockOSThread()
 
 	syscall.CloseOnExec(reportTo)
@@ -44,7 +45,7 @@ func Watchdog(args []string, grace time.Duration) error {
 		errors.As(err, &failed)
 		return reports.Encode(event{Failed: failed})
 	}
-	_ = reports.Encode(event{PID: cmd.Process.Pid}) // if the elector is gone, the end of its orders stops the command
+	_ = reports.Encode(event{PID: cmd.Process.Pid}) // an error is ignored: if the elector has ended, the orders end too, and the command is stopped
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // ProcessState says how the command ended
@@ -55,7 +56,8 @@ func Watchdog(args []string, grace time.Duration) error {
 	return reports.Encode(event{Ended: &Result{Status: statusOf(cmd.ProcessState), Stopped: g.stopping}})
 }
 
-// readOrders passes the elector's orders on. The end of the input is an order to stop.
+// readOrders forwards the elector's orders to a channel. It treats the end of standard input as an
+// order to stop.
 func readOrders(orders chan<- order) {
 	for decoder := json.NewDecoder(os.Stdin); ; {
 		var o order
@@ -76,7 +78,8 @@ type group struct {
 	killAt   time.Duration // when to send SIGKILL, on the shared clock; set by stop
 }
 
-// supervise returns when the command has ended and its process group was killed.
+// supervise carries out orders, and returns when the command has ended and its process group was
+// killed.
 func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 	check := time.NewTimer(0)
 	defer check.Stop()
@@ -84,7 +87,7 @@ func (g *group) supervise(orders <-chan order, exited <-chan struct{}) {
 		check.Reset(min(g.check(), pollEvery))
 		select {
 		case <-exited:
-			killGroup(g.id) // processes that the command has left behind
+			killGroup(g.id) // the command may have left processes in its group
 			return
 		case o := <-orders:
 			if o.Deadline > 0 {
@@ -118,7 +121,7 @@ func (g *group) check() time.Duration {
 	return killAt - now
 }
 
-// stop sends SIGTERM to the command. Only the first call has an effect.
+// stop sends SIGTERM to the command's process group. Only the first call has an effect.
 func (g *group) stop() {
 	if g.stopping {
 		return
@@ -133,9 +136,8 @@ func (g *group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-g.id, s) // fails if the group has no process
 }
 
-// killGroup kills a process group and waits until the group has no process. killGroup
-// gives up after groupTimeout, because a killed process whose parent has not waited for
-// it remains in the group.
+// killGroup kills a process group and waits until the group has no process. killGroup gives up
+// after groupTimeout, because a killed process stays in the group until its parent has called wait.
 func killGroup(id int) {
 	for start := time.Now(); syscall.Kill(-id, syscall.SIGKILL) == nil && time.Since(start) < groupTimeout; {
 		time.Sleep(time.Millisecond)

@@ -30,9 +30,9 @@ type Lease struct {
 	last observation
 }
 
-// observation is the record that was read or written last.
+// observation is the record as last read or written.
 type observation struct {
-	record   election.Record // Held: not released, but perhaps expired
+	record   election.Record // Held is true if the lease was not released; it may have expired
 	revision uint64          // 0: there was no record
 	since    time.Time       // when this process first saw the revision
 }
@@ -46,10 +46,10 @@ func newLease(b bucket, cfg Config) *Lease {
 	return &Lease{bucket: b, key: cfg.Key, duration: cfg.Duration, callTimeout: cfg.CallTimeout}
 }
 
-// errConflict: the record does not have the expected revision.
+// errConflict means that the record does not have the expected revision.
 var errConflict = errors.New("another process wrote the record")
 
-// Read returns the current record. The lease is not held if it was released, or if
+// Read returns the current record. In the record, Held is false if the lease was released, or if
 // this process has seen the same revision for the lease's duration.
 func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
@@ -67,9 +67,8 @@ func (l *Lease) Read(ctx context.Context) (election.Record, error) {
 func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
-	// A conflict means that another process has written the record, or that an earlier
-	// write of this process succeeded and its answer was lost. The next read shows
-	// which case it is.
+	// A conflict means that another process has written the record, or that an earlier write of
+	// this process succeeded and its answer was lost. The next read shows which of the two it is.
 	for {
 		seen, err := l.read(ctx)
 		if err != nil {
@@ -93,7 +92,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (election.Rec
 	}
 }
 
-// Renew restarts the duration, or fails with ErrLost.
+// Renew makes the duration begin again, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	held.Held = true
 	if err := l.swap(ctx, held, held); err != nil {
@@ -122,8 +121,8 @@ func (l *Lease) Transfer(ctx context.Context, held election.Record, leaseID stri
 	return nil
 }
 
-// swap replaces the holder's record held by next. swap reads the record only if the
-// revision is not known, or after a conflict.
+// swap replaces the record held, which the caller has written, by the record next. swap reads the
+// record only if the revision is not known, or after a conflict.
 func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
@@ -151,7 +150,7 @@ func (l *Lease) swap(ctx context.Context, held, next election.Record) error {
 	}
 }
 
-// isHeldAs reports whether the lease is still held as the holder's record says.
+// isHeldAs reports whether the lease is still held with the epoch and lease ID of the record held.
 func isHeldAs(now, held election.Record) bool {
 	return now.Held && now.Epoch == held.Epoch && now.LeaseID == held.LeaseID
 }
@@ -168,8 +167,8 @@ func (l *Lease) known() observation {
 	return l.last
 }
 
-// observe stores a record and its revision. If the revision is already known, its first
-// instant is kept.
+// observe stores a record and its revision. If the revision is already known, observe keeps the
+// time at which it was first seen.
 func (l *Lease) observe(record election.Record, revision uint64) observation {
 	now := time.Now()
 	l.mu.Lock()
@@ -196,7 +195,7 @@ func (l *Lease) read(ctx context.Context) (observation, error) {
 	return l.observe(record, entry.Revision()), nil
 }
 
-// write replaces the record if its revision is revision, or fails with errConflict.
+// write replaces the record if the record has the given revision, or fails with errConflict.
 func (l *Lease) write(ctx context.Context, record election.Record, revision uint64) error {
 	var err error
 	if revision == 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Config says which key holds the lease and how long the lease lasts.
+// Config is the configuration of a [Lease].
 type Config struct {
 	// Bucket is the key-value bucket's name: letters, digits, dashes, underscores.
 	// A missing bucket is created.
 	Bucket string
 	// Key is the record's key. Default "leader".
 	Key string
-	// Duration is how long the lease lasts without a renewal. It must equal the
-	// election's Duration in all processes. Default 15 s.
+	// Duration is how long the lease lasts without a renewal. Duration must equal the election's
+	// Duration in all processes. Default 15 s.
 	Duration time.Duration
 	// CallTimeout bounds each call, unless the caller's context ends sooner.
 	// Default 1/5 of Duration.
@@ -46,8 +46,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Open returns the lease and creates its bucket if it is missing. Several processes may
-// call Open at once. Open fails with election.ErrUnavailable if a retry may succeed.
+// Open returns the lease and creates its bucket if it is missing. Several processes may call Open
+// at once. If a retry may succeed, the error is election.ErrUnavailable.
 func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Lease, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -89,8 +89,8 @@ func openBucket(ctx context.Context, js jetstream.JetStream, cfg Config) (jetstr
 	return bucket, nil
 }
 
-// isTemporary reports whether a retry may succeed after err. In a cluster of NATS
-// servers, some servers learn of a new bucket later than others.
+// isTemporary reports whether a retry may succeed after err. For example, a bucket may seem missing
+// because not all servers of a NATS cluster learn of a new bucket at the same time.
 func isTemporary(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||

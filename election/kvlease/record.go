@@ -8,13 +8,14 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// formatVersion must change when an older program would misread a new record.
+// formatVersion must be changed if older programs would misread the new records.
 const formatVersion = 1
 
-// errFormat: the key's value is not a record that this program can read.
+// errFormat is the error for a value that is not a record, or not in a format that this program
+// knows.
 var errFormat = errors.New("unknown format of the lease record")
 
-// stored is a record in storage. It is JSON, so any tool can show it.
+// stored is the form of a record in storage: JSON, so that any tool can show it.
 type stored struct {
 	Version int    `json:"version"`
 	Epoch   uint64 `json:"epoch"`

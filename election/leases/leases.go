@@ -23,11 +23,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Open opens the lease of the storage's cluster. cfg has the lease's Duration; Open sets
-// cfg.CallTimeout if the kind of lease needs a timeout other than the default. Open fails
-// with an error that is election.ErrUnavailable or cluster.ErrUnavailable if storage is
-// not ready yet, and with cluster.ErrConfig if the kind of lease does not take the
-// Duration.
+// Open opens the lease for which the workers of the storage's cluster compete. The lease gets the
+// Duration in cfg. If the kind of lease needs another CallTimeout than the default, Open sets
+// cfg.CallTimeout. Open fails with election.ErrUnavailable or cluster.ErrUnavailable if storage is
+// not ready yet, and with cluster.ErrConfig if the kind of lease does not allow the Duration.
 func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (election.Lease, error) {
 	if s.Account() == nil {
 		return openKV(ctx, s.Config(), s.Conn(), kvlease.Config{Duration: cfg.Duration})
@@ -35,17 +34,17 @@ func Open(ctx context.Context, s *cluster.Storage, cfg *election.Config) (electi
 	if err := s.Check(ctx); err != nil {
 		return nil, err
 	}
-	// An acquisition takes up to four requests, so CallTimeout is the longest that still
-	// allows two renewals within the lease's duration.
+	// An acquisition takes up to four requests, so CallTimeout is as long as possible: the lease's
+	// duration must leave time for a renewal and a retry.
 	cfg.CallTimeout = cfg.Duration / 3
 	return openBlob(s.Config(), s.Account(), bloblease.Config{Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// OpenNamed opens a named lease that is kept beside the cluster's lease and is
-// independent of it. The name is 1 to 40 lower-case letters, digits and dashes. The
-// lease has cfg's Duration and CallTimeout. On JetStream the lease uses nc. If nc is
-// reconnecting, OpenNamed fails with an error that is not cluster.ErrConfig, and may be
-// called again. On Azure, OpenNamed makes no call to storage.
+// OpenNamed opens a named lease, which is stored in the same place as the cluster's lease but is
+// independent of it. The name is 1 to 40 lower-case letters, digits and dashes. The lease has cfg's
+// Duration and CallTimeout. On JetStream the lease uses nc. If nc is reconnecting, OpenNamed fails
+// and may be called again; only cluster.ErrConfig means that a retry cannot succeed. On Azure,
+// OpenNamed makes no call to storage.
 func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string, cfg election.Config) (election.Lease, error) {
 	if c.Storage != cluster.Azure {
 		return openKV(ctx, c, nc, kvlease.Config{Key: "elect." + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
@@ -57,8 +56,8 @@ func OpenNamed(ctx context.Context, c cluster.Config, nc *nats.Conn, name string
 	return openBlob(c, a, bloblease.Config{Blob: "_elect-" + name, Duration: cfg.Duration, CallTimeout: cfg.CallTimeout})
 }
 
-// openKV opens a lease in the bucket for the cluster's leases. Cluster names have no
-// underscore, so the bucket's name differs from that of every other cluster's bucket.
+// openKV opens a lease in the bucket for the cluster's leases. Cluster names do not contain
+// underscores, so the bucket's name cannot equal the name of another cluster's bucket.
 func openKV(ctx context.Context, c cluster.Config, nc *nats.Conn, cfg kvlease.Config) (election.Lease, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// Driver is a driver under test.
+// Driver describes a driver under test.
 type Driver struct {
 	// Duration is how long the driver's leases last.
 	Duration time.Duration
-	// New makes a lease that was never held, and returns a function. Each call of that
-	// function opens the lease as another process would.
+	// New creates a lease that was never held, and returns a function that opens the lease. Each
+	// call of that function stands for another process that opens the lease.
 	New func(t *testing.T) func() election.Lease
 }
 
@@ -28,8 +28,8 @@ type Case struct {
 	Run  func(t *testing.T, driver Driver)
 }
 
-// Run runs all cases in parallel. A test that cannot run cases in parallel, for example
-// under testing/synctest, ranges over [Cases] instead.
+// Run runs all cases in parallel. A test that cannot run cases in parallel, for example under
+// testing/synctest, loops over [Cases] instead.
 func Run(t *testing.T, driver Driver) {
 	for _, c := range Cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func (p party) must(err, want error) {
 	}
 }
 
-// parties opens a new lease for three processes.
+// parties creates a lease and opens it as three processes would.
 func parties(t *testing.T, driver Driver) (a, b, c party) {
 	open := driver.New(t)
 	return party{t, open(), "worker-a"}, party{t, open(), "worker-b"}, party{t, open(), "worker-c"}
@@ -201,7 +201,7 @@ func released(t *testing.T, driver Driver) {
 		t.Fatalf("the second epoch is %d", second.Epoch)
 	}
 	b.must(b.lease.Release(t.Context(), second), nil)
-	// A process that believes the first holder dead finds the lease free.
+	// A process that believes that the first holder is dead finds the lease free.
 	if third := c.mustAcquire(first.LeaseID); third.Epoch != 3 {
 		t.Fatalf("the third epoch is %d", third.Epoch)
 	}

@@ -23,12 +23,12 @@ type Storage struct {
 // New returns the storage of a lease that lasts for duration without a renewal.
 func New(duration time.Duration) *Storage { return NewWithClock(duration, time.Now) }
 
-// NewWithClock is like [New], but the lease expires by the clock now.
+// NewWithClock is like [New], but the lease expires according to the clock now.
 func NewWithClock(duration time.Duration, now func() time.Time) *Storage {
 	return &Storage{duration: duration, now: now}
 }
 
-// Record returns the current record. [Storage.Calls] does not count it.
+// Record returns the current record. [Storage.Calls] does not count calls of Record.
 func (s *Storage) Record() election.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,9 +62,9 @@ const (
 
 // Fault is a fault injected into a call. The zero Fault changes nothing.
 type Fault struct {
-	Delay  time.Duration // time until the call takes effect; the call has no effect if its context is done before
+	Delay  time.Duration // time until the call takes effect; the call has no effect if its context is done earlier
 	Before error         // the call has no effect and fails with this error
-	Late   time.Duration // time from the effect to the answer; the answer is lost if the call's context is done before
+	Late   time.Duration // time from the effect to the answer; the answer is lost if the call's context is done earlier
 	After  error         // the call takes effect and fails with this error
 }
 
@@ -79,8 +79,9 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Open returns access to the storage for one process. If faults is not nil, each call
-// gets the Fault that faults returns. The goroutine that makes the call runs faults.
+// Open returns access to the storage for one process. If faults is not nil, it is called at each
+// call of a method, in the goroutine of that call, and the Fault that it returns is applied to the
+// call.
 func (s *Storage) Open(faults func(Call) Fault) *Lease {
 	if faults == nil {
 		faults = func(Call) Fault { return Fault{} }
@@ -114,7 +115,7 @@ func (l *Lease) do(ctx context.Context, call Call, effect func(*Storage) error) 
 	return nil
 }
 
-// sleep waits for d, or until ctx is done. d may be 0.
+// sleep waits for d, or until ctx is done. The duration d may be 0.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -143,7 +144,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	err = l.do(ctx, Acquire, func(s *Storage) error {
 		now := s.current()
 		switch {
-		case now.Held && now.LeaseID == claim.LeaseID: // the same claim again
+		case now.Held && now.LeaseID == claim.LeaseID: // a repeated claim
 		case !now.Held || now.LeaseID == claim.Replaces:
 			s.record = election.Record{Epoch: now.Epoch + 1, Holder: claim.Holder, LeaseID: claim.LeaseID, Held: true}
 		default:
@@ -159,7 +160,7 @@ func (l *Lease) Acquire(ctx context.Context, claim election.Claim) (record elect
 	return record, nil
 }
 
-// Renew restarts the duration, or fails with ErrLost.
+// Renew makes the duration begin again, or fails with ErrLost.
 func (l *Lease) Renew(ctx context.Context, held election.Record) error {
 	return l.do(ctx, Renew, func(s *Storage) error {
 		if !s.heldAs(held) {

@@ -12,13 +12,13 @@
 //
 // # What can fail
 //
-//   - Messages that do not decode, have an unknown version, or contain no epoch or an
+//   - Messages that cannot be decoded, that have an unknown version, or that contain no epoch or an
 //     invalid worker ID are logged and dropped.
 //   - The connection is lost: the event Disconnected is reported, and later Reconnected
 //     when the client has reconnected and subscribed again. Messages sent in between
 //     are lost.
-//   - The receiver of the events is slow: the client buffers about a thousand
-//     messages, then drops further messages and reports a slow consumer to the
-//     connection's error handler. A dropped message does no harm: it is sent again, or
-//     its content is in storage too.
+//   - The receiver of the events is slow: the NATS client buffers about a thousand messages, then
+//     drops further messages and reports a slow consumer to the connection's error handler. A
+//     dropped message does no harm, because each message is either sent again or has its content in
+//     storage too.
 package natspeers

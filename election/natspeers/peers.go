@@ -14,8 +14,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Peers exchanges messages for one worker. The connection belongs to the caller: other
-// code may use the connection, and Peers does not change the connection's handlers.
+// Peers exchanges messages for one worker. The connection belongs to the caller. Other code may use
+// it too, because Peers does not change the connection's handlers.
 type Peers struct {
 	nc       *nats.Conn
 	subjects wire.Subjects
@@ -36,9 +36,9 @@ type Peers struct {
 var _ election.Peers = (*Peers)(nil)
 
 // New starts to listen for messages from peers. The worker's ID must be valid, see
-// [wire.ValidWorker]. Storage is the identity of the storage that has the lease: leaders on
-// another storage do not answer pings. Storage is empty if the storage has no identity. The
-// caller must close the Peers.
+// [wire.ValidWorker]. The parameter storage is the identity of the storage that contains the lease,
+// or empty if it has none: leaders on another storage do not answer pings. The caller must close
+// the Peers.
 func New(nc *nats.Conn, subjects wire.Subjects, worker, storage string, log *slog.Logger) (*Peers, error) {
 	if !wire.ValidWorker(worker) {
 		return nil, fmt.Errorf("listen to peers: worker ID %q: want 1 to 80 lower-case letters, digits and dashes", worker)
@@ -79,7 +79,7 @@ func (p *Peers) Close() {
 
 func (p *Peers) unsubscribe() {
 	for _, s := range p.subscriptions {
-		_ = s.Unsubscribe() // fails only after the connection was closed, which unsubscribes
+		_ = s.Unsubscribe() // fails only if the connection is closed, and then the subscription has ended too
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *Peers) receive() {
 			p.onMessage(msg)
 		case status := <-p.status:
 			p.noteConnection(status == nats.CONNECTED)
-			if len(p.status) == 0 { // further status changes may have been dropped if this status was read late
+			if len(p.status) == 0 { // status changes may have been dropped while the channel was full, so ask the connection
 				p.noteConnection(p.nc.IsConnected())
 			}
 		case <-p.closing:
@@ -104,7 +104,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 	}
 }
 
-// report delivers an event, and returns false if Peers is closed.
+// report delivers an event. It returns false if Peers is closed.
 func (p *Peers) report(event election.Event) bool {
 	select {
 	case p.events <- event:

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/report"
 )
 
-// Config configures Run.
+// Config is the configuration of [Run].
 type Config struct {
 	Program string // path of the bellwether program
 	Dir     string // folder for data, which must exist
@@ -21,14 +21,14 @@ type Config struct {
 	Rounds  int
 
 	Sizes []uint64 // sizes of a vector in bytes
-	Total uint64   // bytes of all vectors of one size
-	Least uint64   // the least number of vectors of one size
+	Total uint64   // total number of bytes of all vectors of one size
+	Least uint64   // the smallest number of vectors of one size
 
 	// Progress receives progress messages.
 	Progress func(format string, args ...any)
 }
 
-// Shape is a number of vectors and the size of each in bytes.
+// Shape is a number of vectors, and the size of each vector in bytes.
 type Shape struct {
 	Bytes      uint64 `json:"bytes"`
 	Partitions uint64 `json:"partitions"`
@@ -40,7 +40,7 @@ func (s Shape) String() string {
 	return humanize.Comma(int64(s.Partitions)) + " × " + humanize.Bytes(s.Bytes)
 }
 
-// Result has all measurements.
+// Result contains all measurements.
 type Result struct {
 	Workers int          `json:"workers"`
 	Cores   int          `json:"cores"`
@@ -56,13 +56,13 @@ type SystemInfo struct {
 	Versions string `json:"versions"`
 }
 
-// Measured has the measurements of a shape.
+// Measured contains the measurements of a shape.
 type Measured struct {
 	Shape
 	Runs []Runs `json:"runs"`
 }
 
-// Runs has the measurements of a system, in the order of the rounds.
+// Runs contains the measurements of a system, in the order of the rounds.
 type Runs struct {
 	System string  `json:"system"`
 	Times  []timed `json:"seconds"`
@@ -137,7 +137,7 @@ func (t timed) system() float64 { return t.System }
 func (t timed) loop() float64   { return t.Loop }
 func (t timed) local() float64  { return t.Local }
 
-// figures returns a value of each round.
+// figures returns one of the measured values for each round.
 func (r Runs) figures(value func(timed) float64) (list report.Figures) {
 	for _, t := range r.Times {
 		list = append(list, value(t))

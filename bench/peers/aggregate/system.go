@@ -34,7 +34,7 @@ type System struct {
 
 // Names of systems.
 const (
-	Bellwether = "Bellwether, vectors" // each name says which benchmark it belongs to
+	Bellwether = "Bellwether, vectors" // the suffix distinguishes it from Bellwether in the other benchmarks
 	openMPI    = "Open MPI"
 )
 
@@ -48,7 +48,7 @@ func Systems() []System {
 	}
 }
 
-// timed are the seconds of a system and of the loop in its language.
+// timed contains the durations, in seconds, of a system and of the loop in the system's language.
 type timed struct {
 	System float64 `json:"system"`
 	Loop   float64 `json:"loop"`
@@ -69,7 +69,7 @@ type answer struct {
 	First, Last float64
 }
 
-// check returns an error unless the sum is right.
+// check returns an error if the sum is wrong.
 func (a answer) check(s Shape) error {
 	var first, last uint64
 	for p := range s.Partitions {
@@ -188,7 +188,7 @@ func mpiVersion(ctx context.Context, _ *place) (string, error) {
 	return "Open MPI " + words[3], nil
 }
 
-// python is Debian's Python, for which Debian has the packages.
+// python is the path of Debian's Python, which has the packages that are installed from Debian.
 const python = "/usr/bin/python3"
 
 // script returns the path of the Python program.
@@ -197,7 +197,7 @@ func (p *place) script() (string, error) {
 	return file, os.WriteFile(file, programPython, 0o600)
 }
 
-// runPython returns a function that measures a mode of the Python program.
+// runPython returns a function that measures one mode of the Python program.
 func runPython(mode string, more ...string) func(context.Context, *place, Shape) (timed, error) {
 	return func(ctx context.Context, p *place, s Shape) (t timed, err error) {
 		script, err := p.script()

@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// bellwether runs three workers and a job whose partitions only sleep, so there is work to assign
-// and the machine stays idle, as it does for the other systems. The leader acts when it assigns
-// work. Workers hold some seconds of work in advance and then request more. Each worker has enough
-// slots that at any moment one of them needs work.
+// bellwether runs three workers and a job whose partitions only sleep. So there is work to assign,
+// but the machine stays idle, as it does for the other systems. The act of the leader that is
+// measured is the assignment of work. Workers hold some seconds of work in advance and then request
+// more. Each worker has so many slots that at any moment one of them needs work.
 func bellwether(storage string) System {
 	return System{
 		Name:     bellwetherOn(storage),
@@ -44,15 +44,16 @@ func bellwether(storage string) System {
 func bellwetherOn(storage string) string { return "Bellwether, " + storage }
 
 // The job has enough partitions for the time before the first kill and for each kill. All slots
-// together execute 1,920 partitions per second. A leader that does not know yet how long
-// partitions take makes the first spans longer if the job has more partitions.
+// together execute 1,920 partitions per second. The job should not have many more, because a leader
+// that does not know yet how long partitions take assigns longer first spans if the job has more
+// partitions.
 const (
 	slots       = 32
 	sleep       = 50 * time.Millisecond
 	forStart    = 20_000
 	forEachKill = 10_000
-	// startOver is the time by which the first spans have been assigned. A later assignment shows
-	// that a worker has run out of work.
+	// startOver is the time after which all first spans have been assigned. A later assignment
+	// shows that a worker needed more work.
 	startOver = 2 * time.Second
 )
 
@@ -127,7 +128,8 @@ func (h *herd) hear(m *nats.Msg) {
 // patience bounds the duration of an election.
 const patience = time.Minute
 
-// nextWork waits for an assignment by a leader of a later epoch, and returns its time.
+// nextWork waits for an assignment by a leader of a later epoch, and returns the time of the
+// assignment.
 func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -144,7 +146,7 @@ func (h *herd) nextWork(ctx context.Context, after uint64) (time.Time, error) {
 }
 
 func (h *herd) kill(ctx context.Context) (time.Duration, error) {
-	for len(h.assigned) > 0 { // assignments of the leader that is killed next
+	for len(h.assigned) > 0 { // remove assignments by the leader that is about to be killed
 		<-h.assigned
 	}
 	leader, killed, err := h.KillLeader(ctx)

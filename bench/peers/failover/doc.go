@@ -4,14 +4,15 @@
 //	3 candidates ──▶ one leads ──▶ SIGKILL ──▶ another leads, and acts
 //	                                  ├────────── time ─────────┤
 //
-// To act means to succeed in an operation that only a leader may do: an applied entry of a Raft
-// log, a key of etcd written on the condition that the election is still won, metadata of a blob
-// written under its lease. Bellwether must do more: it assigns work to a worker. The assignment is
-// observed in the messages on NATS. All times are read from the clock of this process.
+// To act means to succeed in an operation that only a leader may do: to get an entry of a Raft log
+// applied, to write a key of etcd on the condition that the election is still won, or to write
+// metadata of a blob under the blob's lease. Bellwether must do more: its leader must assign work
+// to a worker. The assignment is observed in the messages on NATS. All times are read from the
+// clock of this process.
 //
-// Each candidate is a process on this machine. A new candidate replaces the killed one, and all are
-// ready before the next kill. The kill comes at a random moment between two renewals, because the
-// next leader may have to wait for the remaining time of the lease.
+// Each candidate is a process on this machine. A new candidate replaces the killed one, and all
+// candidates are ready before the next kill. The kill comes at a random moment between two
+// renewals, because the next leader may have to wait until the lease expires.
 //
 // Candidates are idle. On a busy machine all systems take longer.
 package failover

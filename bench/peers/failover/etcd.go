@@ -19,15 +19,14 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/processes"
 )
 
-// etcdElection runs three candidates of etcd's election recipe, each with a session, on one server
-// that keeps running. The next leader learns of the death of the previous leader when the previous
-// leader's session expires.
+// etcdElection runs three candidates that use the election recipe of etcd's client, each with a
+// session, and one server that is not killed. The next leader learns of the death of the previous
+// leader when the previous leader's session expires.
 //
-// The shortest lease that a server grants is one and a half election timeouts in whole seconds, 2 s
-// by default. The election timeout is therefore half of the default, so that a session of 1 s is
-// possible. The tuning guide recommends at least ten round trips, which take far less time on one
-// machine.
-// https://etcd.io/docs/latest/tuning/
+// The shortest lease that a server grants is one and a half times its election timeout, in whole
+// seconds: 2 s by default. This benchmark uses half of the default election timeout, so that a
+// session of 1 s is possible. The tuning guide recommends an election timeout of at least ten round
+// trips, which take far less time on one machine. https://etcd.io/docs/latest/tuning/
 // https://pkg.go.dev/go.etcd.io/etcd/client/v3/concurrency
 func etcdElection(seconds int) System {
 	return System{
@@ -156,8 +155,8 @@ func beEtcdCandidate(ctx context.Context, config []byte, tell func(any)) error {
 	return nil
 }
 
-// errExpired is returned if a session expires, which can happen on a busy machine. The candidate
-// then campaigns again with another session.
+// errExpired is returned if a session expires, which can happen on a busy machine. After that the
+// candidate campaigns again with another session.
 var errExpired = errors.New("the session has expired")
 
 // stand campaigns and leads until the session of the candidate ends.

@@ -15,7 +15,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite"
 )
 
-// Config configures Run.
+// Config is the configuration of [Run].
 type Config struct {
 	Program string // path of the bellwether program
 	Dir     string // folder for data, which must exist
@@ -26,7 +26,7 @@ type Config struct {
 	Progress func(format string, args ...any)
 }
 
-// Result has all measurements.
+// Result contains all measurements.
 type Result struct {
 	Candidates int     `json:"candidates"`
 	Systems    []Kills `json:"systems"`

@@ -24,7 +24,7 @@ type party struct {
 	close   func() error // closes the server of the candidates
 
 	leader int       // index of the member that acted last; -1: none
-	acted  time.Time // when the message about that act arrived
+	acted  time.Time // when the message about the last act arrived
 }
 
 // member is one candidate, with one process at a time.
@@ -34,8 +34,8 @@ type member struct {
 	stands  bool
 }
 
-// startParty starts a candidate for each config. under closes the server of the candidates; it is
-// called after the candidates have ended, even if startParty fails.
+// startParty starts a candidate for each config. The function under closes the server that the
+// candidates use. It is called after the candidates have ended, even if startParty fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {
@@ -83,8 +83,8 @@ func (p *party) heard(i int, line []byte) {
 	})
 }
 
-// complete reports whether one candidate leads and all candidates are ready. The caller holds the
-// watch.
+// complete reports whether one candidate leads and all candidates are ready. It must be called with
+// exclusive access to the state, from a function passed to Change or Await.
 func (p *party) complete() bool {
 	for _, m := range p.members {
 		if !m.stands {

@@ -53,7 +53,7 @@ func hashicorpRaft() System {
 
 const raftRole = "raft"
 
-// raftNode is the configuration of a node. Its ID is its index.
+// raftNode is the configuration of a node. The node's index is also its ID.
 type raftNode struct {
 	Index     int      `json:"index"`
 	Addresses []string `json:"addresses"`

@@ -20,7 +20,7 @@ type System struct {
 	start   func(context.Context, Place) (cluster, error)
 }
 
-// Place has the resources of a system.
+// Place contains the resources for a system.
 type Place struct {
 	Dir     string // folder for data, which must exist
 	Program string // path of the bellwether program

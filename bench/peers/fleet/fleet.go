@@ -19,7 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// Config configures Start.
+// Config is the configuration of [Start].
 type Config struct {
 	Program string // path of the bellwether program
 	Dir     string // folder for data

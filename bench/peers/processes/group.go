@@ -11,13 +11,13 @@ import (
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
 )
 
-// Config configures a group of processes.
+// Config is the configuration of a [Group].
 type Config struct {
 	Role   string
 	Config any      // configuration of the role, as JSON
 	Env    []string // name=value, in addition to the environment of this process
-	// Heard, if not nil, receives each message with the name of its process. Calls come from
-	// several goroutines, one at a time.
+	// Heard, if not nil, receives each message with the name of its process. Heard is called from
+	// several goroutines, but never by two at the same time.
 	Heard func(process string, told []byte)
 	// Ended, if not nil, is called with the reason when a process ends unexpectedly.
 	Ended func(error)

@@ -32,7 +32,7 @@ type Server struct {
 	process *os.Process
 	output  Tail
 	done    chan struct{} // closed when the server has ended
-	err     error         // why the server ended, set before done is closed
+	err     error         // why the server ended; set before done is closed
 }
 
 const (
@@ -56,8 +56,8 @@ func Serve(ctx context.Context, p Program) (*Server, error) {
 	return s, nil
 }
 
-// run runs the server until it ends. Linux sends Pdeathsig when the thread that started the
-// child ends, so the goroutine keeps its thread.
+// run runs the server until it ends. Linux sends the signal Pdeathsig when the thread that started
+// the server ends, so the goroutine is locked to its thread.
 func (s *Server) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -65,7 +65,7 @@ func (s *Server) run(started chan<- error) {
 	cmd.Dir = s.program.Dir
 	cmd.Stdout, cmd.Stderr = &s.output, &s.output
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:    true, // Ctrl-C at a terminal does not reach the server
+		Setpgid:    true, // so that Ctrl-C at a terminal does not reach the server
 		Pdeathsig:  s.program.End,
 		Credential: s.program.User,
 	}

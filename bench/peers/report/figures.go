@@ -10,7 +10,7 @@ type Figures []float64
 // Median returns the median, computed as in package bench.
 func (f Figures) Median() float64 { return bench.Median(f) }
 
-// Quantile returns the smallest measurement that is not less than the given share of all
+// Quantile returns the smallest measurement that is greater than or equal to the given share of all
 // measurements.
 func (f Figures) Quantile(share float64) float64 { return bench.Quantile(f, share) }
 

@@ -33,7 +33,7 @@ func procField(file, name string) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }() // an error does not matter: the file was only read
+	defer func() { _ = f.Close() }() // ignore errors, because the file was only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ModuleVersion is the version of a module that this program was built with.
+// ModuleVersion returns the version of a module with which this program was built.
 func ModuleVersion(path string) string {
 	name := moduleName(path)
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -18,8 +18,8 @@ func ModuleVersion(path string) string {
 	return name + " of an unknown version"
 }
 
-// moduleName is the last two words of a module's path before its major version, such
-// as hashicorp/raft.
+// moduleName returns the last two elements of a module's path, without the major version, such as
+// hashicorp/raft.
 func moduleName(path string) string {
 	words := strings.Split(path, "/")
 	if last := words[len(words)-1]; len(last) > 1 && last[0] == 'v' && strings.Trim(last[1:], "0123456789") == "" {

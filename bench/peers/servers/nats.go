@@ -18,9 +18,9 @@ const NATSVersion = "NATS " + server.VERSION
 // 64 MB the server would disconnect the client.
 const maxPending = 4 << 30
 
-// StartNATS runs a NATS server with JetStream. Unless syncAlways is true, acknowledged messages are
-// synced to disk within two minutes, the default.
-// https://docs.nats.io/running-a-nats-service/configuration#jetstream
+// StartNATS runs a NATS server with JetStream. If syncAlways is true, the server syncs each message
+// to disk before it acknowledges the message; otherwise it syncs within two minutes, which is the
+// default. https://docs.nats.io/running-a-nats-service/configuration#jetstream
 func StartNATS(dir string, syncAlways bool) (*NATS, error) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT,

@@ -24,7 +24,7 @@ type Redis struct {
 }
 
 // StartRedis runs Redis with an append-only file. If appendfsync is "always", Redis syncs the file
-// before each reply; if appendfsync is "everysec", every second.
+// before each reply; if appendfsync is "everysec", Redis syncs it every second.
 // https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
 func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 	path, err := redisPath()
@@ -41,7 +41,7 @@ func StartRedis(ctx context.Context, dir, appendfsync string) (*Redis, error) {
 		Args: []string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir,
 			"--appendonly", "yes", "--appendfsync", appendfsync,
-			"--save", "", // no snapshots in addition
+			"--save", "", // no snapshots in addition to the append-only file
 			"--maxmemory-policy", "noeviction", // no task may be lost
 		},
 		Ready: func(ctx context.Context) error { return pingRedis(ctx, address) },

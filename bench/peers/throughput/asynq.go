@@ -13,9 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
-// asynqQueue is asynq on Redis. Its client inserts one task per call, so several goroutines insert.
-// Workers poll an empty queue every few milliseconds. With the default interval of a second, workers
-// would wait for most of a short run. https://pkg.go.dev/github.com/hibiken/asynq#Config
+// asynqQueue is asynq on Redis. The client of asynq inserts one task per call, so several
+// goroutines insert tasks. Workers poll an empty queue every few milliseconds. With the default
+// interval of one second, workers would wait during most of a short run.
+// https://pkg.go.dev/github.com/hibiken/asynq#Config
 func asynqQueue(name, appendfsync, durability string) System {
 	return queue(System{
 		Name: name,

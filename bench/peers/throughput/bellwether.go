@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// Bellwether is the name of the system that the others are compared with.
+// Bellwether is the name of the system with which the others are compared.
 const Bellwether = "Bellwether"
 
 func bellwether() System {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// crew has the worker processes of a queue.
+// crew is the worker processes of a queue.
 type crew struct {
 	*processes.Watch
 	group *processes.Group
@@ -31,8 +31,9 @@ func (c *crew) heard(process string, line []byte) {
 	c.Change(func() { c.told[process], c.last = t, now })
 }
 
-// total returns the sum over all processes. The caller holds the watch. Floats are added in any
-// order; [work.Sum.Check] allows for the rounding errors.
+// total returns the sum over all processes. It must be called with exclusive access to the state,
+// from a function passed to Change or Await. Floats are added in any order; [work.Sum.Check] allows
+// for the rounding errors.
 func (c *crew) total() (sum work.Sum) {
 	for _, t := range c.told {
 		sum = sum.Plus(t.Sum)
@@ -43,7 +44,7 @@ func (c *crew) total() (sum work.Sum) {
 // awaitReady waits until all processes are ready.
 func (c *crew) awaitReady(ctx context.Context, processes int) error {
 	return c.Await(ctx, "worker processes are ready", func() bool {
-		return len(c.told) >= processes // the first message of a process says that it is ready
+		return len(c.told) >= processes // the first message of a process means that the process is ready
 	})
 }
 

@@ -8,14 +8,14 @@
 // All distributed systems have the same number of worker processes and slots. The worker processes
 // of queues run this program; each process sums up its tasks and reports the sum within a
 // millisecond after its last task. The time of a queue runs from the first insertion until the last
-// task is done. It includes neither acknowledgements to the queue nor merging results, which users
-// of a queue also have to do. The time of Bellwether runs from submission until the merged result
-// is durable.
+// task is done. It does not include acknowledgements to the queue or the merging of results,
+// although users of a queue need both. The time of Bellwether runs from submission until the merged
+// result is durable.
 //
 // # Fairness
 //
 //   - Each system is first tried with all combinations of its settings, such as the number of tasks
-//     that a process may hold, and with one and with all cores per process. The rounds use the
+//     that a process may hold, and the number of cores per process: one or all. The rounds use the
 //     fastest combination.
 //   - Systems take turns, in another order in each round. Each run begins with a new server, new
 //     processes and some warm-up tasks, which are not measured.

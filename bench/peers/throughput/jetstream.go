@@ -14,9 +14,9 @@ import (
 )
 
 // jetStream is a work queue on a stream. The server acknowledges each inserted task, and workers
-// acknowledge each completed task, which removes the task from the stream. Insertions are
-// asynchronous, or in atomic batches with one sync each. Workers pull many tasks at a time.
-// https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
+// acknowledge each completed task, which removes the task from the stream. Tasks are inserted
+// asynchronously one by one, or in atomic batches, each of which is synced once. Workers pull many
+// tasks at a time. https://docs.nats.io/nats-concepts/jetstream/streams#retentionpolicy
 // https://github.com/nats-io/nats.go/blob/main/jetstream/README.md
 // https://github.com/nats-io/nats-architecture-and-design/blob/main/adr/ADR-50.md
 func jetStream(name, durability string, storage jetstream.StorageType, syncAlways bool) System {
@@ -46,9 +46,10 @@ const (
 	// underWay is the maximum number of insertions that wait for the server.
 	underWay = 8192
 	// maxUnacknowledged is far above the number of tasks that workers hold. A server that syncs
-	// reaches this limit in long runs, because it removes tasks more slowly than workers do them.
+	// reaches this limit in long runs, because it removes tasks more slowly than workers complete
+	// them.
 	maxUnacknowledged = 100_000
-	// acknowledgeAfter is the acknowledgement timeout. Workers hold a task for less time.
+	// acknowledgeAfter is the acknowledgement timeout. Workers hold a task for a much shorter time.
 	acknowledgeAfter = 2 * time.Minute
 	// largestBatch is the maximum number of messages in a batch.
 	largestBatch = 1000
@@ -61,7 +62,7 @@ type jetStreamBroker struct {
 	batch  int        // tasks per insertion; 0: one by one
 }
 
-// withBatches returns all settings, without batches and with the largest batches.
+// withBatches returns each setting twice: without batches and with the largest batches.
 func withBatches(all []Setting) []Setting {
 	for _, s := range all {
 		s.Batch = largestBatch

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// Config configures Run.
+// Config is the configuration of [Run].
 type Config struct {
 	Program   string // path of the bellwether program
 	Dir       string // folder for data, which must exist
@@ -20,7 +20,7 @@ type Config struct {
 	Slots     int
 	Rounds    int
 	// For is the approximate duration of a run with empty tasks. Each system executes as many tasks
-	// as it can in the time For. 0: no run with empty tasks.
+	// as it can in this time. 0: no run with empty tasks.
 	For time.Duration
 	// Same is the number of empty tasks in a run that has the same number of tasks for all
 	// systems; 0: no run with the same number.
@@ -33,11 +33,11 @@ type Config struct {
 	Progress func(format string, args ...any)
 }
 
-// tryFor is the minimum time for which a setting is tried and a system measured: a shorter run is
-// repeated.
+// tryFor is the shortest time for which a setting is tried and a system is measured. A shorter run
+// is repeated.
 const tryFor = 400 * time.Millisecond
 
-// firstTasks is the number of tasks of a run that warms up.
+// firstTasks is the number of tasks of a warm-up run.
 const firstTasks = 200
 
 // bench is a running measurement.
@@ -100,7 +100,7 @@ func (b *bench) run(ctx context.Context, open session, w work.Work, tasks uint64
 // mostRuns is the maximum number of repetitions of a short run.
 const mostRuns = 10
 
-// timed returns the duration of a run: the mean of several if runs are short.
+// timed returns the duration of a run. If runs are short, it returns the mean of several runs.
 func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint64) (time.Duration, error) {
 	var total time.Duration
 	for runs := time.Duration(1); ; runs++ {
@@ -114,8 +114,8 @@ func (b *bench) timed(ctx context.Context, open session, w work.Work, tasks uint
 	}
 }
 
-// try returns the fastest setting of a system and its tasks per second. most bounds the number of
-// tasks in a run.
+// try returns the fastest setting of a system, and the tasks per second with this setting. A run
+// has at most the number of tasks in most.
 func (b *bench) try(ctx context.Context, s System, w work.Work, most uint64) (best Setting, rate float64, err error) {
 	for _, setting := range s.Settings {
 		err := b.with(ctx, s, w, setting, func(open session) error {

@@ -16,9 +16,9 @@ const (
 	queueName = "workers"
 )
 
-// natsQueueGroup is a queue group: subscribers that share the messages of a subject. Clients have no
-// limit of pending messages; beyond the default limit they would drop messages.
-// https://docs.nats.io/using-nats/developer/receiving/queues
+// natsQueueGroup is a queue group of NATS: subscribers that share the messages of a subject. The
+// clients get no limit on pending messages, because they would drop messages beyond the default
+// limit. https://docs.nats.io/using-nats/developer/receiving/queues
 // https://docs.nats.io/using-nats/developer/connecting/events/slow
 func natsQueueGroup() System {
 	return queue(System{
@@ -81,7 +81,7 @@ func (b *natsBroker) insert(ctx context.Context, lo, hi uint64) error {
 	return b.conn.FlushTimeout(insertWithin)
 }
 
-// left returns 0: NATS does not track messages.
+// left returns 0, because NATS does not track messages.
 func (b *natsBroker) left(context.Context) (uint64, error) { return 0, nil }
 
 func (b *natsBroker) stop() error {

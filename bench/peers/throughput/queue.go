@@ -32,12 +32,12 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume executes tasks of a queue until ctx is done. It calls ready once it is subscribed: tasks
-// that are inserted after that call reach the process.
+// consume executes tasks of a queue until ctx is done. It calls ready when it has subscribed, so
+// that tasks inserted afterwards reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
-// queue returns s with the function that opens the queue. kind selects the consume function of the
-// worker processes.
+// queue sets the function of s that opens the system, and returns s. The parameter kind selects the
+// consume function of the worker processes.
 func queue(s System, kind string, serve func(context.Context, Place, Setting) (broker, error)) System {
 	s.open = func(ctx context.Context, p Place, w work.Work, setting Setting) (session, error) {
 		b, err := serve(ctx, p, setting)
@@ -103,8 +103,8 @@ func (q *queueSession) run(ctx context.Context, n uint64) (time.Duration, work.S
 // acknowledgeWithin is the time in which the last tasks must be acknowledged.
 const acknowledgeWithin = 30 * time.Second
 
-// awaitEmpty waits, after the measured time, until the queue counts all tasks as done, so that
-// the next run begins with an empty queue.
+// awaitEmpty waits until the queue counts all tasks as done, so that the next run begins with an
+// empty queue. This wait is not part of the measured time.
 func (q *queueSession) awaitEmpty(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acknowledgeWithin)
 	defer cancel()
@@ -152,13 +152,13 @@ func Roles() map[string]processes.Role {
 	return map[string]processes.Role{Consumer: beConsumer}
 }
 
-// told is a message from a worker process. The first message says that the process is ready.
+// told is a message from a worker process. The first message means that the process is ready.
 type told struct {
 	Sum work.Sum `json:"sum"`
 }
 
-// A worker process reports its sum after it has been idle for a moment, which bounds the error of
-// the measured time, and also from time to time while it is busy.
+// A worker process reports its sum when it has been idle for the time moment, which bounds the
+// error of the measured time. While it is busy, it reports its sum every tellEvery.
 const (
 	moment    = time.Millisecond
 	tellEvery = 20 * time.Millisecond

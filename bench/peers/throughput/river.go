@@ -17,8 +17,8 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/servers"
 )
 
-// riverQueue is River on PostgreSQL. Tasks are inserted by COPY in batches, and the fetch intervals
-// are those of River's benchmark.
+// riverQueue is River on PostgreSQL. Tasks are inserted in batches with the SQL command COPY, and
+// the fetch intervals are the same as in River's benchmark.
 // https://riverqueue.com/docs/batch-job-insertion
 // https://github.com/riverqueue/river/blob/master/cmd/river/riverbench/river_bench.go
 func riverQueue(name string, synchronousCommit bool, durability string) System {
@@ -111,7 +111,7 @@ func (b *riverBroker) stop() error {
 	return b.postgres.Stop()
 }
 
-// quiet returns a logger that discards everything, because the sum shows failed tasks.
+// quiet returns a logger that discards everything. Failed tasks are noticed by the sum instead.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 type riverWorker struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/bench/peers/work"
 )
 
-// Result has all measurements.
+// Result contains all measurements.
 type Result struct {
 	Processes int      `json:"processes"`
 	Slots     int      `json:"slots"` // number of slots per process
@@ -29,7 +29,7 @@ type About struct {
 	Tuning     string `json:"tuning,omitempty"`
 }
 
-// Loaded has the measurements of one load.
+// Loaded contains the measurements of one load.
 type Loaded struct {
 	Name string    `json:"name"`
 	Work work.Work `json:"work"`
@@ -57,7 +57,7 @@ func (r Runs) Rates() report.Figures {
 type load struct {
 	name  string
 	work  work.Work
-	tasks uint64 // 0: as many as the system executes in Config.For
+	tasks uint64 // 0: as many tasks as the system executes in the time Config.For
 }
 
 // Run measures all loads on all systems in each round. Each round begins with another system.

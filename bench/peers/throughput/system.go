@@ -19,7 +19,7 @@ type System struct {
 	open       func(context.Context, Place, work.Work, Setting) (session, error)
 }
 
-// Place has the resources of a system.
+// Place contains the resources for a system.
 type Place struct {
 	Dir       string // folder for data, which must exist
 	Program   string // path of the bellwether program
@@ -33,7 +33,7 @@ func (p Place) cores() int { return p.Processes * p.Slots }
 type Setting struct {
 	Procs int `json:"gomaxprocs"` // GOMAXPROCS of each worker process; 0: the number of cores
 	Hand  int `json:"in_hand"`    // tasks that a worker process may hold; 0: not a setting of this system
-	Batch int `json:"batch"`      // tasks per insertion; 0: not a setting of this system, or one by one
+	Batch int `json:"batch"`      // tasks per insertion; 0: one by one, or not a setting of this system
 }
 
 func (s Setting) String() string {
@@ -61,7 +61,8 @@ func (s Setting) env() []string {
 	return []string{fmt.Sprint("GOMAXPROCS=", s.Procs)}
 }
 
-// settings returns two settings for each of hands: with one core and with all cores per process.
+// settings returns two settings for each number in hands: one with all cores per process, and one
+// with one core per process.
 func settings(hands ...int) (all []Setting) {
 	for _, hand := range hands {
 		all = append(all, Setting{Hand: hand}, Setting{Hand: hand, Procs: 1})

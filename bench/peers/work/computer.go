@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
-// Computer executes tasks in this process, one per slot at a time.
+// Computer executes tasks in this process. Each of its slots executes one task at a time.
 type Computer struct {
 	slots []*Slot
 	free  chan *Slot
@@ -99,7 +99,7 @@ func (c *Computer) Do(ctx context.Context, task uint64) error {
 	return s.do(ctx, task)
 }
 
-// Share executes tasks 0 to n-1, an equal range in each slot.
+// Share executes tasks 0 to n-1. Each slot gets an equal part of the range.
 func (c *Computer) Share(ctx context.Context, n uint64) error {
 	var group errgroup.Group
 	slots := uint64(len(c.slots))

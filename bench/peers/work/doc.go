@@ -4,11 +4,11 @@
 //	empty      a partition of probe: a hash of the partition's number, some nanoseconds
 //	simulate   a partition of montecarlo: a number of simulated share price paths
 //
-// Tasks are independent of one another. Partitions of the job primes are not, because a slot carries
-// state from one partition of a span to the next. Consumers of a queue cannot carry state, so the
-// comparison would measure locality and not dispatch.
+// Tasks are independent of one another. Partitions of the job primes are not independent, because a
+// slot keeps state from one partition of a span to the next. Consumers of a queue cannot keep such
+// state, so a comparison with this job would measure locality instead of dispatch.
 //
-// A [Sum] shows that each task was done exactly once: by the number of tasks, and by a sum of
-// hashes modulo 2^64 or, for simulated paths, by the sum of their payoffs. Payoffs are floats,
+// A [Sum] shows that each task was done exactly once. It contains the number of tasks, and either a
+// sum of hashes modulo 2^64 or, for simulated paths, the sum of their payoffs. Payoffs are floats,
 // so the last bits of the sum depend on the order of addition.
 package work

@@ -37,8 +37,8 @@ func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.
 // Minus returns s minus t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
-// rounding is the relative difference that two sums of the same payoffs may have. It is far more
-// than rounding errors, and far less than the share of one task in any run of these benchmarks.
+// rounding is the relative difference that two sums of the same payoffs may have. It is far larger
+// than rounding errors, and far smaller than the share of one task in any run of these benchmarks.
 const rounding = 1e-11
 
 // Check returns an error if s is not the expected sum.
@@ -79,7 +79,7 @@ func simulated(r montecarlo.Result) (Sum, error) {
 	return Sum{Payoff: r.Price * float64(r.Paths)}, nil
 }
 
-// Right computes the sum of tasks 0 to n-1 by a plain loop on some cores.
+// Right computes the sum of tasks 0 to n-1 with a plain loop on the given number of cores.
 func (w Work) Right(ctx context.Context, n uint64, cores int) (Sum, error) {
 	c, err := w.Open(ctx, cores)
 	if err != nil {
