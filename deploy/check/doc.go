@@ -1,5 +1,5 @@
 // Package check contains only tests. The tests check the files in deploy, without a container
-// engine, a Kubernetes cluster or a virtual machine. The package is a separate module, so its
+// engine, a Kubernetes cluster or a virtual machine. The package is a module of its own, so its
 // dependencies do not become dependencies of Bellwether.
 //
 //	Dockerfile    parsed by BuildKit; its go build command runs twice, and both programs are equal
@@ -11,11 +11,11 @@
 //	queries       parsed by Prometheus, and compared with the metrics of a running leader
 //	commands      of all these files and of the documents: parsed by the program
 //
-// The tests use libraries in place of the same projects' tools, because kubeconform
-// downloads its schemas, promtool reads neither dashboards nor KEDA's queries, and docker
+// The tests use the libraries of these projects instead of command line tools, because kubeconform
+// downloads its schemas, promtool can read neither dashboards nor KEDA's queries, and docker
 // compose needs an installed plugin.
 //
-// The folder containers has a script that runs compose.yaml on an engine.
+// The folder containers has a script that runs compose.yaml on a container engine.
 //
 //	make deploy-check container-check
 package check

@@ -15,9 +15,9 @@ type doneAnswer struct {
 	Done bool `json:"done"`
 }
 
-// handleActions adds the paths that change something. A request to such a path needs
-// the token, even if the client is not a browser. If no token is configured, the paths
-// do not exist.
+// handleActions adds the paths for actions, which change something in the cluster. A request to
+// such a path needs the token, even if the client is not a browser. If no token is configured,
+// there are no such paths.
 func (p *Page) handleActions(mux *http.ServeMux) {
 	if p.cfg.Token == "" {
 		return
@@ -53,7 +53,7 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 	})
 }
 
-// authorized compares the token in constant time.
+// authorized reports whether a request has the token. The comparison takes constant time.
 func (p *Page) authorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(p.cfg.Token))

@@ -21,7 +21,7 @@ import (
 const (
 	storageTimeout = 5 * time.Second // bounds the opening of storage
 	answerTimeout  = 10 * time.Second
-	maxPage        = 100 // items in a list
+	maxPage        = 100 // largest number of items in a list
 )
 
 // errorAnswer is the body of every answer with a status of 400 or above.
@@ -35,7 +35,7 @@ func writeError(w http.ResponseWriter, status int, text string) {
 	_ = json.NewEncoder(w).Encode(errorAnswer{text}) // fails only if the client has disconnected
 }
 
-// badRequest is an error of the asker.
+// badRequest is an error that the client of the API has caused.
 type badRequest struct{ error }
 
 // statusOf returns the HTTP status for an error.
@@ -52,8 +52,8 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// textOf returns the text of an error without what only operators of the machine should
-// see: configuration errors may name files.
+// textOf returns the text of an error for viewers of the page. It hides the text of configuration
+// errors, which may contain names of files, from everyone except operators of the machine.
 func textOf(err error) string {
 	if errors.Is(err, cluster.ErrConfig) {
 		return "the worker's configuration does not allow this: see its log"
@@ -61,7 +61,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// answer makes a handler from a function that asks the cluster.
+// answer turns a function that asks the cluster into an HTTP handler.
 func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
@@ -86,7 +86,7 @@ func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (a
 	}
 }
 
-// limitOf returns the parameter limit of a list.
+// limitOf returns the value of the parameter "limit", which bounds the length of a list.
 func limitOf(r *http.Request) (int, error) {
 	text := r.FormValue("limit")
 	if text == "" {
@@ -126,7 +126,7 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 	}
 }
 
-// memo keeps answers for a moment, so that all viewers together ask storage once.
+// memo caches answers for a short time, so that many viewers cause only one request to storage.
 type memo[T any] struct {
 	mu      sync.Mutex
 	entries map[string]memoEntry[T]
@@ -137,10 +137,10 @@ type memoEntry[T any] struct {
 	at    time.Time
 }
 
-const maxMemo = 32 // answers
+const maxMemo = 32 // number of cached answers
 
-// get returns the cached answer to a question, or calls load if the cached answer is older
-// than maxAge. One question is loaded at a time.
+// get returns the cached answer to a question, or calls load if the cached answer is older than
+// maxAge. Only one call of load runs at a time.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

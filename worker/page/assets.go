@@ -29,12 +29,12 @@ type asset struct {
 	tag  string // changes with the data
 }
 
-// document is what the template of the page shows.
+// document is the data of the page's template.
 type document struct {
 	Cluster string
-	Scripts []string // names; empty in a saved page
+	Scripts []string // names of the scripts; empty in a saved page
 
-	// Of a saved page:
+	// The following fields are set only in a saved page.
 	Style template.CSS
 	Code  template.JS
 	Saved template.JS // the answers of the API, as JSON
@@ -68,7 +68,7 @@ func render(d document) ([]byte, error) {
 	return html.Bytes(), nil
 }
 
-// serve serves a file. Browsers ask each time whether it has changed.
+// serve serves a file. Browsers check each time whether the file has changed.
 func (a assets) serve(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		file, ok := a[name]

@@ -21,7 +21,7 @@ type clusterAnswer struct {
 	Actions bool      `json:"actions"` // POST requests with the token are allowed
 
 	Leader *wire.LeaderInfo `json:"leader"` // null if no leader answers
-	Totals *wire.Totals     `json:"totals"` // null if no leader answers, or one of an earlier version
+	Totals *wire.Totals     `json:"totals"` // null if no leader answers, or if the leader has an earlier version
 	NATS   float64          `json:"nats_ms"`
 	Error  string           `json:"error"` // why there is no leader
 }
@@ -59,8 +59,8 @@ func (p *Page) getCluster(ctx context.Context, c *client.Client, _ *http.Request
 
 // workersAnswer is the answer to /api/v1/workers.
 type workersAnswer struct {
-	Workers []wire.WorkerInfo `json:"workers"` // by ID
-	Next    string            `json:"next"`    // the parameter after of the next page, or empty
+	Workers []wire.WorkerInfo `json:"workers"` // sorted by ID
+	Next    string            `json:"next"`    // value of the parameter "after" for the next page; empty on the last page
 	More    int               `json:"more"`    // number of workers on further pages
 }
 
@@ -95,8 +95,8 @@ type termsAnswer struct {
 	Storage float64      `json:"storage_ms"`
 }
 
-// termAnswer is a change of leader. Each duration is the length of one step, and each step
-// begins when the previous step ends.
+// termAnswer describes how a leader took over. Each duration is the length of one step, and each
+// step begins when the previous step ends.
 type termAnswer struct {
 	Epoch  uint64    `json:"epoch"`
 	Worker string    `json:"worker"`
@@ -125,8 +125,8 @@ func (p *Page) getTerms(ctx context.Context, c *client.Client, r *http.Request) 
 	return p.termsBefore(ctx, c, before, limit)
 }
 
-// termsAge is how long a list of terms is repeated. Terms change within a second of a
-// change of leader and rarely otherwise.
+// termsAge is how long a list of terms is cached. After a change of leader, terms change for about
+// a second, and otherwise rarely.
 const termsAge = 400 * time.Millisecond
 
 func (p *Page) termsBefore(ctx context.Context, c *client.Client, before uint64, limit int) (termsAnswer, error) {

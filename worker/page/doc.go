@@ -1,6 +1,6 @@
-// Package page serves a page that shows a cluster while it works, and the JSON API behind
-// the page. Every worker with an HTTP address serves it, and so does the command ui. Users
-// of package worker need not import it.
+// Package page serves a page that shows a cluster while it works, and the JSON API behind the page.
+// Every worker with an HTTP address serves the page, and so does the command ui. Users of package
+// worker need not import this package.
 //
 //	browsers, scripts
 //	      │ HTTP: /, /api/v1/…, server-sent events
@@ -8,9 +8,9 @@
 //	    Page ── client ──┬─ the leader, over NATS   workers, rates, maps of partitions
 //	                     └─ storage                 jobs, terms, samples, results
 //
-// A page keeps no state: it asks the leader for data that only the leader has, and reads the
-// other data from storage. So the page keeps working when the leader dies, and shows the
-// history of jobs even if no worker runs. It connects when it is first asked for.
+// A page keeps no state: it asks the leader for data that only the leader has, and reads the other
+// data from storage. So the page continues to work when the leader dies, and shows the history of
+// jobs even if no worker runs. It connects to the cluster at the first request.
 //
 // # The API
 //
@@ -32,12 +32,13 @@
 //	                                server-sent events: each has the name and the data of an
 //	                                answer above, and comes when the answer has changed
 //
-// The types whose names end in Answer document the answers' members. Lists have at most 100
-// items, and next is the cursor of the next page. An answer's size is bounded whatever the
-// numbers of partitions, jobs and workers. Within v1, members may be added. Partition
-// numbers above 2^53 lose digits in JavaScript.
+// The members of the answers are documented at the types whose names end in Answer. A list has at
+// most 100 items, and its member next is the cursor of the next page. The size of an answer is
+// bounded for any number of partitions, jobs and workers. Within v1, members may be added.
+// JavaScript cannot represent all partition numbers above 2^53 exactly.
 //
-// With a Token there are actions. A POST needs the header "Authorization: Bearer TOKEN":
+// If a Token is configured, clients can perform actions. The POST request needs the header
+// "Authorization: Bearer TOKEN":
 //
 //	/api/v1/jobs/ID/cancel, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
 //
@@ -45,10 +46,11 @@
 //
 // # Who may read
 //
-// Everybody who can reach the address may read the page; it shows no credentials, but it does
-// show the parameters of jobs. A browser must not become the way in: requests are refused if
-// their Host may be a name of an attacker, or if another site sent them. The page loads
-// nothing from elsewhere, has no inline scripts, and sets no cookies.
+// Everybody who can reach the address may read the page. It does not show credentials, but it shows
+// the parameters of jobs. The browser of a person who can reach the address must not give access to
+// other web sites. So requests are refused if another site sent them, or if their Host may be a
+// name that an attacker controls. The page does not load anything from other servers, has no inline
+// scripts, and sets no cookies.
 //
 // # What can fail
 //

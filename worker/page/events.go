@@ -17,11 +17,11 @@ import (
 const (
 	// maxViewers bounds the event streams of a process.
 	maxViewers = 32
-	// lookEvery is how often a stream asks who leads. Answers that change slowly are asked
-	// for at multiples of lookEvery.
+	// lookEvery is the interval at which a stream asks for the leader. For data that change slowly
+	// the interval is a multiple of lookEvery.
 	lookEvery = 500 * time.Millisecond
-	// writeTimeout is how long a browser may take to read an event. A browser that is slower
-	// is dropped, and connects again.
+	// writeTimeout is how long a browser may take to read an event. The stream of a slower browser
+	// is closed, and the browser connects again.
 	writeTimeout = 5 * time.Second
 )
 
@@ -35,10 +35,10 @@ type stream struct {
 	job     string            // the job that the viewer has opened, or empty
 	windows []client.Window
 	show    string
-	before  string // first jobs of the viewer's page of the list
-	after   string // the same for workers
+	before  string // the parameter "before" of the jobs that the viewer sees
+	after   string // the parameter "after" of the workers that the viewer sees
 
-	epoch   uint64 // of the leader in the last look
+	epoch   uint64 // epoch of the leader that was last seen
 	settled bool   // the terms that were sent are complete
 	ended   bool   // the job's last state was sent
 }
@@ -85,8 +85,8 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look asks the cluster for the figures that are due and sends the changed ones. It
-// returns an error if the viewer is gone.
+// look asks the cluster for the figures that are due, and sends those that have changed. It returns
+// an error if the viewer has disconnected.
 func (s *stream) look(ctx context.Context, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (s *stream) look(ctx context.Context, turn int) error {
 			}
 		}
 	}
-	if err := s.end(nil); err != nil { // the answers of storage follow later
+	if err := s.end(nil); err != nil { // send these now, because the answers of storage take longer
 		return err
 	}
 	if s.job != "" && every(2) {
@@ -179,7 +179,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 	return s.sendOr("samples", samples, err)
 }
 
-// sendOr sends an answer, or the error as the event's error.
+// sendOr sends an answer, or an error event if err is not nil.
 func (s *stream) sendOr(event string, answer any, err error) error {
 	if err != nil {
 		return s.send(event+"-error", errorAnswer{textOf(err)})
@@ -188,7 +188,7 @@ func (s *stream) sendOr(event string, answer any, err error) error {
 	return s.send(event, answer)
 }
 
-// send sends an event, unless its data are the same as the last time.
+// send sends an event, unless the data have not changed since the last time.
 func (s *stream) send(event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

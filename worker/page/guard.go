@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// policy allows the page to load its own scripts and styles and to ask its own server, and
-// nothing else.
+// policy is the page's Content-Security-Policy. The page may only load its own scripts and styles,
+// and send requests to its own server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard refuses requests that a browser sends on behalf of another site, and adds the
-// headers that keep other sites out.
+// guard refuses requests that a browser sends on behalf of another site, and adds headers that deny
+// other sites access to the page.
 func (p *Page) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -37,8 +37,9 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	})
 }
 
-// allowsHost reports whether a request's Host may be a name of this server. A web page of
-// another site can make its own name resolve to this address, but then the name has a dot.
+// allowsHost reports whether a request's Host may be a name of this server. The owner of another
+// site can make the site's name resolve to this address (DNS rebinding), but such a name contains a
+// dot.
 func (p *Page) allowsHost(host string) bool {
 	name := strings.ToLower(host)
 	if h, _, err := net.SplitHostPort(name); err == nil {

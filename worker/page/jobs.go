@@ -21,7 +21,7 @@ import (
 // jobsAnswer is the answer to /api/v1/jobs.
 type jobsAnswer struct {
 	Jobs   []summaryAnswer `json:"jobs"` // newest first
-	Next   string          `json:"next"` // the parameter before of the next page, or empty
+	Next   string          `json:"next"` // value of the parameter "before" for the next page; empty on the last page
 	All    int             `json:"all"`  // number of all jobs
 	Active int             `json:"active"`
 }
@@ -43,7 +43,7 @@ type summaryAnswer struct {
 	Finished   *time.Time `json:"finished"`
 }
 
-// jobsAge is how long a list of jobs is repeated.
+// jobsAge is how long a list of jobs is cached.
 const jobsAge = time.Second
 
 func (p *Page) getJobs(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
@@ -164,7 +164,7 @@ func againCommand(program, job string, params json.RawMessage) string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := string(values[name])
 		switch value[0] {
-		case '{', '[', 'n': // not a single value: give all parameters as one object
+		case '{', '[', 'n': // not a single value: pass all parameters as one object
 			return fmt.Sprintf("printf %%s %s | %s run %s --params - --partition ", quote(string(params)), program, job)
 		case '"':
 			if json.Unmarshal(values[name], &value) != nil {
@@ -176,7 +176,7 @@ func againCommand(program, job string, params json.RawMessage) string {
 	return fmt.Sprintf("%s run %s%s --partition ", program, job, pairs.String())
 }
 
-// plain matches text that a shell takes as it is.
+// plain matches text that needs no quotes in a shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_=.,:/@%+-]+$`)
 
 func quote(text string) string {
@@ -191,33 +191,35 @@ type mapAnswer struct {
 	State      string  `json:"state"`
 	Partitions uint64  `json:"partitions"`
 	Done       uint64  `json:"done"`
-	MergesLeft uint64  `json:"merges_left"` // merges until the result, once all partitions are done
+	MergesLeft uint64  `json:"merges_left"` // number of remaining merges if all partitions are done
 	Executed   uint64  `json:"executed"`
 	Rate       float64 `json:"rate"`    // partitions per second
 	Workers    int     `json:"workers"` // workers that hold spans of the job
 	Trouble    string  `json:"trouble"` // the reason why the job does not advance, or the last failure
-	Error      string  `json:"error"`   // why nothing else is known: no leader answers, or the job is not active
+	Error      string  `json:"error"`   // the reason why the other members are unknown: no leader answers, or the job is not active
 
 	Elapsed     float64           `json:"elapsed_ms"`    // since the job began
-	Checkpoint  *float64          `json:"checkpoint_ms"` // since the last checkpoint; null before this leader's first
+	Checkpoint  *float64          `json:"checkpoint_ms"` // since the last checkpoint; null before the first checkpoint of this leader
 	Total       wire.Cell         `json:"total"`         // partitions by state, over the whole job
-	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels, from the root, each from the left
+	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels of the tree, beginning with the root; within a level from the left
 	Errors      []wire.ErrorCount `json:"errors"`
 	OtherErrors uint64            `json:"other_errors"`
-	Holders     []string          `json:"holders"` // workers that the windows name
+	Holders     []string          `json:"holders"` // workers to which the windows refer
 	Windows     []windowAnswer    `json:"windows"`
 }
 
-// windowAnswer is a map of a window. Each run has the number of equal cells, then the number
-// of partitions of each cell that are held, computed, durable, retrying and failed, and then
-// 1 + the index in holders of a worker that holds some of them, or 0.
+// windowAnswer is the map of one window of partitions. A run describes consecutive cells that are
+// equal, in seven numbers: the number of cells; the numbers of partitions in each cell that are
+// held, computed, durable, retrying and failed; and 1 + the index in Holders of a worker that holds
+// some of these partitions, or 0 if there is none.
 type windowAnswer struct {
 	Lo   uint64      `json:"lo"`
 	Step uint64      `json:"step"` // partitions in a cell
 	Runs [][7]uint64 `json:"runs"`
 }
 
-// maxWindows bounds the windows of a question. wire.MaxCells bounds their cells.
+// maxWindows is the largest number of windows in a request. The number of their cells is bounded by
+// wire.MaxCells.
 const maxWindows = 4
 
 // windowsOf reads the parameters window, each of the form LO:STEP:CELLS.
@@ -254,7 +256,7 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 	}
 	m, err := mapOf(ctx, c, id, windows)
 	if errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrNotFound) {
-		m.Error, err = textOf(err), nil // as expected during a failover and at a job's end
+		m.Error, err = textOf(err), nil // this is normal during a failover and at a job's end
 	}
 	return m, err
 }
@@ -262,7 +264,7 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 // mapOf asks the leader for the live figures of a job.
 func mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
 	if len(windows) == 0 {
-		windows = []client.Window{{Step: 1, Cells: 1}} // a question without windows gets no map
+		windows = []client.Window{{Step: 1, Cells: 1}} // for a request without windows the leader returns no map
 	}
 	progress, m, err := c.Map(ctx, id, windows...)
 	a := mapAnswer{

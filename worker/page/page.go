@@ -13,19 +13,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 )
 
-// Config describes a page.
+// Config is the configuration of a [Page].
 type Config struct {
-	// Cluster says which cluster to show. The page connects when it is first asked for.
+	// Cluster is the cluster to show. The page connects to it at the first request.
 	Cluster cluster.Config
 
 	// Program is the name of the program in the commands that the page shows. The default
 	// is "bellwether".
 	Program string
 
-	// Hosts are further names under which browsers may reach the page. IP addresses,
-	// localhost, the host's own name and names without a dot are always allowed. Other names
-	// are refused to prevent DNS rebinding: a foreign web page could resolve its own name to
-	// this address and read this page.
+	// Hosts are further names under which browsers may reach the page. IP addresses, localhost, the
+	// host's own name and names without a dot are always allowed. Other names are refused to
+	// prevent DNS rebinding: the owner of another web site could make the site's name resolve to
+	// this address, and the site could then read this page.
 	Hosts []string
 
 	// Token is a secret: a client that sends it may perform actions, such as cancelling a
@@ -33,7 +33,7 @@ type Config struct {
 	// 16 bytes.
 	Token string
 
-	// Logger gets a line for each action. The default is [slog.Default].
+	// Logger logs each action. The default is [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -57,7 +57,7 @@ type Page struct {
 	cfg     Config
 	host    string
 	assets  assets
-	viewers chan struct{} // has a value for each viewer
+	viewers chan struct{} // contains one value per viewer
 	jobs    memo[client.Page]
 	terms   memo[termsAnswer]
 	output  memo[throughputAnswer]
@@ -65,11 +65,11 @@ type Page struct {
 	running sync.WaitGroup // requests
 
 	mu     sync.Mutex
-	client *client.Client // nil until the page is first asked for
+	client *client.Client // nil until the first request
 	closed bool
 }
 
-// New returns a page. The caller must close it.
+// New returns a page. The caller must close the page.
 func New(cfg Config) (*Page, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -80,15 +80,15 @@ func New(cfg Config) (*Page, error) {
 		return nil, err
 	}
 	p := &Page{cfg: cfg, viewers: make(chan struct{}, maxViewers)}
-	p.host, _ = os.Hostname() // without a name, one name less is allowed
+	p.host, _ = os.Hostname() // an error is ignored: then the host's name is not allowed as a name of the page
 	if p.assets, err = newAssets(cfg); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Close waits for the requests in flight and closes the connection to the cluster. The
-// caller closes the HTTP server first, which ends the requests.
+// Close waits for the requests in flight and closes the connection to the cluster. The caller must
+// close the HTTP server before, which ends the requests.
 func (p *Page) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -134,8 +134,8 @@ func (p *Page) enter() bool {
 	return !p.closed
 }
 
-// connect returns the client. The first call connects it. A connection that NATS has given
-// up is replaced.
+// connect returns the client. The first call connects to the cluster. If the NATS connection was
+// closed since then, connect makes a new one.
 func (p *Page) connect(ctx context.Context) (*client.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// samplesAnswer is the answer to /api/v1/jobs/{id}/samples: the job's life until its last
-// checkpoint, from storage.
+// samplesAnswer is the answer to /api/v1/jobs/{id}/samples: the job's progress from its beginning
+// to its last checkpoint, from storage.
 type samplesAnswer struct {
 	Job        string         `json:"job"`
 	Partitions uint64         `json:"partitions"`
@@ -27,7 +27,7 @@ type sampleAnswer struct {
 	Executed uint64  `json:"executed"`
 	Failing  uint64  `json:"failing"`
 	Workers  int     `json:"workers"`
-	Cells    []byte  `json:"cells"` // base64: the finished share of each cell, in 255ths
+	Cells    []byte  `json:"cells"` // base64; one byte per cell: the finished share of the cell, from 0 to 255
 }
 
 func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
@@ -48,8 +48,8 @@ func samplesOf(ctx context.Context, c *client.Client, id string) (samplesAnswer,
 	return a, err
 }
 
-// throughputAnswer is the answer to /api/v1/throughput: how the latest jobs advanced. The
-// cluster's throughput is the sum over its jobs.
+// throughputAnswer is the answer to /api/v1/throughput: the progress of the latest jobs over time.
+// The cluster's throughput is the sum over its jobs.
 type throughputAnswer struct {
 	Jobs []throughputJob `json:"jobs"`
 }
@@ -62,7 +62,7 @@ type throughputJob struct {
 
 const (
 	throughputPast = 24 * time.Hour
-	throughputAge  = 10 * time.Second // how long the answer is repeated
+	throughputAge  = 10 * time.Second // how long the answer is cached
 	throughputJobs = 50
 )
 
@@ -83,7 +83,7 @@ func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnsw
 			}
 			samples, _, started, err := c.Samples(ctx, j.ID)
 			if err != nil || len(samples) == 0 {
-				continue // removed, or begun by an earlier version
+				continue // the job was removed, or an earlier version began it
 			}
 			job := throughputJob{Job: j.ID, Started: started.UTC(), Points: [][2]float64{{0, 0}}}
 			for _, s := range samples {

@@ -13,8 +13,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// savedAnswer is the content of a saved page: answers of the API at one moment. An answer
-// is null if its request failed.
+// savedAnswer is the data in a saved page: answers of the API at one moment. If the request for an
+// answer failed, the answer is null.
 type savedAnswer struct {
 	At         time.Time         `json:"at"`
 	Cluster    clusterAnswer     `json:"cluster"`
@@ -27,7 +27,8 @@ type savedAnswer struct {
 	Samples    *samplesAnswer    `json:"samples"`
 }
 
-// serveSaved serves one HTML file with all of the page, which opens without a server.
+// serveSaved serves an HTML file that contains the whole page with its data. The file can be opened
+// without a server.
 func (p *Page) serveSaved(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -68,7 +69,7 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 		s.Map = had(mapOf(ctx, c, id, windows))
 		s.Samples = had(samplesOf(ctx, c, id))
 	}
-	data, err := json.Marshal(s) // escapes <, > and &, so that no text ends the script
+	data, err := json.Marshal(s) // Marshal escapes <, > and &, so that no text in the data can end the script
 	if err != nil {
 		return nil, fmt.Errorf("encode the saved page: %w", err)
 	}
@@ -82,7 +83,7 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 	})
 }
 
-// had returns an answer, or nil if there was an error.
+// had returns a pointer to an answer, or nil if there was an error.
 func had[T any](answer T, err error) *T {
 	if err != nil {
 		return nil

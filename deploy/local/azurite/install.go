@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 )
 
-// ErrNoNode: Node.js, which runs Azurite, is not installed.
+// ErrNoNode means that Node.js, which runs Azurite, is not installed.
 var ErrNoNode = errors.New("Node.js with npm is not on the PATH: Azurite, the emulator of Azure Storage, " +
 	"needs version 20 or later: install it (https://nodejs.org, or your system's packages nodejs and npm)")
 
@@ -25,9 +25,9 @@ var sources embed.FS
 
 var sourceNames = []string{"package.json", "package-lock.json", entry}
 
-// install returns the directory in which Azurite is installed, and installs Azurite if
-// needed. The directory's name contains a digest of the source files. The directory is
-// created by a rename, so it exists only when the installation is complete.
+// install returns the directory in which Azurite is installed, and installs Azurite if needed. The
+// directory's name contains a digest of the source files. The installation gets this name by a
+// rename when it is complete, so an incomplete installation is never used.
 func install(ctx context.Context, log *slog.Logger) (string, error) {
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -36,7 +36,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		// There is no home directory. In the temporary directory, each user gets a separate
+		// There is no home directory. Each user gets a separate directory within the temporary
 		// directory.
 		cache = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
@@ -65,7 +65,7 @@ func install(ctx context.Context, log *slog.Logger) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(building) }() // the directory is renamed already if there was no error
+	defer func() { _ = os.RemoveAll(building) }() // without an error the directory was renamed, so nothing is removed
 	if err := build(ctx, building); err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func digest() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, _ = fmt.Fprintf(hash, "%s %d\n", name, len(data)) // a hash never fails to write
+		_, _ = fmt.Fprintf(hash, "%s %d\n", name, len(data)) // writing to a hash never fails
 		_, _ = hash.Write(data)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil

@@ -29,19 +29,19 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// Config says how to run the server. With the zero Config, it keeps its data in memory and
-// listens on free ports.
+// Config is the configuration of a [Server]. With the zero Config, the server keeps its data in
+// memory and listens on free ports.
 type Config struct {
 	// Dir is the data directory. If it is empty, data is kept in memory and lost when the
 	// server stops.
 	Dir string
-	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 is any free port. Azurite
-	// always serves tables, which Bellwether does not use.
+	// BlobPort, QueuePort and TablePort are ports on 127.0.0.1; 0 means any free port. Azurite
+	// always serves tables too, although Bellwether does not use them.
 	BlobPort, QueuePort, TablePort int
 	// CertFile and KeyFile, if given, make Azurite serve HTTPS and accept bearer tokens.
 	// Azurite checks the claims of a token but not the signature.
 	CertFile, KeyFile string
-	// Logger reports that Azurite is being installed. Nil discards the log.
+	// Logger logs that Azurite is being installed. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -75,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, dir string, cfg Config) (*Server, error) {
-	// ctx must not end the process, which outlives the call of Start.
+	// The command does not use ctx, because the process must continue when Start has returned.
 	cmd := exec.Command("node", append([]string{filepath.Join(dir, entry)}, arguments(cfg)...)...)
 	cmd.Dir = os.TempDir()
 	stdin, err := cmd.StdinPipe()
@@ -152,7 +152,7 @@ func (s *Server) watch(stdout io.Reader, ready chan<- struct{}) {
 			close(ready)
 		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // continues after a line that is too long to scan
+	_, _ = io.Copy(io.Discard, stdout) // read the rest, because the scanner stops at a line that is too long
 }
 
 // BlobURL returns the account's blob endpoint.
@@ -181,7 +181,7 @@ func (s *Server) PID() int { return s.cmd.Process.Pid }
 // Done returns a channel that is closed when the process has ended for any reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop stops the process and waits until it has ended. It may be called more than once.
+// Stop stops the process and waits until it has ended. Stop may be called more than once.
 func (s *Server) Stop() error {
 	s.stop.Do(func() { _ = s.stdin.Close() }) // fails only if the process has ended
 	select {

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Endpoint is an endpoint of storage that fails every request. If it answers, the answer
-// contains the whole request.
+// Endpoint is a storage endpoint at which every request fails. If the endpoint answers at all, its
+// answer contains the whole request.
 type Endpoint struct {
 	Name string
 	URL  string // without a path
 }
 
-// BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call stop,
-// which ends all requests.
+// BadEndpoints starts an [Endpoint] for each kind of failure. The caller must call the function
+// stop, which ends all requests.
 func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -54,7 +54,7 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}{
 		{"closes", func(net.Conn) {}},
 		{"no HTTP", func(c net.Conn) {
-			line, _ := bufio.NewReader(c).ReadString('\n') // an error leaves an empty line
+			line, _ := bufio.NewReader(c).ReadString('\n') // after an error the line is empty
 			_, _ = io.WriteString(c, line+"\r\n\r\n")
 		}},
 		{"no answer", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }},
@@ -68,7 +68,8 @@ func BadEndpoints() (list []Endpoint, stop func(), err error) {
 	}
 	list = append(list,
 		Endpoint{"unreachable", "http://127.0.0.1:1"},
-		// A label of 64 bytes is no host name (RFC 1035, section 2.3.4), so no name server is asked.
+		// A label of 64 bytes is not a valid host name (RFC 1035, section 2.3.4), so no name server
+		// is asked.
 		Endpoint{"unknown host", "http://" + strings.Repeat("x", 64)},
 		Endpoint{"no TLS", strings.Replace(list[0].URL, "http://", "https://", 1)},
 	)

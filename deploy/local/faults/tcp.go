@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TCPProxy forwards TCP connections to a server and injects faults into all of the
-// connections. A [Transport] injects faults into single requests.
+// TCPProxy forwards TCP connections to a server and injects faults into all of these connections.
+// To inject faults into single requests, use a [Transport].
 type TCPProxy struct {
 	target   string
 	listener net.Listener
@@ -38,7 +38,7 @@ func NewTCPProxy(target string) (*TCPProxy, error) {
 // Address returns the host and port to connect to.
 func (p *TCPProxy) Address() string { return p.listener.Addr().String() }
 
-// Delay delays the bytes that are sent from now on, in each direction.
+// Delay delays all bytes that are sent after this call, in each direction.
 func (p *TCPProxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *TCPProxy) forward(to, from net.Conn) {
 	}
 }
 
-// await waits for the delay, and until the proxy is not stalled.
+// await waits for the delay, and then until the proxy is not stalled.
 func (p *TCPProxy) await() {
 	p.mu.Lock()
 	delay, flowing := p.delay, p.flowing

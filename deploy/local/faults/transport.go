@@ -1,4 +1,4 @@
-// Package faults injects the faults of networks and of Azure Storage for tests.
+// Package faults injects faults for tests, such as those of networks and of Azure Storage.
 //
 //	Transport   into single HTTP requests: delays, resets, error answers, and answers
 //	            lost after the request took effect. It is the transport of an account
@@ -33,9 +33,9 @@ type Fault struct {
 	Delay time.Duration // before the request is forwarded
 	Late  time.Duration // before the answer is delivered
 
-	// Status, if not 0, is the HTTP status of an error answer that replaces storage's
-	// answer; the request has no effect. Code is the answer's error code. RetryAfter,
-	// if not 0, is the answer's Retry-After header in seconds.
+	// Status, if not 0, is the HTTP status of an error answer that replaces storage's answer; the
+	// request has no effect. Code is the error code of that answer. RetryAfter, if not 0, is the
+	// answer's Retry-After header in seconds.
 	Status     int
 	Code       string
 	RetryAfter int
@@ -60,12 +60,12 @@ type Transport struct {
 	requests map[account.Kind]int
 }
 
-// Observe is called with each request that storage answered, whether or not the answer
-// is delivered. An Observe may be called from several goroutines.
+// Observe is called with each request that storage has answered, even if the answer is not
+// delivered. An Observe may be called from several goroutines.
 type Observe func(kind account.Kind, r *http.Request, body []byte, answer *http.Response)
 
-// New returns a transport that injects no faults yet. The transport recognizes requests
-// to the account's queues by queueURL.
+// New returns a transport that does not inject faults until Set is called. The transport recognizes
+// requests to the account's queues by queueURL.
 func New(queueURL string) (*Transport, error) {
 	u, err := url.Parse(queueURL)
 	if err != nil {
@@ -78,8 +78,8 @@ func New(queueURL string) (*Transport, error) {
 	}, nil
 }
 
-// Set replaces the function that chooses each request's fault; nil turns all faults
-// off.
+// Set replaces the function that chooses each request's fault. If decide is nil, no faults are
+// injected.
 func (t *Transport) Set(decide Decide) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func (t *Transport) send(kind account.Kind, r *http.Request) (*http.Response, er
 	return resp, err
 }
 
-// cut is a body whose connection is reset after left bytes.
+// cut is the body of an answer whose connection is reset after a number of bytes.
 type cut struct {
 	io.ReadCloser
 	left int64
@@ -202,7 +202,7 @@ func reset(when string) error { return fmt.Errorf("%s: %w", when, syscall.ECONNR
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
-		_ = r.Body.Close() // a transport must close the body; an error matters only to a writer
+		_ = r.Body.Close() // a transport must close the body; the error is ignored because the body was only read
 	}
 }
 
@@ -247,7 +247,7 @@ func (t *Transport) Handler(endpoint string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a faulty proxy: %w", err)
 	}
-	target.Path = "" // the path of each request contains the account
+	target.Path = "" // the account is removed here, because the path of each request contains it
 	return &httputil.ReverseProxy{
 		Transport:    t,
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },

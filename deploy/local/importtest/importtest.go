@@ -1,11 +1,11 @@
-// Package importtest checks in a test what the source files of a package import, which
-// names of an import they use, and that they start no goroutine. The state machines of
-// Bellwether (ledger, term, session, election) are tested this way: code that cannot
-// import a package cannot use what the package provides, such as clocks and sockets.
+// Package importtest contains a test helper that checks the source files of a package: which
+// packages they import, which names of these packages they use, and that they do not start
+// goroutines. It is used for the state machines of Bellwether (ledger, term, session, election),
+// which may not use clocks or sockets: without the import they cannot use them.
 //
-// The package is for Bellwether's own tests. It lies under deploy/local, beside other
-// helpers that the tests of every package share. An internal folder that every package
-// may import would have to be at the top level.
+// The package is for Bellwether's own tests. It is in deploy/local, together with other test
+// helpers that all packages share. It is not in an internal folder, because that folder would have
+// to be at the top level so that every package can import it.
 package importtest
 
 import (
@@ -24,24 +24,22 @@ import (
 // Module is the path of this module, followed by a slash.
 const Module = "github.com/bellwether-compute/bellwether/"
 
-// Rules say what the files of a package may use. Goroutines, channels and select
-// are always refused.
+// Rules list what the files of a package may use. Goroutines, channels and select are never
+// allowed.
 type Rules struct {
-	// Allowed has each import path that may be imported. The map's value lists the
-	// names that may be used of the imported package; nil allows all names. Imports may
-	// not be renamed.
+	// Allowed contains each import path that is allowed. The map's value lists the names of the
+	// imported package that may be used; nil allows all names. Imports may not be renamed.
 	Allowed map[string][]string
 
-	// Exempt lists files that the rules do not cover, such as the file with a state
-	// machine's clocks and sockets. The other files may not use names that exempt files
-	// declare.
+	// Exempt lists files to which the rules do not apply, such as the file with a state machine's
+	// clocks and sockets. Other files may not use names that are declared in exempt files.
 	Exempt []string
 
-	// NoMaps refuses map types, whose iteration order is random.
+	// NoMaps forbids map types, because their iteration order is random.
 	NoMaps bool
 
-	// Files is the minimum number of files to check. If the package's files were moved
-	// elsewhere, the check then fails instead of passing without files.
+	// Files is the minimum number of files to check. So the check fails if the package's files are
+	// moved elsewhere, instead of passing because there is nothing to check.
 	Files int
 }
 
@@ -117,7 +115,7 @@ func (c *checker) file(file *ast.File) {
 		base := strings.TrimSuffix(path, "/v2")
 		uses[base[strings.LastIndex(base, "/")+1:]] = names
 	}
-	members := map[*ast.Ident]bool{} // fields and methods, which may share a name with a declaration
+	members := map[*ast.Ident]bool{} // fields and methods, which may have the same name as a declaration
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:

@@ -14,8 +14,8 @@ import (
 // timeout is how long [Log.Await] waits.
 const timeout = 20 * time.Second
 
-// Log is an io.Writer that keeps the written text. The zero Log is ready for use, by
-// several goroutines at once.
+// Log is an io.Writer that keeps the written text. The zero Log is ready for use. A Log may be used
+// by several goroutines at once.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,10 +45,11 @@ func (l *Log) Reset() {
 	l.text.Reset()
 }
 
-// Count returns how often text was written.
+// Count returns how many times the text was written.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
 
-// Await waits until text was written n times, and fails the test after 20 s.
+// Await waits until the text was written at least n times. If this takes longer than 20 s, the test
+// fails.
 func (l *Log) Await(t testing.TB, n int, text string) {
 	t.Helper()
 	for end := time.Now().Add(timeout); l.Count(text) < n; time.Sleep(5 * time.Millisecond) {

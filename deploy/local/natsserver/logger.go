@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// logger forwards the server's log. The server continues after a fatal error, so logger
-// keeps the first fatal error for [Start].
+// logger forwards the server's log. The server calls Fatalf and then continues, so logger keeps the
+// first fatal error, which [Start] returns.
 type logger struct {
 	log *slog.Logger
 

@@ -12,24 +12,24 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrInUse: another server uses the data directory.
+// ErrInUse means that another server uses the data directory.
 var ErrInUse = errors.New("in use by another server")
 
-// Config says how to run a server.
+// Config is the configuration of a [Server].
 type Config struct {
 	// Dir is the data directory. Start creates a missing directory. Only one server at a
 	// time can use a directory.
 	Dir string
 
-	// Port is the TCP port on 127.0.0.1. 0 or -1 is any free port.
+	// Port is the TCP port on 127.0.0.1. 0 or -1 means any free port.
 	Port int
 
-	// MaxStore is the server's storage limit in bytes. 0 means three quarters of the space
-	// that is free or used by the server when it starts. Clients can read the limit.
+	// MaxStore is the server's storage limit in bytes. 0 means three quarters of the disk space
+	// that is free, or already used by the server, when it starts. Clients can read the limit.
 	MaxStore int64
 
-	// Logger receives the server's log, with the server's notices at the debug level. Nil
-	// discards the log.
+	// Logger receives the server's log, with the server's notices at the debug level. If Logger is
+	// nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -38,13 +38,13 @@ const (
 	// leaves maxPings unanswered.
 	pingInterval = 5 * time.Second
 	maxPings     = 2
-	// startTimeout allows for the recovery of a large store.
+	// startTimeout is long enough for the recovery of a large store.
 	startTimeout = 30 * time.Second
 )
 
 // Server is a running NATS server.
 type Server struct {
-	cfg  Config // Port is the port that the server listens on
+	cfg  Config // Port is the actual port of the server
 	url  string
 	lock *os.File
 	stop chan struct{}
@@ -127,12 +127,12 @@ func run(cfg Config) (*server.Server, error) {
 	return s, nil
 }
 
-// publishLimit makes the server's limit the limit of its only account, because clients can
-// read the limits of their account only.
+// publishLimit sets the server's storage limit as the limit of its only account, because clients
+// can read only the limits of their account.
 func publishLimit(s *server.Server) error {
 	const unlimited = -1
 	err := s.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": {
-		MaxStore:  s.JetStreamConfig().MaxStore - 1, // the server counts the change from -1, which is unlimited
+		MaxStore:  s.JetStreamConfig().MaxStore - 1, // minus 1, because the server adds the change from -1, its value for unlimited
 		MaxMemory: unlimited, MaxStreams: unlimited, MaxConsumers: unlimited,
 		MaxAckPending: unlimited, MemoryMaxStreamBytes: unlimited, StoreMaxStreamBytes: unlimited,
 	}})
@@ -147,7 +147,7 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// URL returns the URL that clients connect to.
+// URL returns the URL for clients.
 func (s *Server) URL() string { return s.url }
 
 // Shutdown stops the server and releases its data directory before it returns. It may be
@@ -163,5 +163,5 @@ func (s *Server) Shutdown() {
 	if s.nats != nil {
 		stop(s.nats)
 	}
-	_ = s.lock.Close() // an error does not matter: the file has no data
+	_ = s.lock.Close() // ignore errors, because the file has no data
 }

@@ -13,8 +13,8 @@ const (
 	enoughRoom = 4 << 20
 )
 
-// watch restarts the server after a failed write, once there is room on the disk. A stream
-// whose write has failed refuses all writes until the server is restarted. Clients
+// watch restarts the server after a failed write, as soon as there is space on the disk. The
+// restart is necessary because a stream with a failed write refuses all further writes. Clients
 // reconnect, because the server keeps its port.
 func (s *Server) watch() {
 	defer close(s.done)
@@ -51,8 +51,8 @@ func (s *Server) watch() {
 	}
 }
 
-// problem returns the error of a write that failed since the server was started, or an
-// empty string.
+// problem returns the error of a write that has failed since the server was started, or an empty
+// string.
 func (s *Server) problem() string {
 	if health := s.nats.Healthz(nil); strings.Contains(health.Error, "write error") {
 		return health.Error

@@ -4,6 +4,6 @@ package procs
 
 import "syscall"
 
-// ownGroup starts the process in a new process group, which a terminal's signals do
-// not reach.
+// ownGroup returns the attribute for starting a process in a new process group, which does not
+// receive the signals of a terminal.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// lines merges the output of several processes into one writer, whole lines at a
-// time.
+// lines writes the output of several processes to one writer, without mixing their lines.
 type lines struct {
 	mu sync.Mutex
 	to io.Writer
@@ -21,14 +20,14 @@ func (l *lines) from(name string) io.Writer {
 	return &lineWriter{lines: l, prefix: []byte(name + " | ")}
 }
 
-// lineWriter is used by one goroutine, which copies the process's output.
+// lineWriter receives the output of one process. Only the goroutine that copies the output uses it.
 type lineWriter struct {
 	lines  *lines
 	prefix []byte
 	rest   []byte // the beginning of a line that is not complete yet
 }
 
-// Write never fails: a process must not end because its log cannot be written.
+// Write never returns an error, because a process must not end when its log cannot be written.
 func (w *lineWriter) Write(data []byte) (int, error) {
 	w.rest = append(w.rest, data...)
 	for {

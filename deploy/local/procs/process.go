@@ -16,8 +16,8 @@ type Process struct {
 	err   error // how the process ended; set before the channel ended is closed
 }
 
-// outputDelay is how long to wait, after a process has ended, for its children to
-// close the output that they inherited.
+// A process may leave children that have inherited its output. outputDelay is how long to wait for
+// them to close the output after the process has ended.
 const outputDelay = time.Second
 
 func start(cfg Config, name string, output *lines) (*Process, error) {
@@ -27,7 +27,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	cmd.Stdout, cmd.Stderr = out, out // if both are the same writer, os/exec uses one pipe
 	cmd.SysProcAttr = ownGroup()
 	cmd.WaitDelay = outputDelay
-	if _, err := cmd.StdinPipe(); err != nil { // closed by Wait, or when this process ends
+	if _, err := cmd.StdinPipe(); err != nil { // the pipe is closed by Wait, or when this process ends
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
@@ -45,8 +45,8 @@ func (p *Process) wait() error {
 
 func (p *Process) age() time.Duration { return time.Since(p.since) }
 
-// Name returns the process's name, which no other running process of the supervisor
-// has. A restarted process keeps its name.
+// Name returns the process's name. Each running process of a supervisor has a different name, and a
+// process that is restarted keeps its name.
 func (p *Process) Name() string { return p.name }
 
 // PID returns the process ID.
@@ -71,8 +71,8 @@ func (p *Process) Wait() error {
 	return p.err
 }
 
-// Signal sends the process a signal, unless it has ended. On Windows, which has no
-// signals, it kills the process.
+// Signal sends a signal to the process, unless the process has ended. On Windows, which has no
+// signals, Signal kills the process.
 func (p *Process) Signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.killUnlessEnded()

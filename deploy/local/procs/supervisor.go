@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Config says which processes to run.
+// Config is the configuration of a [Supervisor].
 type Config struct {
 	Program string       // path of the program
-	Args    []string     // its arguments
+	Args    []string     // arguments of the program
 	Env     []string     // name=value, added to this process's environment
 	Output  io.Writer    // receives the output of all processes, each line prefixed with the process's name; nil discards it
 	Restart bool         // start another process when one ends before Stop
-	Logger  *slog.Logger // reports processes that end; nil discards the log
+	Logger  *slog.Logger // logs when processes end; nil: nothing is logged
 }
 
 const (
-	// The pause before a restart doubles from minPause to maxPause.
+	// The pause before a restart is minPause at first, and doubles each time up to maxPause.
 	minPause = 200 * time.Millisecond
 	maxPause = 30 * time.Second
-	// The pause is reset after a process has run this long.
+	// If a process has run for at least healthyAge, the pause before its restart is minPause again.
 	healthyAge = 10 * time.Second
 )
 
-// Supervisor runs processes. Its methods may be called from any goroutine.
+// Supervisor runs processes. The methods may be called from any goroutine.
 type Supervisor struct {
 	cfg    Config
 	output *lines
@@ -42,7 +42,7 @@ type Supervisor struct {
 	running []*Process
 }
 
-// New returns a supervisor that has started no process yet.
+// New returns a supervisor without processes.
 func New(cfg Config) *Supervisor {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -53,7 +53,7 @@ func New(cfg Config) *Supervisor {
 	return &Supervisor{cfg: cfg, output: &lines{to: cfg.Output}, stop: make(chan struct{})}
 }
 
-// ErrStopped is the error of Start after Stop.
+// ErrStopped is the error that Start returns after Stop was called.
 var ErrStopped = errors.New("supervisor was stopped")
 
 // Start starts one more process.
@@ -72,7 +72,7 @@ func (s *Supervisor) Start() (*Process, error) {
 	return p, nil
 }
 
-// spawn starts a process. The caller holds the lock.
+// spawn starts a process. The caller must hold s.mu.
 func (s *Supervisor) spawn(name string) (*Process, error) {
 	p, err := start(s.cfg, name, s.output)
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Supervisor) spawn(name string) (*Process, error) {
 	return p, nil
 }
 
-// watch waits for a process to end, restarts it if configured, and returns when no
-// process runs under its name any more.
+// watch waits until a process has ended, and restarts it if Config.Restart is set. It returns when
+// the process has ended and is not restarted.
 func (s *Supervisor) watch(p *Process) {
 	pause := minPause
 	for p != nil {
@@ -106,8 +106,8 @@ func (s *Supervisor) watch(p *Process) {
 	}
 }
 
-// restart tries to start a process until an attempt succeeds. It returns nil if the
-// supervisor stops first.
+// restart tries to start a process until an attempt succeeds. If the supervisor is stopped before
+// that, restart returns nil.
 func (s *Supervisor) restart(name string) *Process {
 	for {
 		s.mu.Lock()
@@ -159,9 +159,8 @@ func (s *Supervisor) Find(pid int) *Process {
 	return nil
 }
 
-// Stop sends SIGTERM to every process and returns when all have ended. It kills the
-// processes that still run after grace, or when kill is closed. A nil kill is never
-// closed.
+// Stop sends SIGTERM to every process and returns when all have ended. If processes still run after
+// the time grace, or when kill is closed, Stop kills them. The channel kill may be nil.
 func (s *Supervisor) Stop(grace time.Duration, kill <-chan struct{}) {
 	s.mu.Lock()
 	if !s.stopped {

@@ -1,4 +1,4 @@
-// Package secrettest has marked secrets for tests that search output for secrets.
+// Package secrettest contains marked secrets. Tests use them and then search all output for them.
 package secrettest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// The marked secrets. Each is valid where it is used.
+// These are the marked secrets. Each has a valid form for its purpose.
 const (
 	AccountKey = "bWFya2VkLWFjY291bnQta2V5LW9mLXRlc3Rz" // base64
 	Signature  = "bWFya2VkLXNpZ25hdHVyZQ/+0"            // of a SAS, before it is escaped
@@ -66,7 +66,7 @@ func (a Account) File(t testing.TB) string {
 	return name
 }
 
-// Endpoints starts bad endpoints, which end with the test.
+// Endpoints starts the bad endpoints, and stops them when the test ends.
 func Endpoints(t testing.TB) []faults.Endpoint {
 	t.Helper()
 	list, stop, err := faults.BadEndpoints()
@@ -100,8 +100,8 @@ func EachAccount(t *testing.T, test func(t *testing.T, a *account.Account)) {
 	}
 }
 
-// WantErrors makes calls to a bad endpoint, by name. Each call must fail, with an error that
-// contains no secret.
+// WantErrors makes the given calls, which use a bad endpoint. The map's keys are the names of the
+// calls. Each call must fail, with an error that contains no secret.
 func WantErrors(t *testing.T, calls map[string]func(context.Context) error) {
 	t.Helper()
 	for name, call := range calls {

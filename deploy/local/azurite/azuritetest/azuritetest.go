@@ -1,6 +1,6 @@
-// Package azuritetest gives the tests of a package one Azurite to share. Without
-// Node.js the tests are skipped with a message that says what to install. If the
-// environment variable CI is set, the tests fail instead.
+// Package azuritetest provides one Azurite for all tests of a package. If Node.js is not installed,
+// the tests are skipped with a message that says what to install. If the environment variable CI is
+// set, the tests fail instead.
 package azuritetest
 
 import (
@@ -21,8 +21,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// startTimeout allows for a slow machine on which npm installs Azurite for the first
-// time.
+// startTimeout is long enough for a slow machine on which npm installs Azurite for the first time.
 const startTimeout = 5 * time.Minute
 
 var shared struct {
@@ -31,8 +30,8 @@ var shared struct {
 	err    error
 }
 
-// Server returns the package's Azurite and starts it if this is the first call. Azurite
-// runs until the tests of the package have ended, if TestMain calls [Main].
+// Server returns the package's Azurite. The first call starts it. If TestMain calls [Main], Azurite
+// runs until the tests of the package have ended.
 func Server(t testing.TB) *azurite.Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -55,7 +54,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// Wanted reports whether tests on Azurite are run rather than skipped.
+// Wanted reports whether tests that use Azurite are run (and not skipped).
 func Wanted() bool {
 	_, noNode := exec.LookPath("node")
 	_, noNPM := exec.LookPath("npm")
@@ -77,8 +76,8 @@ func Start(t testing.TB, cfg azurite.Config) *azurite.Server {
 	return server
 }
 
-// Account opens the account that cfg names, by default the account of the package's
-// Azurite.
+// Account opens the account that cfg identifies, or the account of the package's Azurite if cfg
+// does not identify one.
 func Account(t testing.TB, cfg account.Config) *account.Account {
 	t.Helper()
 	if cfg.ConnectionString == "" && cfg.URL == "" {
@@ -108,12 +107,12 @@ func Faulty(t testing.TB) (*account.Account, *faults.Transport) {
 	return Account(t, account.Config{Transport: transport}), transport
 }
 
-// atOnce is how many parallel tests of a storage driver run at once. The tests spend
-// most of their time waiting for leases and messages to expire.
+// atOnce is the number of parallel tests of a storage driver that run at the same time. The tests
+// spend most of their time waiting for leases and messages to expire.
 const atOnce = 16
 
-// AtOnce sets how many parallel tests run at once, unless the command line sets it.
-// It parses the flags.
+// AtOnce sets how many parallel tests run at the same time, unless the command line sets this
+// number. AtOnce parses the command line.
 func AtOnce(n int) error {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -130,8 +129,9 @@ func Stop() error {
 	return shared.server.Stop()
 }
 
-// Main wraps a package's tests, for goleak.VerifyTestMain among others. It lets many
-// tests run at once, and stops the package's Azurite after the tests have run.
+// Main wraps the tests of a package for a TestMain function, for example with
+// goleak.VerifyTestMain. It lets many tests run at the same time, and stops the package's Azurite
+// after the tests.
 func Main(m *testing.M) interface{ Run() int } { return main{m} }
 
 type main struct{ *testing.M }

@@ -16,8 +16,8 @@ import (
 // startTimeout bounds the start of a server.
 const startTimeout = 10 * time.Second
 
-// Start starts the server that Bellwether embeds and stops it when the test ends.
-// An empty Dir is a temporary directory.
+// Start starts the server that Bellwether embeds and stops it when the test ends. If Dir is empty,
+// the server gets a temporary directory.
 func Start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -31,9 +31,9 @@ func Start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
 	return s
 }
 
-// StartOptions starts a plain NATS server on 127.0.0.1 and stops it when the test
-// ends. Port 0 is any free port. If JetStream is on and StoreDir is empty, StoreDir
-// becomes a temporary directory.
+// StartOptions starts a plain NATS server on 127.0.0.1 and stops it when the test ends. Port 0
+// means any free port. If JetStream is on and StoreDir is empty, the server gets a temporary
+// directory.
 func StartOptions(t testing.TB, options server.Options) *server.Server {
 	t.Helper()
 	options.Host, options.NoLog, options.NoSigs = "127.0.0.1", true, true
@@ -55,7 +55,7 @@ func StartOptions(t testing.TB, options server.Options) *server.Server {
 	return s
 }
 
-// Stop stops a server and returns when it has stopped. It may be called twice.
+// Stop stops a server and returns when it has stopped. Stop may be called twice.
 func Stop(s *server.Server) {
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -84,7 +84,7 @@ func Connect(t testing.TB, url string, options ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// Close closes a connection and returns when its goroutines have ended. It may be
+// Close closes a connection and returns when the connection's goroutines have ended. Close may be
 // called twice.
 func Close(nc *nats.Conn) {
 	closed := nc.StatusChanged(nats.CLOSED)
