@@ -71,8 +71,8 @@ type Config struct {
 	// shows the cluster, such as ":9464". If it is empty, the process serves no HTTP.
 	HTTP string
 
-	// HTTPHosts are names under which browsers may reach the page besides IP addresses,
-	// localhost, the host's name and names without a dot.
+	// HTTPHosts lists further host names that browsers may use in the page's address. IP
+	// addresses, localhost, the host's own name and names without a dot are always allowed.
 	HTTPHosts []string
 
 	// HTTPToken is a secret of at least 16 bytes. A client that sends it may cancel
@@ -84,8 +84,8 @@ type Config struct {
 	// "bellwether".
 	Name string
 
-	// Version is the program's version in the metric bellwether_build_info. The default
-	// is "(devel)".
+	// Version is the program's version, which the metric bellwether_build_info, the page and
+	// the command workers show. The default is "(devel)".
 	Version string
 
 	// WatchEvictions asks Azure's metadata service every second whether this virtual

@@ -41,8 +41,8 @@ type process struct {
 func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.store, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
-		Storage: p.storage,
-		Bulk:    p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
+		Storage: p.storage, Version: p.cfg.Version,
+		Bulk: p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),
 		Jobs: p.cfg.Jobs, DrainTimeout: p.cfg.DrainTimeout, ReportDone: p.health.metrics.reportDone, Logger: p.log,
 		ReadEpoch: func(ctx context.Context) (uint64, error) {
 			record, err := p.lease.Read(ctx)

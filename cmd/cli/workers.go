@@ -27,13 +27,13 @@ func (a *app) workersCommand() *cobra.Command {
 			workers := append([]client.Worker{}, answer.Workers...) // [] in JSON, not null
 			a.warnOfBuilds(workers)
 			return a.show(workers, func(w io.Writer) {
-				row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "UP", "BUILD")
+				row(w, "ID", "HOST", "PID", "SLOTS", "LOST", "LEADER", "STATE", "UP", "BUILD", "VERSION")
 				for _, k := range workers {
 					leads := ""
 					if k.Leader {
 						leads = "leads"
 					}
-					row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, duration(time.Since(k.Since).Round(time.Second)), k.Build)
+					row(w, k.ID, k.Host, k.PID, k.Slots, k.Lost, leads, k.State, duration(time.Since(k.Since).Round(time.Second)), k.Build, k.Version)
 				}
 				if answer.More > 0 {
 					row(w, fmt.Sprintf("and %d more", answer.More))

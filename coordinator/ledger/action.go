@@ -86,6 +86,7 @@ type Snapshot struct {
 	Errors        []store.ErrorText
 	OtherErrors   uint64
 	Calls         []store.CallRecord
+	Retried       []jobs.Span
 }
 
 func (Reply) action()       {}

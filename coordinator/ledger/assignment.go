@@ -20,6 +20,8 @@ type assignment struct {
 	state assignmentState
 	ran   uint64 // partitions from span.Lo on that the worker has run and not reported
 
+	slot int // wire.HeldSpan.Slot in the last report, for display
+
 	// For rates and stragglers.
 	progressAt  time.Duration // when the assignment began to run, or when span.Lo last moved
 	slotSeconds float64       // time that slots spent on the assignment since span.Lo last moved
@@ -137,6 +139,9 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 		deaths = a.deathsAfterOne()
 		j.spareLeaderUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know
+		if a.state == stateRunning {
+			l.retryBegun(a)
+		}
 	}
 	if duplicate != nil { // the duplicate continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))

@@ -43,6 +43,7 @@ type JobAdded struct {
 	Errors        []store.ErrorText
 	OtherErrors   uint64
 	Calls         []store.CallRecord
+	Retried       []jobs.Span
 	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
 	LeaderSilent  bool // the last leader gave no sign of life: it may be dying
 }

@@ -70,6 +70,7 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	case j.queue.failed.list.len > limit:
 		l.fail(j, fmt.Sprintf("more than %d partitions are failing, last partition %d on worker %s: %s", limit, f.Partition, w.id, f.Error))
 	default:
+		j.retried.add(single(f.Partition))
 		l.log(j.spec.ID, w.id, "Partition %d failed, attempt %d of %d: %s", f.Partition, p.failed, j.spec.MaxAttempts, f.Error)
 	}
 }

@@ -283,29 +283,44 @@ func BenchmarkReports(b *testing.B) {
 }
 
 // BenchmarkMap measures what a viewer costs the leader of 1,000 workers with 8 slots each in
-// a job of 10^9 partitions: an answer with the maps of a window of 1,400 by 900 pixels.
+// a job of 10^9 partitions: the answer with the maps of a browser's window of 1,400 by 900
+// pixels, and the answers that all viewers share, about the workers and the job.
 func BenchmarkMap(b *testing.B) {
 	f := newFleet(b, 1000, 8, 100)
 	f.add("job", 1_000_000_000)
 	for range 5 {
 		f.round()
 	}
-	var durable []jobs.Span
+	var durable spanSet
 	j := f.ledger.jobsByID["job"]
 	for _, n := range j.forest.finishedNodes() {
-		durable = append(durable, j.tree.Span(n.Node))
+		durable.add(j.tree.Span(n.Node))
 	}
 	windows := []wire.Window{{Step: 735_295, Cells: 1360}, {Lo: 0, Step: 2048, Cells: 2212}}
-	bytes := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		workers, _ := f.ledger.WorkersAfter("", wire.MaxQueried)
-		totals := f.ledger.Totals()
-		bytes = len(wire.Encode(wire.Workers{Workers: workers, Totals: &totals})) +
-			len(wire.Encode(wire.Jobs{Jobs: f.ledger.Jobs(), Map: f.ledger.Map("job", windows, durable)}))
+	answer := func(b *testing.B, windows []wire.Window) {
+		bytes, v := 0, f.ledger.View("job")
+		b.ReportAllocs()
+		for b.Loop() {
+			if windows == nil {
+				v = f.ledger.View("job")
+			}
+			bytes = len(wire.Encode(wire.Jobs{Jobs: []wire.JobProgress{v.Progress}, Map: v.Map(windows, durable.spans)}))
+		}
+		b.ReportMetric(float64(bytes), "bytes")
+		b.ReportMetric(float64(len(durable.spans)), "spans")
 	}
-	b.ReportMetric(float64(bytes), "bytes")
-	b.ReportMetric(float64(len(durable)), "nodes")
+	b.Run("own", func(b *testing.B) { answer(b, windows) })
+	b.Run("shared", func(b *testing.B) { answer(b, nil) })
+	b.Run("workers", func(b *testing.B) {
+		bytes := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			workers, _ := f.ledger.WorkersAfter("", wire.MaxQueried)
+			totals := f.ledger.Totals()
+			bytes = len(wire.Encode(wire.Workers{Workers: workers, Totals: &totals}))
+		}
+		b.ReportMetric(float64(bytes), "bytes")
+	})
 }
 
 // BenchmarkManyJobs measures a report while 300 jobs share 100 workers.

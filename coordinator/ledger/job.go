@@ -35,6 +35,7 @@ type job struct {
 	executed     uint64                  // partitions that workers reported as finished, repetitions included
 	builds       builds
 	lastError    string
+	retried      retriedPartitions
 	errors       errorTexts
 
 	rate       rate // partitions per second of one slot, over all workers
@@ -149,6 +150,9 @@ func (l *Ledger) addJob(e JobAdded) {
 		j.skipped.insert(skippedPartition(partition))
 	}
 	j.errors.resume(e.Errors, e.OtherErrors)
+	for _, span := range e.Retried {
+		j.retried.add(span)
+	}
 	for _, a := range e.Attempts {
 		if j.forest.anyMissing(single(a.Partition)) {
 			j.queue.failed.get(a.Partition).failed = a.Failed

@@ -27,6 +27,7 @@ type Ledger struct {
 	reserved    int                  // workers reserved for quarantined partitions
 
 	lastNumber uint64 // the last number given to an assignment
+	counts     uint64 // how often workers were counted for display: see worker.countedIn
 	queueGrew  bool   // the queue grew during this step, so idle workers may have to be nudged
 
 	actions []Action // actions of this step

@@ -7,62 +7,84 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Map says where the partitions of an active job are. Durable are the job's spans in the
-// last checkpoint. Map returns nil if the job is not active or not planned. The time that
-// Map takes grows with the cells and with the job's assignments, not with its partitions.
-func (l *Ledger) Map(job string, windows []wire.Window, durable []jobs.Span) *wire.JobMap {
+// View is what the answers about a job to all viewers have in common, at one moment. In a
+// big cluster a job has tens of thousands of assignments, so a leader makes a view once for
+// the questions of some moments.
+type View struct {
+	Progress wire.JobProgress
+
+	ledger  *Ledger
+	job     *job
+	held    []heldSpan
+	workers []string // that hold spans
+}
+
+// heldSpan is a span that a worker holds.
+type heldSpan struct {
+	span   jobs.Span
+	worker uint32 // index in View.workers
+	again  bool   // a worker died while it held the span
+}
+
+// View returns a view of an active job, or nil if the job is not active.
+func (l *Ledger) View(job string) *View {
 	j := l.jobsByID[job]
-	if j == nil || !j.planned() {
+	if j == nil {
+		return nil
+	}
+	v := &View{Progress: l.jobProgress(j), ledger: l, job: j, held: make([]heldSpan, 0, j.assignments.len())}
+	for _, w := range l.workers {
+		before := len(v.held)
+		for _, a := range w.assignments {
+			if a.job == j && a.call == nil && (a.duplicate == nil || a.duplicate.id.Number > a.id.Number) {
+				v.held = append(v.held, heldSpan{a.span, uint32(len(v.workers)), a.deaths > 0})
+			}
+		}
+		if len(v.held) > before {
+			v.workers = append(v.workers, w.id)
+		}
+	}
+	return v
+}
+
+// Map says where the partitions of the job are: the held ones as they were when the view was
+// made, and the others as they are now. Durable are the job's spans in the last checkpoint,
+// in order and without overlaps. Map returns nil if the job is not planned. The time that
+// Map takes grows with the cells and with the job's assignments, not with its partitions.
+func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
+	j := v.job
+	if !j.planned() {
 		return nil
 	}
 	m := &wire.JobMap{Tree: j.forest.upperNodes(wire.TreeLevels), OtherErrors: j.errors.others}
 	for _, e := range j.errors.sorted() {
 		m.Errors = append(m.Errors, wire.ErrorCount{Text: e.Text, Count: e.Count, Partition: e.Partition})
 	}
-	holders := map[*worker]uint64{}
-	holder := func(w *worker) uint64 {
-		if holders[w] == 0 {
-			m.Holders = append(m.Holders, w.id)
-			holders[w] = uint64(len(m.Holders))
+	holders := make([]uint64, len(v.workers))
+	holder := func(worker uint32) uint64 {
+		if holders[worker] == 0 {
+			m.Holders = append(m.Holders, v.workers[worker])
+			holders[worker] = uint64(len(m.Holders))
 		}
-		return holders[w]
+		return holders[worker]
 	}
-	held := heldSpans(j)
 	whole := false // a window has all partitions
 	room := wire.MaxCells
 	for _, w := range windows {
 		w.Step = max(w.Step, 1)
 		w.Cells = min(max(w.Cells, 0), room)
 		room -= w.Cells
-		c := l.cells(j, w, durable, held, holder)
-		m.Maps = append(m.Maps, wire.CellMap{Window: w, Runs: c.runs()})
+		c := v.cells(w, durable, holder)
 		if !whole && c.span.Len() == j.tree.Partitions() {
 			whole, m.Total = true, c.total()
 		}
+		m.Maps = append(m.Maps, wire.CellMap{Window: w, Runs: c.runs(), Retried: c.touched(j.retried.set.spans)})
 	}
 	if !whole {
 		one := wire.Window{Step: j.tree.Partitions(), Cells: 1}
-		m.Total = l.cells(j, one, durable, held, func(*worker) uint64 { return 0 }).total()
+		m.Total = v.cells(one, durable, func(uint32) uint64 { return 0 }).total()
 	}
 	return m
-}
-
-// heldSpan is a span that a worker holds. A big cluster has tens of thousands, so they are
-// copied once for all windows.
-type heldSpan struct {
-	span   jobs.Span
-	worker *worker
-	again  bool // a worker died while it held the span
-}
-
-func heldSpans(j *job) []heldSpan {
-	list := make([]heldSpan, 0, j.assignments.len())
-	for a := range j.assignments.all() {
-		if a.call == nil && (a.duplicate == nil || a.duplicate.id.Number > a.id.Number) {
-			list = append(list, heldSpan{a.span, a.worker, a.deaths > 0})
-		}
-	}
-	return list
 }
 
 // cells is a window of a job, with a run of length one for each cell.
@@ -73,8 +95,8 @@ type cells struct {
 }
 
 // cells counts the partitions of a window by state.
-func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, held []heldSpan, holder func(*worker) uint64) *cells {
-	n := j.tree.Partitions()
+func (v *View) cells(w wire.Window, durable []jobs.Span, holder func(worker uint32) uint64) *cells {
+	n := v.job.tree.Partitions()
 	c := &cells{window: w, span: jobs.Span{Lo: min(w.Lo, n), Hi: n}}
 	if !c.span.Empty() {
 		count := (c.span.Len()-1)/w.Step + 1
@@ -87,11 +109,12 @@ func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, held []heldSp
 	for i := range c.list {
 		c.list[i].Repeat = 1
 	}
-	c.addFinished(j.forest)
-	for _, span := range durable {
-		c.each(span, func(r *wire.CellRun, n uint64) { r.Durable += n })
-	}
-	for _, h := range held {
+	c.addFinished(v.job.forest)
+	c.addDurable(durable)
+	for _, h := range v.held {
+		if h.span.Lo >= c.span.Hi || h.span.Hi <= c.span.Lo {
+			continue
+		}
 		c.each(h.span, func(r *wire.CellRun, n uint64) {
 			r.Holder = holder(h.worker)
 			if h.again {
@@ -101,6 +124,24 @@ func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, held []heldSp
 			}
 		})
 	}
+	v.ledger.addExceptions(v.job, c)
+	return c
+}
+
+// addDurable adds the durable spans, which are in order.
+func (c *cells) addDurable(durable []jobs.Span) {
+	from, _ := slices.BinarySearchFunc(durable, c.span.Lo, endsAfter)
+	for _, span := range durable[from:] {
+		if span.Lo >= c.span.Hi {
+			break
+		}
+		c.each(span, func(r *wire.CellRun, n uint64) { r.Durable += n })
+	}
+}
+
+// addExceptions adds the partitions that wait for a retry, that failed and that were
+// skipped, and settles the numbers of each cell.
+func (l *Ledger) addExceptions(j *job, c *cells) {
 	for _, s := range j.queue.suspects.list {
 		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
 	}
@@ -121,12 +162,25 @@ func (l *Ledger) cells(j *job, w wire.Window, durable []jobs.Span, held []heldSp
 		if uint64(*p) >= c.span.Hi {
 			break
 		}
-		skipped[(uint64(*p)-c.span.Lo)/w.Step]++
+		skipped[(uint64(*p)-c.span.Lo)/c.window.Step]++
 	}
 	for i := range c.list {
-		settle(&c.list[i].Cell, min(w.Step, c.span.Len()-uint64(i)*w.Step), skipped[i])
+		settle(&c.list[i].Cell, min(c.window.Step, c.span.Len()-uint64(i)*c.window.Step), skipped[i])
 	}
-	return c
+}
+
+// touched returns the ranges of cells that some of the spans overlap.
+func (c *cells) touched(spans []jobs.Span) []jobs.Span {
+	var set spanSet
+	from, _ := slices.BinarySearchFunc(spans, c.span.Lo, endsAfter)
+	for _, span := range spans[from:] {
+		if span.Lo >= c.span.Hi {
+			break
+		}
+		lo, hi := max(span.Lo, c.span.Lo), min(span.Hi, c.span.Hi)
+		set.add(jobs.Span{Lo: (lo - c.span.Lo) / c.window.Step, Hi: (hi-1-c.span.Lo)/c.window.Step + 1})
+	}
+	return set.spans
 }
 
 // settle takes durable and skipped partitions out of the computed ones. A report may show
@@ -193,9 +247,9 @@ func (c *cells) total() (t wire.Cell) {
 	return t
 }
 
-// runs joins equal neighbours.
+// runs joins equal neighbours, in place.
 func (c *cells) runs() []wire.CellRun {
-	var runs []wire.CellRun
+	runs := c.list[:0]
 	for _, r := range c.list {
 		if last := len(runs) - 1; last >= 0 && runs[last].Cell == r.Cell && runs[last].Holder == r.Holder {
 			runs[last].Repeat++
@@ -203,7 +257,7 @@ func (c *cells) runs() []wire.CellRun {
 			runs = append(runs, r)
 		}
 	}
-	return slices.Clip(runs)
+	return runs
 }
 
 // upperNodes describes the nodes of the tree's upper levels, from the root, each level from

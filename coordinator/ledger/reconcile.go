@@ -45,7 +45,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			a.state = stateRunning
 			a.progressAt = l.now
 		}
-		a.step = cmp.Or(s.Step, a.step)
+		a.step, a.slot = cmp.Or(s.Step, a.step), s.Slot
 		if s.Running {
 			l.ranFor(a.job, l.now-a.progressAt)
 		}
@@ -158,5 +158,5 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	if s.Running {
 		state = stateRunning
 	}
-	l.addAssignment(&assignment{id: s.ID, worker: w, job: j, share: share, span: claim, state: state, progressAt: l.now, deaths: deaths})
+	l.addAssignment(&assignment{id: s.ID, worker: w, job: j, share: share, span: claim, state: state, slot: s.Slot, progressAt: l.now, deaths: deaths})
 }

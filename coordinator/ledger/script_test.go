@@ -187,7 +187,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 // formatMap prints a map and what is running.
 func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) string {
 	var b strings.Builder
-	m := s.ledger.Map(job, []wire.Window{window}, durable)
+	v := s.ledger.View(job)
+	if v == nil {
+		return "no map\n"
+	}
+	m := v.Map([]wire.Window{window}, durable)
 	if m == nil {
 		return "no map\n"
 	}
@@ -211,6 +215,9 @@ func (s *script) formatMap(job string, window wire.Window, durable []jobs.Span) 
 		}
 	}
 	b.WriteString("\n")
+	for _, cells := range m.Maps[0].Retried {
+		fmt.Fprintf(&b, "retried in cells %v\n", cells)
+	}
 	for _, e := range m.Errors {
 		fmt.Fprintf(&b, "error %d %q partition=%d\n", e.Count, e.Text, e.Partition)
 	}

@@ -26,7 +26,7 @@ func (l *Ledger) Workers() []wire.WorkerInfo {
 func (l *Ledger) workerInfo(w *worker) wire.WorkerInfo {
 	return wire.WorkerInfo{
 		ID: w.id, Host: w.hello.Host, PID: w.hello.PID, Slots: w.slots, Since: w.hello.Since,
-		Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: l.workerState(w), Build: w.build(),
+		Lost: w.hello.Slots - w.slots, Leader: w.id == l.cfg.Self, State: l.workerState(w), Build: w.build(), Version: w.hello.Version,
 	}
 }
 
@@ -52,7 +52,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 	to := min(from+limit, len(l.workers))
 	for _, w := range l.workers[from:to] {
 		info := l.workerInfo(w)
-		info.Usage = w.usage
+		info.Usage, info.LostAt = w.usage, w.lostAt
 		for _, a := range w.assignments {
 			if a.call != nil {
 				continue
@@ -68,7 +68,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 			info.Cost += running.Seconds()
 			if len(info.Running) < wire.MaxRunning {
 				info.Running = append(info.Running, wire.RunningSpan{
-					Number: a.id.Number, Job: a.job.spec.ID, For: running,
+					Number: a.id.Number, Job: a.job.spec.ID, For: running, Slot: a.slot,
 					Again: a.deaths > 0 || a.job.queue.failed.find(a.span.Lo) != nil,
 				})
 			}
@@ -81,7 +81,7 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 // Totals returns the figures of all workers and the rate of all jobs.
 func (l *Ledger) Totals() wire.Totals {
 	t := wire.Totals{Workers: len(l.workers)}
-	builds := map[string]int{}
+	builds, versions := map[string]int{}, map[string]int{}
 	for _, w := range l.workers {
 		switch l.workerState(w) {
 		case "silent":
@@ -98,19 +98,28 @@ func (l *Ledger) Totals() wire.Totals {
 			}
 		}
 		builds[w.build()]++
+		versions[w.hello.Version]++
 	}
 	for _, j := range l.jobs {
 		if j.forest.done() < j.tree.Partitions() {
 			t.Rate += j.display.perSecond
 		}
 	}
-	names := slices.Sorted(maps.Keys(builds))
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(builds[b], builds[a]) })
-	for _, name := range names[:min(len(names), wire.MaxBuilds)] {
+	for _, name := range mostFrequent(builds) {
 		t.Builds = append(t.Builds, wire.BuildCount{Build: name, Workers: builds[name]})
 	}
-	t.OtherBuilds = len(names) - len(t.Builds)
+	for _, name := range mostFrequent(versions) {
+		t.Versions = append(t.Versions, wire.VersionCount{Version: name, Workers: versions[name]})
+	}
+	t.OtherBuilds, t.OtherVersions = len(builds)-len(t.Builds), len(versions)-len(t.Versions)
 	return t
+}
+
+// mostFrequent returns the names with the highest counts, at most wire.MaxBuilds.
+func mostFrequent(counts map[string]int) []string {
+	names := slices.Sorted(maps.Keys(counts))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	return names[:min(len(names), wire.MaxBuilds)]
 }
 
 // Knows reports whether a worker that does not drain knows the definition of a kind of job.
@@ -143,11 +152,13 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 		p.MergesLeft, p.Rate = j.forest.mergesLeft(), 0
 	}
 	l.heldProgress(j, &p)
-	holders := map[*worker]bool{}
+	l.counts++
 	for a := range j.assignments.all() {
-		holders[a.worker] = true
+		if a.worker.countedIn != l.counts {
+			a.worker.countedIn = l.counts
+			p.Workers++
+		}
 	}
-	p.Workers = len(holders)
 	if slow := l.slowest(j); slow != "" {
 		p.Trouble = slow
 	}

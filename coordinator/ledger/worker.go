@@ -31,7 +31,8 @@ type worker struct {
 	calls     int // calls among the assignments
 	longCalls int // calls of Plan and Finish among the calls
 
-	usage wire.Usage // as in the last report, for display
+	usage  wire.Usage // as in the last report, for display
+	lostAt []int      // as in the last report, for display: numbers of the lost slots below wire.MaxRunning
 
 	conversation uint64       // number of the conversation, from the reports
 	sequence     uint64       // sequence number of the last report
@@ -47,6 +48,7 @@ type worker struct {
 
 	assignments   []*assignment // in the order in which the worker runs them
 	shares        []*jobShare   // by job ID
+	countedIn     uint64        // value of Ledger.counts when the worker was last counted
 	pendingSteals int           // cuts in flight that free work for this worker
 	nodes         []heldNode    // nodes that the worker held at its last report
 	unknownSpans  int           // spans of unknown jobs that the worker holds

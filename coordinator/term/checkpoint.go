@@ -75,7 +75,7 @@ func storedNodes(nodes []ledger.FinishedNode, list []nodePartial) []store.Stored
 func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 	m.Partitions, m.Calls = j.tree.Partitions(), s.Calls
 	m.Workers, m.Executed, m.Skipped, m.Attempts, m.CrashSuspects = s.Workers, s.Executed, s.Skipped, s.Attempts, s.CrashSuspects
-	m.Errors, m.OtherErrors, m.Builds = s.Errors, s.OtherErrors, s.Builds
+	m.Errors, m.OtherErrors, m.Builds, m.Retried = s.Errors, s.OtherErrors, s.Builds, s.Retried
 }
 
 // addSample adds the job's progress to its manifest, for display.

@@ -55,6 +55,9 @@ type manifestState struct {
 	version store.Version
 	writes  limiter // manifest writes, one at a time
 
+	durable    []jobs.Span // the spans of last.Nodes without their borders, for maps: see durableSpans
+	durableFor uint64      // last.Sequence to which durable belongs
+
 	writtenAt       time.Time // when this leader last wrote the manifest
 	checkpointSince time.Time // when the checkpoint in flight was requested; zero if none is in flight
 }

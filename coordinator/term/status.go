@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -44,22 +46,65 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	return answer
 }
 
-// jobMap returns the map of a job, or nil if the job is not active or not planned.
-func (t *Term) jobMap(id string, windows []wire.Window) *wire.JobMap {
-	j := t.jobs.active[id]
-	if j == nil || t.ledger == nil {
+// recentFor is how long a view of a job serves questions that allow recent answers.
+const recentFor = 400 * time.Millisecond
+
+// views are the views of jobs that were made in the last moments, for all viewers.
+type views struct {
+	byJob map[string]*ledger.View
+	begun time.Time // when the first of the views was made
+}
+
+// view returns the view of a job that answers a query, or nil if the job is not active.
+func (t *Term) view(query wire.JobQuery) *ledger.View {
+	if t.ledger == nil {
 		return nil
 	}
-	last := j.manifest.last
-	durable := make([]jobs.Span, len(last.Nodes))
-	for i, n := range last.Nodes {
-		durable[i] = j.tree.Span(n.Node)
+	if !query.Recent {
+		return t.ledger.View(query.Job)
 	}
-	m := t.ledger.Map(id, windows, durable)
+	if t.views.byJob == nil || t.since(t.views.begun) > recentFor {
+		t.views = views{byJob: map[string]*ledger.View{}, begun: t.env.Now()}
+	}
+	v, known := t.views.byJob[query.Job]
+	if !known || t.jobs.active[query.Job] == nil {
+		v = t.ledger.View(query.Job)
+		t.views.byJob[query.Job] = v
+	}
+	return v
+}
+
+// jobMap returns the map of a job that a query asks for, or nil if the job is not planned or
+// its end is durable.
+func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
+	j := t.jobs.active[query.Job]
+	if len(query.Windows) == 0 || j == nil {
+		return nil
+	}
+	m := v.Map(query.Windows, j.durableSpans())
 	if m != nil {
-		m.Started, m.Checkpoint = last.Started, j.manifest.writtenAt
+		m.Started, m.Checkpoint = j.manifest.last.Started, j.manifest.writtenAt
 	}
 	return m
+}
+
+// durableSpans returns the finished spans in the last manifest. A manifest may have tens of
+// thousands of nodes, so the spans are computed once for all viewers.
+func (j *activeJob) durableSpans() []jobs.Span {
+	m := &j.manifest
+	if m.durableFor == m.last.Sequence {
+		return m.durable
+	}
+	m.durable, m.durableFor = nil, m.last.Sequence
+	for _, n := range m.last.Nodes {
+		span := j.tree.Span(n.Node)
+		if last := len(m.durable) - 1; last >= 0 && m.durable[last].Hi == span.Lo {
+			m.durable[last].Hi = span.Hi
+		} else {
+			m.durable = append(m.durable, span)
+		}
+	}
+	return m.durable
 }
 
 // Jobs describes the active and the parked jobs, or only the job in the query.
@@ -67,20 +112,22 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
 		answer.Workers = t.ledger.WorkerCount()
-		answer.Jobs = t.ledger.Jobs()
 	}
 	if query.Job != "" {
-		answer.Jobs = slices.DeleteFunc(answer.Jobs, func(p wire.JobProgress) bool { return p.Job != query.Job })
+		if v := t.view(query); v != nil {
+			answer.Jobs = append(answer.Jobs, v.Progress)
+			answer.Map = t.jobMap(v, query)
+		}
 		if p, parked := t.jobs.parked[query.Job]; parked {
 			answer.Jobs = append(answer.Jobs, parkedProgress(query.Job, p))
 		}
 		if p := t.jobs.pending[query.Job]; p != nil && p.waiting {
 			answer.Jobs = append(answer.Jobs, t.waitingProgress(query.Job))
 		}
-		if len(query.Windows) > 0 {
-			answer.Map = t.jobMap(query.Job, query.Windows)
-		}
 		return answer
+	}
+	if t.ledger != nil {
+		answer.Jobs = t.ledger.Jobs()
 	}
 	ids := slices.Sorted(maps.Keys(t.jobs.parked))
 	listed := ids[:min(len(ids), wire.MaxListed)]

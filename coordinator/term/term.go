@@ -32,6 +32,7 @@ type Term struct {
 	limits    limits
 	times     times
 	timeline  timeline
+	views     views
 }
 
 // limits bound the operations that run beside the loop.
@@ -105,6 +106,9 @@ func (t *Term) Tick() {
 	t.beginNext()
 	t.extendSubmissions()
 	t.recordTerm()
+	if t.since(t.views.begun) > recentFor {
+		t.views = views{}
+	}
 }
 
 // Stop begins a voluntary end of the term, with a last checkpoint of each job.

@@ -26,6 +26,20 @@ func (c *Client) Poisoned(ctx context.Context) ([]Poisoned, error) {
 	return list, nil
 }
 
+// PoisonedAfter returns up to limit entries of the poison list whose names are above after,
+// sorted by name, and the number of entries above them.
+func (c *Client) PoisonedAfter(ctx context.Context, after string, limit int) (list []Poisoned, more int, err error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, more, err = s.PoisonPage(ctx, after, limit)
+	if err != nil {
+		return nil, 0, c.explain(fmt.Errorf("read the poison list: %w", err))
+	}
+	return list, more, nil
+}
+
 // Requeue moves a message from the poison list back to the submission queue and resets
 // the message's delivery count.
 func (c *Client) Requeue(ctx context.Context, name string) error {

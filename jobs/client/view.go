@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
@@ -65,21 +66,28 @@ func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (ter
 // Sample is the progress of a job at one checkpoint.
 type Sample = store.Sample
 
-// Samples returns the progress of a job over time, as recorded in its last checkpoint, together
-// with the job's number of partitions and the time when it began.
-func (c *Client) Samples(ctx context.Context, id string) (samples []Sample, partitions uint64, started time.Time, err error) {
+// Life is how a job progressed until its last checkpoint.
+type Life struct {
+	Samples    []Sample
+	Partitions uint64
+	Started    time.Time   // zero if no leader has begun the job
+	Retried    []jobs.Span // partitions that ran again after a failure or a death, perhaps with neighbours
+}
+
+// Life reads how a job progressed from its last checkpoint.
+func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 	s, err := c.open(ctx)
 	if err != nil {
-		return nil, 0, time.Time{}, err
+		return Life{}, err
 	}
 	m, _, err := s.Manifest(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, 0, time.Time{}, nil // no leader has begun the job
+		return Life{}, nil
 	case err != nil:
-		return nil, 0, time.Time{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
+		return Life{}, c.explain(fmt.Errorf("read the checkpoint of job %s: %w", id, err))
 	}
-	return m.Samples, m.Partitions, m.Started, nil
+	return Life{m.Samples, m.Partitions, m.Started, m.Retried}, nil
 }
 
 // Summary is a job in a list.

@@ -85,7 +85,8 @@ type Manifest struct {
 	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials, known before the first partial
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 
-	Samples []Sample `cbor:"30,keyasint,omitempty"` // the job's progress over time, for display: see AddSample
+	Samples []Sample    `cbor:"30,keyasint,omitempty"` // the job's progress over time, for display: see AddSample
+	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a death, for display; perhaps with neighbours, so that there are few spans
 
 	newer *newerFields // fields that this version does not know; nil if there are none; copied together with the manifest
 }

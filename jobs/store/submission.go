@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -179,16 +181,26 @@ func (s *Store) poison(ctx context.Context, id string, message Message, reason s
 // PoisonList returns the entries of the poison list, sorted by name. Damaged entries are
 // logged and omitted.
 func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
-	list, err := readAll(ctx, s, poisons, decodePoisoned)
+	list, _, err := s.PoisonPage(ctx, "", math.MaxInt)
+	return list, err
+}
+
+// PoisonPage returns a part of the poison list: up to limit entries whose names are above
+// after. More is the number of entries above them.
+func (s *Store) PoisonPage(ctx context.Context, after string, limit int) (entries []Poisoned, more int, err error) {
+	keys, err := s.blobs.List(ctx, poisons)
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("list %s: %w", poisons, err)
 	}
-	entries := make([]Poisoned, len(list))
-	for i, e := range list {
-		entries[i] = e.value
-		entries[i].Name = e.key[len(poisons):]
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key <= poisons+after })
+	more = max(0, len(keys)-limit)
+	list, err := readKeys(ctx, s, keys[:len(keys)-more], decodePoisoned)
+	entries = make([]Poisoned, 0, len(list))
+	for _, e := range list {
+		e.value.Name = e.key[len(poisons):]
+		entries = append(entries, e.value)
 	}
-	return entries, nil
+	return entries, more, err
 }
 
 // Requeue moves a message from the poison list back to the queue. The count of the message's

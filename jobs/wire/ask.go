@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -27,8 +29,9 @@ type WorkerInfo struct {
 	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
-	Lost  int    `cbor:"9,keyasint,omitempty" json:"lost"`  // slots that run code of jobs that does not return
-	Build string `cbor:"8,keyasint,omitempty" json:"build"` // how its program was compiled, such as "amd64/v1 go1.26.0"
+	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // slots that run code of jobs that does not return
+	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // how its program was compiled, such as "amd64/v1 go1.26.0"
+	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of its program; empty in older programs
 
 	// The fields below are only in answers to a WorkerQuery.
 	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // slots that run a span
@@ -36,6 +39,7 @@ type WorkerInfo struct {
 	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // as in the worker's last report
 	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // slot-seconds of work that would be repeated if the worker died now
 	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the first MaxRunning running spans
+	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, from 0, below MaxRunning
 }
 
 // RunningSpan is a span that a slot runs.
@@ -44,6 +48,7 @@ type RunningSpan struct {
 	Job    string        `cbor:"2,keyasint" json:"job"`
 	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // an earlier attempt failed, or its worker died
 	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // since the span last progressed
+	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // 1 + number of the slot; 0: an older worker, which does not say it
 }
 
 // MaxRunning is the largest number of running spans that an answer lists for each worker.
@@ -70,7 +75,7 @@ type Totals struct {
 	Memory   uint64  `cbor:"7,keyasint,omitempty" json:"memory"`
 	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second of all jobs, averaged over the last seconds
 
-	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the first MaxBuilds builds
+	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the MaxBuilds most frequent builds
 	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
 
 	// Numbers of jobs that have not ended: being planned or resumed, active, waiting for a
@@ -81,6 +86,15 @@ type Totals struct {
 	Waiting  int `cbor:"14,keyasint,omitempty" json:"waiting"`
 
 	Leader LeaderInfo `cbor:"15,keyasint,omitzero" json:"leader"`
+
+	Versions      []VersionCount `cbor:"16,keyasint,omitempty" json:"versions"` // the MaxBuilds most frequent versions
+	OtherVersions int            `cbor:"17,keyasint,omitempty" json:"other_versions"`
+}
+
+// VersionCount is the number of workers of a version of the program.
+type VersionCount struct {
+	Version string `cbor:"1,keyasint" json:"version"` // empty: an older program, which does not say its version
+	Workers int    `cbor:"2,keyasint" json:"workers"`
 }
 
 // BuildCount is the number of workers of a build.
@@ -89,7 +103,7 @@ type BuildCount struct {
 	Workers int    `cbor:"2,keyasint" json:"workers"`
 }
 
-// MaxBuilds is the largest number of builds in [Totals].
+// MaxBuilds is the largest number of builds, and of versions, in [Totals].
 const MaxBuilds = 8
 
 // Workers is the answer to AskWorkers.
@@ -163,8 +177,42 @@ type ErrorCount struct {
 // CellMap is a map of a window. It has runs of equal cells, so the map of a job with few borders between states is
 // small, whatever its number of partitions.
 type CellMap struct {
-	Window Window    `cbor:"1,keyasint"`
-	Runs   []CellRun `cbor:"2,keyasint,omitempty"`
+	Window Window   `cbor:"1,keyasint"`
+	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
+
+	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells in which partitions ran again after a failure or a death
+}
+
+// CellRuns are encoded without reflection, because a leader encodes thousands of them for
+// each viewer. The bytes are those of a []CellRun.
+type CellRuns []CellRun
+
+// MarshalCBOR returns an array of arrays of numbers.
+func (c CellRuns) MarshalCBOR() ([]byte, error) {
+	const array, number = 4 << 5, 0
+	out := make([]byte, 0, 9+16*len(c))
+	head := func(major byte, n uint64) {
+		switch {
+		case n < 24:
+			out = append(out, major|byte(n))
+		case n <= math.MaxUint8:
+			out = append(out, major|24, byte(n))
+		case n <= math.MaxUint16:
+			out = binary.BigEndian.AppendUint16(append(out, major|25), uint16(n))
+		case n <= math.MaxUint32:
+			out = binary.BigEndian.AppendUint32(append(out, major|26), uint32(n))
+		default:
+			out = binary.BigEndian.AppendUint64(append(out, major|27), n)
+		}
+	}
+	head(array, uint64(len(c)))
+	for _, r := range c {
+		head(array, 7)
+		for _, n := range [...]uint64{r.Repeat, r.Held, r.Computed, r.Durable, r.Retrying, r.Failed, r.Holder} {
+			head(number, n)
+		}
+	}
+	return out, nil
 }
 
 // CellRun is a number of equal cells.

@@ -12,6 +12,9 @@ const UnknownBuild = "unknown"
 // MaxBuild is the largest number of bytes in the text of a build.
 const MaxBuild = 60
 
+// MaxVersion is the largest number of bytes in the version of a program.
+const MaxVersion = 80
+
 // ThisBuild describes how this program was compiled, as far as it decides how floats are
 // rounded: the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0".
 // From level v3 on, for example, Go's compiler fuses multiplication and addition on amd64.

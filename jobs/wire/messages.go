@@ -31,7 +31,8 @@ type Report struct {
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
-	Nodes []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds, together with Spans
+	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds, together with Spans
+	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, from 0, for display
 
 	Usage Usage `cbor:"20,keyasint,omitzero"`
 }
@@ -47,6 +48,8 @@ type Hello struct {
 	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
 	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's definitions were compiled: see [ThisBuild]; empty in older programs
 	Holds   bool   `cbor:"8,keyasint,omitempty"` // the worker holds large partials, and fetches operands from their holders
+
+	Version string `cbor:"9,keyasint,omitempty"` // version of the worker's program, for display
 }
 
 // JobKind is a definition's name and version.
@@ -77,6 +80,8 @@ type HeldSpan struct {
 	Step string `cbor:"7,keyasint,omitempty"`
 
 	Done uint64 `cbor:"8,keyasint,omitempty"` // partitions from Span.Lo on that were run and are not reported yet
+
+	Slot int `cbor:"9,keyasint,omitempty"` // 1 + number of the slot that runs the span, for display
 }
 
 // HeldNode is a large partial that a worker holds: it is finished, and it is lost if the

@@ -44,6 +44,8 @@ func (r Report) Validate() error {
 		return malformed("report %d names spans before all items", r.Sequence)
 	case r.LostSlots < 0 || r.LostSlots > MaxSlots || r.LostCalls < 0 || r.LostCalls > MaxSlots:
 		return malformed("report of %d lost slots and %d lost calls, want 0 to %d", r.LostSlots, r.LostCalls, MaxSlots)
+	case len(r.LostAt) > MaxSlots:
+		return malformed("report of %d numbers of lost slots, want at most %d", len(r.LostAt), MaxSlots)
 	case len(r.Spans) > MaxSpans:
 		return malformed("report of %d spans, want at most %d", len(r.Spans), MaxSpans)
 	case r.More && len(r.Nodes) > 0:
@@ -138,6 +140,8 @@ func (h Hello) validate() error {
 		return malformed("hello of a worker whose storage's identity has %d bytes, want at most %d", len(h.Storage), MaxName)
 	case len(h.Build) > MaxBuild:
 		return malformed("hello of a worker whose build has %d bytes, want at most %d", len(h.Build), MaxBuild)
+	case len(h.Version) > MaxVersion:
+		return malformed("hello of a worker whose version has %d bytes, want at most %d", len(h.Version), MaxVersion)
 	case len(h.Knows) > MaxKinds:
 		return malformed("hello of a worker that knows %d definitions, want at most %d", len(h.Knows), MaxKinds)
 	}

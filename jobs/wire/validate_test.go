@@ -33,6 +33,7 @@ func TestReportValidateRefuses(t *testing.T) {
 		"too many slots":       func(r *Report) { r.Hello = &Hello{Slots: MaxSlots + 1} },
 		"host's name too long": func(r *Report) { r.Hello = &Hello{Slots: 1, Host: strings.Repeat("h", MaxHost+1)} },
 		"too many definitions": func(r *Report) { r.Hello = &Hello{Slots: 1, Knows: make([]JobKind, MaxKinds+1)} },
+		"version too long":     func(r *Report) { r.Hello = &Hello{Slots: 1, Version: strings.Repeat("v", MaxVersion+1)} },
 		"build too long":       func(r *Report) { r.Hello = &Hello{Slots: 1, Build: strings.Repeat("b", MaxBuild+1)} },
 		"identity too long":    func(r *Report) { r.Hello = &Hello{Slots: 1, Storage: strings.Repeat("0", MaxName+1)} },
 		"definition's name too long": func(r *Report) {
@@ -87,7 +88,7 @@ func TestReportValidateRefuses(t *testing.T) {
 
 // TestValidateAcceptsTheMost checks that a report at the bounds is valid and fits a message.
 func TestValidateAcceptsTheMost(t *testing.T) {
-	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxHost), Build: strings.Repeat("b", MaxBuild), Knows: make([]JobKind, MaxKinds)}
+	hello := Hello{Slots: MaxSlots, Host: strings.Repeat("h", MaxHost), Build: strings.Repeat("b", MaxBuild), Version: strings.Repeat("v", MaxVersion), Knows: make([]JobKind, MaxKinds)}
 	for name, r := range map[string]Report{
 		"definitions": {Hello: &hello},
 		"spans":       {Hello: &hello, Spans: manySpans(MaxSpans)},

@@ -34,6 +34,9 @@ type Config struct {
 	PID   int
 	Since time.Time
 
+	// Version is the version of the program, for display.
+	Version string
+
 	// Storage is the identity of the cluster's storage. The worker ignores leaders on another
 	// storage. If Storage is empty, leaders are not checked.
 	Storage string

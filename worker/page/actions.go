@@ -49,6 +49,7 @@ func (p *Page) handleActions(mux *http.ServeMux) {
 		return err
 	})
 	act("poisoned/{name}/requeue", func(ctx context.Context, c *client.Client, r *http.Request) error {
+		defer p.poisoned.forget()
 		return c.Requeue(ctx, r.PathValue("name"))
 	})
 }

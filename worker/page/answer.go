@@ -126,36 +126,53 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 	}
 }
 
-// memo caches answers for a short time, so that many viewers cause only one request to storage.
+// memo keeps answers for a moment, so that all viewers together ask the leader and storage
+// once.
 type memo[T any] struct {
 	mu      sync.Mutex
-	entries map[string]memoEntry[T]
+	entries map[string]*memoEntry[T]
 }
 
+// memoEntry is the answer to a question. mu is held while the answer is loaded.
 type memoEntry[T any] struct {
+	mu    sync.Mutex
 	value T
-	at    time.Time
+	at    time.Time // zero if there is no answer
 }
 
-const maxMemo = 32 // number of cached answers
+const maxMemo = 64 // answers
 
-// get returns the cached answer to a question, or calls load if the cached answer is older than
-// maxAge. Only one call of load runs at a time.
+// get returns the cached answer to a question, or calls load if the cached answer is older
+// than maxAge. Viewers with the same question wait for one load. Errors are not kept.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e, ok := m.entries[question]; ok && time.Since(e.at) < maxAge {
+	e := m.entries[question]
+	if e == nil {
+		if m.entries == nil || len(m.entries) >= maxMemo {
+			m.entries = map[string]*memoEntry[T]{}
+		}
+		e = &memoEntry[T]{}
+		m.entries[question] = e
+	}
+	m.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.at.IsZero() && time.Since(e.at) < maxAge {
 		return e.value, nil
 	}
 	value, err := load()
 	if err != nil {
 		return value, err
 	}
-	if m.entries == nil || len(m.entries) >= maxMemo {
-		m.entries = map[string]memoEntry[T]{}
-	}
-	m.entries[question] = memoEntry[T]{value, time.Now()}
+	e.value, e.at = value, time.Now()
 	return value, nil
+}
+
+// forget drops all answers.
+func (m *memo[T]) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries = nil
 }
 
 // milliseconds returns a duration in milliseconds, with microsecond precision.

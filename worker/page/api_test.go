@@ -65,6 +65,11 @@ type (
 			Done  uint64  `json:"done"`
 			Cells []byte  `json:"cells"`
 		} `json:"samples"`
+		Retried [][2]uint64 `json:"retried"`
+	}
+	poisonedAnswer struct {
+		Poisoned []struct{ Name, Reason, Requeue string }
+		Next     string
 	}
 	errorAnswer struct {
 		Error string `json:"error"`
@@ -107,29 +112,37 @@ func TestAPI(t *testing.T) {
 	var workers struct {
 		Workers []struct {
 			ID      string                  `json:"id"`
+			Version string                  `json:"version"`
 			Cost    float64                 `json:"cost"`
-			Running []struct{ Job string }  `json:"running"`
+			Running []struct{ Slot int }    `json:"running"`
 			Usage   struct{ Memory uint64 } `json:"usage"`
 		} `json:"workers"`
 	}
 	if c.get(api+"cluster", &about); about.Leader == nil || about.Totals.Workers != 1 || about.Totals.Slots != 2 {
 		t.Errorf("cluster: got %+v", about)
 	}
-	if c.get(api+"workers", &workers); len(workers.Workers) != 1 || workers.Workers[0].Usage.Memory == 0 {
+	if c.get(api+"workers", &workers); len(workers.Workers) != 1 || workers.Workers[0].Usage.Memory == 0 || workers.Workers[0].Version != "v1.2.3" {
 		t.Errorf("workers: got %+v", workers)
+	}
+	slots := map[int]bool{}
+	for _, r := range workers.Workers[0].Running {
+		slots[r.Slot] = true
+	}
+	if len(slots) != len(workers.Workers[0].Running) || slots[0] || len(slots) > 0 && !slots[1] && !slots[2] {
+		t.Errorf("running spans: got %+v, want the slots 1 and 2", workers.Workers[0].Running)
 	}
 	if err := c.client.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 
-	short := c.submit(stepsParams{Partitions: 100, Fail: 7}, client.SubmitOptions{MaxAttempts: 1, MaxSkipped: 1})
+	short := c.submit(stepsParams{Partitions: 100, Fail: 7}, client.SubmitOptions{MaxAttempts: 2, MaxSkipped: 1})
 	c.letEnd(short)
 	var j jobAnswer
 	if c.get(api+"jobs/"+short, &j); j.State != "completed" || !strings.Contains(string(j.Result), "99") || j.SHA256 == "" || !strings.Contains(j.Again, "run steps -p fail=7") {
 		t.Errorf("job: got %+v", j)
 	}
 	var s samplesAnswer
-	if c.get(api+"jobs/"+short+"/samples", &s); s.Partitions != 100 || s.Step != 2 || s.Samples[len(s.Samples)-1].Done != 100 || len(s.Samples[len(s.Samples)-1].Cells) != 50 {
+	if c.get(api+"jobs/"+short+"/samples", &s); s.Partitions != 100 || s.Step != 2 || s.Samples[len(s.Samples)-1].Done != 100 || len(s.Samples[len(s.Samples)-1].Cells) != 50 || fmt.Sprint(s.Retried) != "[[7 8]]" {
 		t.Errorf("samples: got %+v", s)
 	}
 	var none errorAnswer
@@ -157,7 +170,7 @@ func TestAPI(t *testing.T) {
 
 	for path, want := range map[string]int{
 		"nothing": 404, "jobs/x": 400, "jobs/0000000000000000": 404, "jobs?limit=101": 400, "jobs?limit=0": 400, "jobs?show=some": 400, "jobs?before=x": 400,
-		"workers?after=.": 400, "terms?before=x": 400, "jobs/" + id + "/map?window=1": 400, "jobs/" + id + "/map?window=0:0:1": 400,
+		"workers?after=.": 400, "terms?before=x": 400, "poisoned?limit=0": 400, "jobs/" + id + "/map?window=1": 400, "jobs/" + id + "/map?window=0:0:1": 400,
 		"jobs/" + id + "/map?window=0:1:4097": 400, "events?job=x": 400, "save?job=x": 400,
 	} {
 		var e errorAnswer
@@ -214,6 +227,15 @@ func TestActions(t *testing.T) {
 	if got := c.do("POST", api+"jobs/0000000000000000/cancel", token, &errorAnswer{}); got != http.StatusNotFound {
 		t.Errorf("cancel a job that is not there: got %d", got)
 	}
+	var list poisonedAnswer
+	name := c.poison(api)
+	if got := c.do("POST", api+"poisoned/"+name+"/requeue", token, &done); got != 200 || !done.Done {
+		t.Errorf("requeue: got %d, %+v", got, done)
+	}
+	if got := c.do("POST", api+"poisoned/unknown/requeue", token, &errorAnswer{}); got != http.StatusNotFound {
+		t.Errorf("requeue an entry that is not there: got %d", got)
+	}
+	c.until("the entry is back", func() bool { return c.get(api+"poisoned", &list) == 200 && len(list.Poisoned) == 1 }) // it is poisoned again
 	if got := c.do("POST", api+"leader/step-down", token, &done); got != 200 {
 		t.Errorf("step down: got %d", got)
 	}

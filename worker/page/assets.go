@@ -19,7 +19,7 @@ var embedded embed.FS
 
 // scripts are the page's scripts, in the order in which they are loaded. They share one
 // global scope, so that a saved page can contain them one after the other.
-var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "job.js", "map.js", "workers.js", "page.js"}
+var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "job.js", "map.js", "workers.js", "page.js"}
 
 // assets are the files of the page, by name.
 type assets map[string]asset

@@ -26,23 +26,45 @@ type clusterAnswer struct {
 	Error  string           `json:"error"` // why there is no leader
 }
 
-// clusterOf asks the leader for the figures of the cluster and for the first workers.
-func (p *Page) clusterOf(ctx context.Context, c *client.Client) (clusterAnswer, workersAnswer) {
-	a := clusterAnswer{Cluster: p.cfg.Cluster.Name, Storage: storageName(p.cfg.Cluster.Storage), Actions: p.cfg.Token != ""}
-	asked := time.Now()
-	answer, err := c.WorkersAfter(ctx, "", maxPage)
-	a.Now, a.NATS = time.Now().UTC(), milliseconds(time.Since(asked))
-	switch {
-	case err != nil:
-		a.Error = textOf(err)
-	case answer.Totals == nil: // a leader of an earlier version
-		if leader, err := c.Leader(ctx); err == nil {
-			a.Leader = &leader
-		}
-	default:
-		a.Leader, a.Totals = &answer.Totals.Leader, answer.Totals
+// clusterNow is the answer to one question to the leader.
+type clusterNow struct {
+	cluster clusterAnswer
+	workers workersAnswer // the first workers
+}
+
+// epoch returns the epoch of the leader, or 0 if no leader answers.
+func (n clusterNow) epoch() uint64 {
+	if n.cluster.Leader == nil {
+		return 0
 	}
-	return a, newWorkersAnswer(answer, maxPage)
+	return n.cluster.Leader.Epoch
+}
+
+// liveAge is how long an answer of the leader serves other viewers. Viewers ask at the same
+// moments: see lookEvery.
+const liveAge = 250 * time.Millisecond
+
+// clusterOf asks the leader for the figures of the cluster and for the first workers, up to
+// limit.
+func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clusterNow {
+	now, _ := p.live.get(strconv.Itoa(limit), liveAge, func() (clusterNow, error) {
+		a := clusterAnswer{Cluster: p.cfg.Cluster.Name, Storage: storageName(p.cfg.Cluster.Storage), Actions: p.cfg.Token != ""}
+		asked := time.Now()
+		answer, err := c.WorkersAfter(ctx, "", limit)
+		a.Now, a.NATS = time.Now().UTC(), milliseconds(time.Since(asked))
+		switch {
+		case err != nil:
+			a.Error = textOf(err)
+		case answer.Totals == nil: // a leader of an earlier version
+			if leader, err := c.Leader(ctx); err == nil {
+				a.Leader = &leader
+			}
+		default:
+			a.Leader, a.Totals = &answer.Totals.Leader, answer.Totals
+		}
+		return clusterNow{a, newWorkersAnswer(answer, limit)}, nil
+	})
+	return now
 }
 
 func storageName(kind cluster.StorageKind) string {
@@ -53,8 +75,7 @@ func storageName(kind cluster.StorageKind) string {
 }
 
 func (p *Page) getCluster(ctx context.Context, c *client.Client, _ *http.Request) (any, error) {
-	a, _ := p.clusterOf(ctx, c)
-	return a, nil
+	return p.clusterOf(ctx, c, 0).cluster, nil
 }
 
 // workersAnswer is the answer to /api/v1/workers.
@@ -66,7 +87,7 @@ type workersAnswer struct {
 
 func newWorkersAnswer(w client.Workers, limit int) workersAnswer {
 	a := workersAnswer{Workers: w.Workers[:min(len(w.Workers), limit)]}
-	if a.More = w.More + len(w.Workers) - len(a.Workers); a.More > 0 {
+	if a.More = w.More + len(w.Workers) - len(a.Workers); a.More > 0 && limit > 0 {
 		a.Next = a.Workers[len(a.Workers)-1].ID
 	}
 	if a.Workers == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/store/jetstream"
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
@@ -130,7 +131,7 @@ func (c *testCluster) start(slots int, edit func(*worker.Config)) string {
 }
 
 func workerConfig(where cluster.Config, slots int, log *slog.Logger) worker.Config {
-	return worker.Config{Cluster: where, Jobs: []jobs.Job{steps}, Slots: slots, Logger: log}
+	return worker.Config{Cluster: where, Jobs: []jobs.Job{steps}, Slots: slots, Version: "v1.2.3", Logger: log}
 }
 
 // runWorker runs a worker until the process is killed or its standard input ends.
@@ -174,6 +175,22 @@ func (c *testCluster) submit(p stepsParams, options client.SubmitOptions) string
 		c.t.Fatal(err)
 	}
 	return id
+}
+
+// poison sends a message to the queue that is not a submission, waits until the API lists
+// it, and returns its name.
+func (c *testCluster) poison(api string) string {
+	c.t.Helper()
+	queue, err := jetstream.Open(c.t.Context(), c.client.Conn(), jetstream.Config{Cluster: "default"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := queue.Send(c.t.Context(), []byte("<garbage>")); err != nil {
+		c.t.Fatal(err)
+	}
+	var list poisonedAnswer
+	c.until("the message is poisoned", func() bool { return c.get(api+"poisoned?limit=1", &list) == 200 && len(list.Poisoned) == 1 })
+	return list.Poisoned[0].Name
 }
 
 func (c *testCluster) letEnd(id string) {

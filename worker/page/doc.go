@@ -22,6 +22,7 @@
 //	/api/v1/throughput              how the jobs of the last 24 hours advanced
 //	/api/v1/jobs?show=&before=&limit=
 //	                                jobs, newest first; show is all, active or ended
+//	/api/v1/poisoned?after=&limit=  submissions that no leader begins any more, by name
 //	/api/v1/jobs/ID                 a job, with its parameters, failures and result
 //	/api/v1/jobs/ID/map?window=LO:STEP:CELLS&window=…
 //	                                live figures of an active job, and for each window how

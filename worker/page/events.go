@@ -17,8 +17,9 @@ import (
 const (
 	// maxViewers bounds the event streams of a process.
 	maxViewers = 32
-	// lookEvery is the interval at which a stream asks for the leader. For data that change slowly
-	// the interval is a multiple of lookEvery.
+	// lookEvery is how often a stream asks who leads. Answers that change slowly are asked
+	// for at multiples of lookEvery. All streams look at the same moments, so that they share
+	// answers.
 	lookEvery = 500 * time.Millisecond
 	// writeTimeout is how long a browser may take to read an event. The stream of a slower browser
 	// is closed, and the browser connects again.
@@ -41,6 +42,7 @@ type stream struct {
 	epoch   uint64 // epoch of the leader that was last seen
 	settled bool   // the terms that were sent are complete
 	ended   bool   // the job's last state was sent
+	begun   bool   // the throughput before the page was opened was sent
 }
 
 // serveEvents serves /api/v1/events.
@@ -71,23 +73,30 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 		extend: func() error { return rc.SetWriteDeadline(time.Now().Add(writeTimeout)) },
 	}
 	s.out, s.flush = compressed(w, r)
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for turn := 0; ; turn++ {
-		if s.look(r.Context(), turn) != nil {
-			return
-		}
+	if s.look(r.Context(), func(int64) bool { return true }) != nil {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		next := time.Now().Truncate(lookEvery).Add(lookEvery)
+		timer.Reset(time.Until(next))
 		select {
 		case <-r.Context().Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
+		}
+		turn := next.UnixNano() / int64(lookEvery)
+		if s.look(r.Context(), func(turns int64) bool { return turn%turns == 0 }) != nil {
+			return
 		}
 	}
 }
 
-// look asks the cluster for the figures that are due, and sends those that have changed. It returns
-// an error if the viewer has disconnected.
-func (s *stream) look(ctx context.Context, turn int) error {
+// look asks the cluster for the figures that are due and sends the changed ones. Figures
+// are due if every returns true for their interval, in multiples of lookEvery. look returns
+// an error if the viewer is gone.
+func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	p := s.page
@@ -95,29 +104,23 @@ func (s *stream) look(ctx context.Context, turn int) error {
 	if err != nil {
 		return s.end(s.send("problem", errorAnswer{textOf(err)}))
 	}
-	every := func(turns int) bool { return turn%turns == 0 }
-
-	look, workers := p.clusterOf(ctx, c)
-	epoch := uint64(0)
-	if look.Leader != nil {
-		epoch = look.Leader.Epoch
+	limit := 0
+	if every(2) {
+		limit = maxPage
 	}
-	changed := epoch != s.epoch
-	s.epoch = epoch
-	if changed || every(2) {
-		if s.after != "" {
-			answer, err := c.WorkersAfter(ctx, s.after, maxPage)
-			if err == nil {
-				workers = newWorkersAnswer(answer, maxPage)
-			}
-		}
-		if err := s.send("cluster", look); err != nil {
+	now := p.clusterOf(ctx, c, limit)
+	changed := now.epoch() != s.epoch
+	if changed && limit == 0 {
+		limit = maxPage
+		now = p.clusterOf(ctx, c, limit)
+	}
+	s.epoch = now.epoch()
+	if limit > 0 {
+		if err := s.send("cluster", now.cluster); err != nil {
 			return err
 		}
-		if look.Leader != nil {
-			if err := s.send("workers", workers); err != nil {
-				return err
-			}
+		if err := s.sendWorkers(ctx, c, now); err != nil {
+			return err
 		}
 	}
 	if err := s.end(nil); err != nil { // send these now, because the answers of storage take longer
@@ -133,7 +136,7 @@ func (s *stream) look(ctx context.Context, turn int) error {
 		if err := s.sendOr("terms", terms, err); err != nil {
 			return err
 		}
-		s.settled = err == nil && len(terms.Terms) > 0 && terms.Terms[0].Epoch >= epoch && (terms.Terms[0].FirstResult != nil || time.Since(terms.Terms[0].At) > time.Minute)
+		s.settled = err == nil && len(terms.Terms) > 0 && terms.Terms[0].Epoch >= s.epoch && (terms.Terms[0].FirstResult != nil || time.Since(terms.Terms[0].At) > time.Minute)
 	}
 	if every(4) {
 		jobs, err := p.jobsBefore(ctx, c, s.show, s.before, maxPage)
@@ -141,7 +144,14 @@ func (s *stream) look(ctx context.Context, turn int) error {
 			return err
 		}
 	}
-	if turn == 0 {
+	if every(20) {
+		list, err := p.poisonedAfter(ctx, c, "", maxPage)
+		if err := s.sendOr("poisoned", list, err); err != nil {
+			return err
+		}
+	}
+	if !s.begun {
+		s.begun = true
 		output, err := p.throughput(ctx, c)
 		if err := s.sendOr("throughput", output, err); err != nil {
 			return err
@@ -150,13 +160,29 @@ func (s *stream) look(ctx context.Context, turn int) error {
 	return s.end(nil)
 }
 
+// sendWorkers sends the viewer's page of workers, if a leader answers.
+func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterNow) error {
+	workers := now.workers
+	if now.cluster.Leader == nil {
+		return nil
+	}
+	if s.after != "" {
+		answer, err := c.WorkersAfter(ctx, s.after, maxPage)
+		if err != nil {
+			return nil // no leader answers any more
+		}
+		workers = newWorkersAnswer(answer, maxPage)
+	}
+	return s.send("workers", workers)
+}
+
 // lookAtJob sends the live figures of the opened job. If stored is true or the job has
 // ended, lookAtJob also sends the job's figures from storage.
 func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) error {
 	if s.ended {
 		return nil
 	}
-	m, err := mapOf(ctx, c, s.job, s.windows)
+	m, err := s.page.mapOf(ctx, c, s.job, s.windows)
 	switch {
 	case err == nil:
 		if err := s.send("map", m); err != nil {
@@ -175,7 +201,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 		return err
 	}
 	s.ended = err == nil && job.State.Final() || errors.Is(err, client.ErrNotFound)
-	samples, err := samplesOf(ctx, c, s.job)
+	samples, err := s.page.samples(ctx, c, s.job)
 	return s.sendOr("samples", samples, err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -216,6 +217,10 @@ type windowAnswer struct {
 	Lo   uint64      `json:"lo"`
 	Step uint64      `json:"step"` // partitions in a cell
 	Runs [][7]uint64 `json:"runs"`
+
+	// Ranges of the cells in which partitions ran again after a failure or a death: first cell
+	// and last + 1.
+	Retried [][2]uint64 `json:"retried"`
 }
 
 // maxWindows is the largest number of windows in a request. The number of their cells is bounded by
@@ -254,7 +259,7 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 	if err != nil {
 		return nil, err
 	}
-	m, err := mapOf(ctx, c, id, windows)
+	m, err := p.mapOf(ctx, c, id, windows)
 	if errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrNotFound) {
 		m.Error, err = textOf(err), nil // this is normal during a failover and at a job's end
 	}
@@ -262,7 +267,11 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 }
 
 // mapOf asks the leader for the live figures of a job.
-func mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
+func (p *Page) mapOf(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
+	return p.maps.get(fmt.Sprint(id, windows), liveAge, func() (mapAnswer, error) { return newMapAnswer(ctx, c, id, windows) })
+}
+
+func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
 	if len(windows) == 0 {
 		windows = []client.Window{{Step: 1, Cells: 1}} // for a request without windows the leader returns no map
 	}
@@ -281,11 +290,20 @@ func mapOf(ctx context.Context, c *client.Client, id string, windows []client.Wi
 	}
 	a.Errors, a.Holders = append(a.Errors, m.Errors...), append(a.Holders, m.Holders...)
 	for _, w := range m.Maps {
-		answer := windowAnswer{Lo: w.Window.Lo, Step: w.Window.Step, Runs: make([][7]uint64, 0, len(w.Runs))}
+		answer := windowAnswer{Lo: w.Window.Lo, Step: w.Window.Step, Runs: make([][7]uint64, 0, len(w.Runs)), Retried: pairsOf(w.Retried)}
 		for _, r := range w.Runs {
 			answer.Runs = append(answer.Runs, [7]uint64{r.Repeat, r.Held, r.Computed, r.Durable, r.Retrying, r.Failed, r.Holder})
 		}
 		a.Windows = append(a.Windows, answer)
 	}
 	return a, nil
+}
+
+// pairsOf returns spans in the form of the API.
+func pairsOf(spans []jobs.Span) [][2]uint64 {
+	list := make([][2]uint64, 0, len(spans))
+	for _, s := range spans {
+		list = append(list, [2]uint64{s.Lo, s.Hi})
+	}
+	return list
 }

@@ -57,10 +57,15 @@ type Page struct {
 	cfg     Config
 	host    string
 	assets  assets
-	viewers chan struct{} // contains one value per viewer
-	jobs    memo[client.Page]
-	terms   memo[termsAnswer]
-	output  memo[throughputAnswer]
+	viewers chan struct{} // has a value for each viewer
+
+	live     memo[clusterNow]
+	maps     memo[mapAnswer]
+	lives    memo[samplesAnswer]
+	jobs     memo[client.Page]
+	terms    memo[termsAnswer]
+	output   memo[throughputAnswer]
+	poisoned memo[poisonedAnswer]
 
 	running sync.WaitGroup // requests
 
@@ -112,6 +117,7 @@ func (p *Page) Handler() http.Handler {
 	get("terms", p.getTerms)
 	get("throughput", p.getThroughput)
 	get("jobs", p.getJobs)
+	get("poisoned", p.getPoisoned)
 	get("jobs/{id}", p.getJob)
 	get("jobs/{id}/map", p.getMap)
 	get("jobs/{id}/samples", p.getSamples)

@@ -28,11 +28,15 @@ func TestViews(t *testing.T) {
 	}
 	id := c.submit(stepsParams{Partitions: 1_000_000_000, Sleep: time.Millisecond, Fail: 40}, client.SubmitOptions{MaxAttempts: 1000})
 
+	poisoned := c.poison(url + "/api/v1/")
+
 	b.do(chromedp.EmulateViewport(1400, 900))
 	b.open(url + "/?light&job=" + id)
 	b.until(`view.cluster && view.cluster.totals && view.workers && view.terms && view.throughput && view.jobs && view.job && view.samples`)
 	b.until(`cells && view.map.total.durable > 100 && document.querySelector("#fails .fail")`)
 	b.until(`document.querySelectorAll("#jt tbody tr").length === 2 && document.querySelectorAll("#wt tbody tr").length === 2`)
+	b.until(`$("pt").textContent.includes("bellwether requeue ` + poisoned + `")`)
+	b.until(`[...strips.values()].every(s => s.lanes.filter(l => l.length).length > 1)`)
 	if sum := look[float64](b, `shown().counts.reduce((a, b) => a + b)`); sum != 1e9 {
 		t.Errorf("the states have %.0f partitions, want 10^9", sum)
 	}

@@ -17,6 +17,7 @@ type samplesAnswer struct {
 	Started    *time.Time     `json:"started"`
 	Step       uint64         `json:"step"` // partitions in a cell
 	Samples    []sampleAnswer `json:"samples"`
+	Retried    [][2]uint64    `json:"retried"` // first and last + 1 of partitions that ran again after a failure or a death; perhaps with neighbours
 }
 
 // sampleAnswer is the progress at one checkpoint.
@@ -35,14 +36,24 @@ func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request
 	if err != nil {
 		return nil, err
 	}
-	return samplesOf(ctx, c, id)
+	return p.samples(ctx, c, id)
 }
 
-func samplesOf(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
-	samples, partitions, started, err := c.Samples(ctx, id)
-	_, step := store.SampleCells(partitions)
-	a := samplesAnswer{Job: id, Partitions: partitions, Started: instant(started), Step: step, Samples: []sampleAnswer{}}
-	for _, s := range samples {
+// samplesAge is how long the samples of a job are repeated.
+const samplesAge = time.Second
+
+func (p *Page) samples(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
+	return p.lives.get(id, samplesAge, func() (samplesAnswer, error) { return newSamplesAnswer(ctx, c, id) })
+}
+
+func newSamplesAnswer(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
+	life, err := c.Life(ctx, id)
+	_, step := store.SampleCells(life.Partitions)
+	a := samplesAnswer{
+		Job: id, Partitions: life.Partitions, Started: instant(life.Started), Step: step, Samples: []sampleAnswer{},
+		Retried: pairsOf(life.Retried),
+	}
+	for _, s := range life.Samples {
 		a.Samples = append(a.Samples, sampleAnswer{milliseconds(s.At), s.Epoch, s.Done, s.Executed, s.Failing, s.Workers, s.Cells})
 	}
 	return a, err
@@ -81,12 +92,12 @@ func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnsw
 			if !j.Finished.IsZero() && time.Since(j.Finished) > throughputPast || j.State == client.Queued || j.State == "" {
 				continue
 			}
-			samples, _, started, err := c.Samples(ctx, j.ID)
-			if err != nil || len(samples) == 0 {
-				continue // the job was removed, or an earlier version began it
+			life, err := c.Life(ctx, j.ID)
+			if err != nil || len(life.Samples) == 0 {
+				continue // removed, or begun by an earlier version
 			}
-			job := throughputJob{Job: j.ID, Started: started.UTC(), Points: [][2]float64{{0, 0}}}
-			for _, s := range samples {
+			job := throughputJob{Job: j.ID, Started: life.Started.UTC(), Points: [][2]float64{{0, 0}}}
+			for _, s := range life.Samples {
 				job.Points = append(job.Points, [2]float64{milliseconds(s.At), float64(s.Done)})
 			}
 			a.Jobs = append(a.Jobs, job)

@@ -22,6 +22,7 @@ type savedAnswer struct {
 	Terms      *termsAnswer      `json:"terms"`
 	Throughput *throughputAnswer `json:"throughput"`
 	Jobs       *jobsAnswer       `json:"jobs"`
+	Poisoned   *poisonedAnswer   `json:"poisoned"`
 	Job        *jobAnswer        `json:"job"` // the opened job
 	Map        *mapAnswer        `json:"map"`
 	Samples    *samplesAnswer    `json:"samples"`
@@ -58,16 +59,16 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 		return nil, err
 	}
 	s := savedAnswer{At: time.Now().UTC()}
-	var workers workersAnswer
-	s.Cluster, workers = p.clusterOf(ctx, c)
-	s.Workers = &workers
+	now := p.clusterOf(ctx, c, maxPage)
+	s.Cluster, s.Workers = now.cluster, &now.workers
 	s.Terms = had(p.termsBefore(ctx, c, 0, maxPage))
 	s.Throughput = had(p.throughput(ctx, c))
+	s.Poisoned = had(p.poisonedAfter(ctx, c, "", maxPage))
 	s.Jobs = had(p.jobsBefore(ctx, c, r.FormValue("show"), r.FormValue("before"), maxPage))
 	if id != "" {
 		s.Job = had(p.job(ctx, c, id))
-		s.Map = had(mapOf(ctx, c, id, windows))
-		s.Samples = had(samplesOf(ctx, c, id))
+		s.Map = had(p.mapOf(ctx, c, id, windows))
+		s.Samples = had(p.samples(ctx, c, id))
 	}
 	data, err := json.Marshal(s) // Marshal escapes <, > and &, so that no text in the data can end the script
 	if err != nil {

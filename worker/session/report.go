@@ -44,6 +44,11 @@ func (s *Session) nextReport() wire.Report {
 	}
 	s.work.alone.reported = !r.More
 	r.LostSlots, r.LostCalls = s.occupied()
+	for i, h := range s.work.slots {
+		if h != nil && h.stray {
+			r.LostAt = append(r.LostAt, i)
+		}
+	}
 	c.moreFollows = r.More
 	c.saidGoodbye = s.drain.begun && !r.More && len(r.Spans)+len(r.Nodes) == 0
 	return r
@@ -107,6 +112,9 @@ func (s *Session) heldSpans() []wire.HeldSpan {
 	spans := make([]wire.HeldSpan, 0, s.work.held)
 	for i, h := range slices.Concat(running, queued) {
 		span := wire.HeldSpan{ID: h.id, Job: h.job.id, Span: jobs.Span{Lo: h.lo, Hi: h.hi}, Running: i < len(running), Done: h.done()}
+		if span.Running {
+			span.Slot = h.slot + 1
+		}
 		if h == s.work.alone.span {
 			span.Step = s.work.alone.function
 		}

@@ -44,6 +44,7 @@ func New(cfg Config) (*Session, error) {
 	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
 	s.schedule.interval = cfg.Timing.Interval
 	s.work.ended = make(map[string]uint64)
+	s.work.slots = make([]*HeldSpan, cfg.Hello.Slots)
 	return s, nil
 }
 

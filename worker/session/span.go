@@ -19,6 +19,7 @@ type HeldSpan struct {
 	claimed uint64 // the first partition that is not begun
 	hi      uint64
 	arrival uint64 // grows with each span assigned
+	slot    int    // number of the slot that runs the span, from 0
 	dropped bool   // no longer held; deliveries for the span are ignored
 	yields  bool   // the slot was told to release the span for another span
 	lost    bool   // its slot runs code that does not return
@@ -51,6 +52,8 @@ func (s *Session) Take() *HeldSpan {
 	h := next.queued[0]
 	next.queued = slices.Delete(next.queued, 0, 1)
 	next.running = insertByArrival(next.running, h)
+	h.slot = slices.Index(s.work.slots, nil)
+	s.work.slots[h.slot] = h
 	s.work.busy++
 	s.work.taken++
 	next.lastTaken = s.work.taken
@@ -230,6 +233,7 @@ func (s *Session) Holds(h *HeldSpan) bool { return !h.dropped }
 // delivered are queued again, or dropped if the worker drains.
 func (s *Session) Release(h *HeldSpan) {
 	s.handedOver(h)
+	s.work.slots[h.slot] = nil
 	s.work.busy--
 	if h.lost {
 		h.lost = false

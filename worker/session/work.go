@@ -14,13 +14,14 @@ type work struct {
 	ended map[string]uint64 // last item number by ID of each ended job, so that numbers never restart
 	order []string          // IDs of the jobs in ended, the oldest first
 
-	keptBytes int // bytes of kept items
-	held      int // number of held spans and calls, queued and running
-	busy      int // number of spans that slots run
-	yielding  int // number of busy spans that must make room for other spans
-	awaited   int // number of busy spans whose slots were asked to hand over
-	calling   int // number of calls that run, including those that are not held any more
-	nodes     int // number of held nodes
+	keptBytes int         // bytes of kept items
+	held      int         // number of held spans and calls, queued and running
+	busy      int         // number of spans that slots run
+	yielding  int         // number of busy spans that must make room for other spans
+	awaited   int         // number of busy spans whose slots were asked to hand over
+	calling   int         // number of calls that run, including those that are not held any more
+	nodes     int         // number of held nodes
+	slots     []*HeldSpan // the busy spans by the number of their slot; nil: the slot is idle
 
 	// How many of the busy spans and of the calls run code that does not return.
 	lostSlots, lostCalls int

@@ -20,15 +20,23 @@ function remember(list, value) {
 	if (list.length > 60) list.shift();
 }
 
+// kinds names the version and the build of the workers, or how many there are.
+function kinds(totals) {
+	const versions = totals.versions || [], builds = totals.builds || [];
+	return [
+		versions.length > 1 ? plural("version", versions.length + totals.other_versions) : versions[0]?.version,
+		builds.length > 1 ? plural("build", builds.length + totals.other_builds) : builds[0]?.build,
+	].filter(Boolean).join(", ");
+}
+
 function drawCluster() {
 	const c = view.cluster, t = c.totals;
 	setText($("storage"), c.storage);
 	$("stepdown").hidden = !c.actions || Boolean(view.saved);
 	if (c.leader) remember(latencies.nats, c.nats_ms);
 	const unknown = [["–"], "no leader answers"];
-	const builds = t && t.builds.length ? plural("build", t.builds.length + t.other_builds) + ": " + t.builds[0].build : "";
 	stats($("cluster"), [
-		["Workers", ...(t ? [count(t.workers), [t.draining && t.draining + " draining", t.silent && t.silent + " silent", t.builds.length === 1 ? t.builds[0].build : builds].filter(Boolean).join(", ")] : unknown)],
+		["Workers", ...(t ? [count(t.workers), [t.draining && t.draining + " draining", t.silent && t.silent + " silent", kinds(t)].filter(Boolean).join(", ")] : unknown)],
 		["Slots busy", ...(t ? [[count(t.busy) + " ", small("of " + count(t.slots) + " usable")], t.lost ? t.lost + " lost" : "none lost"] : unknown)],
 		["Jobs", ...(t ? [[count(t.running) + " ", small("running")], [t.planning && t.planning + " planning", t.queued && t.queued + " queued", t.waiting && t.waiting + " without definition"].filter(Boolean).join(", ") || "none waits"] : unknown)],
 		["Throughput", ...(t ? [[short(t.rate), small("/s")], "memory " + bytes(t.memory)] : unknown)],

@@ -28,7 +28,14 @@ const EMPTY = [0, 0, 0, 0, 0, 0];
 function expand(window) {
 	const list = [];
 	for (const [repeat, ...cell] of window.runs) for (let i = 0; i < repeat; i++) list.push(cell);
-	return { lo: window.lo, step: window.step, cells: list };
+	return { lo: window.lo, step: window.step, cells: list, retried: indexes(window.retried || []) };
+}
+
+// indexes is the set of the numbers in ranges.
+function indexes(ranges) {
+	const set = new Set();
+	for (const [lo, hi] of ranges) for (let i = lo; i < hi; i++) set.add(i);
+	return set;
 }
 
 // sampled makes cells from a sample, which has only what was durable.
@@ -36,7 +43,9 @@ function sampled(sample) {
 	const step = view.samples.step, n = partitions(), shares = sample && sample.cells ? Uint8Array.from(atob(sample.cells), c => c.charCodeAt(0)) : [];
 	const list = [];
 	for (let lo = 0, i = 0; lo < n; lo += step, i++) list.push([0, 0, (shares[i] || 0) / 255 * Math.min(step, n - lo), 0, 0, 0]);
-	return { lo: 0, step, cells: list };
+	// Which partitions ran again is known, but not when: they are marked once they are finished.
+	const retried = indexes((view.samples.retried || []).map(([lo, hi]) => [Math.floor(lo / step), Math.ceil(hi / step)]));
+	return { lo: 0, step, cells: list, retried: new Set([...retried].filter(i => list[i]?.[2])) };
 }
 
 // allCells returns the cells of the whole job at the shown moment, or null.
@@ -200,9 +209,9 @@ function drawAll(all, live) {
 			y -= h;
 		}
 		// However few partitions are exceptions, they are seen.
-		if (retrying) {
+		if (retrying || all.retried.has(i)) {
 			g.fillStyle = colour.retried;
-			g.fillRect(Math.floor(x), BAND + 3, Math.max(2, w), 6);
+			g.fillRect(Math.floor(x), BAND + 3, Math.max(2, w), retrying ? 6 : 3);
 		}
 		if (failed) {
 			const middle = x + w / 2;
@@ -247,6 +256,7 @@ function cellText(map, i, holders) {
 	[["Durable", durable], ["Computed", computed], ["Held", held], ["Retrying", retrying], ["Failed", failed], ["Waiting", hi - lo - held - computed - durable - retrying - failed]].forEach(([name, number]) => {
 		if (number >= 1) lines.push(`${name} ${count(number)}`);
 	});
+	if (map.retried.has(i)) lines.push("some ran again");
 	if (holder && holders) lines.push("held by " + holders[holder - 1]);
 	return lines.join("\n");
 }
@@ -266,7 +276,7 @@ function drawDetail() {
 	$("zo").disabled = level >= top;
 	$("zl").disabled = !from;
 	$("zr").disabled = to >= n;
-	$("zx").disabled = !cells || !cells.all.cells.some(c => c[4] || c[3]);
+	$("zx").disabled = !cells || !cells.all.cells.some(c => c[4] || c[3]) && !cells.all.retried.size;
 	$("zf").setAttribute("aria-pressed", following);
 	$("za").setAttribute("aria-pressed", level >= top);
 	canvas.setAttribute("aria-label", `Partitions ${$("win").textContent}, ${$("cell").textContent}, in rows from the left.`);
@@ -282,7 +292,7 @@ function drawDetail() {
 		g.globalAlpha = 1;
 		if (failed) cross(g, x, y);
 		else if (retrying * 2 > map.step) dot(g, x + 2.5, y + 2.5, 2, colour.panel);
-		else if (retrying) dot(g, x + 2, y + 2, 3, colour.retried);
+		else if (retrying || map.retried.has(at)) dot(g, x + 2, y + 2, 3, colour.retried);
 	}
 	const hit = (x, y) => {
 		const i = Math.floor(y / CELL) * columns + Math.floor(x / CELL);
@@ -355,7 +365,7 @@ function setUpMap() {
 	$("za").onclick = () => zoom(topLevel());
 	$("zf").onclick = () => { following = true; follow(); moved(); };
 	$("zx").onclick = () => {
-		const all = cells.all, i = Math.max(all.cells.findIndex(c => c[4]), 0) || all.cells.findIndex(c => c[4] || c[3]);
+		const all = cells.all, i = [4, 3].map(state => all.cells.findIndex(c => c[state])).find(i => i >= 0) ?? Math.min(...all.retried);
 		following = false;
 		level = Math.max(0, Math.ceil(Math.log2(all.step / windowCells() * 2)));
 		go((i + 0.5) * all.step - windowCells() * 2 ** level / 2);

@@ -31,6 +31,7 @@ function act(title, path) {
 		try {
 			await ask(path, { method: "POST", headers: { Authorization: "Bearer " + $("token").value } });
 			dialog.close();
+			connect(); // shows what has changed
 		} catch (error) {
 			setText($("asked"), error.message);
 		}

@@ -8,7 +8,7 @@ const view = {
 	heard: 0, // when the last event came, by this machine's clock
 	problem: "", // why there are no events
 
-	cluster: null, workers: null, terms: null, throughput: null, jobs: null,
+	cluster: null, workers: null, terms: null, throughput: null, jobs: null, poisoned: null,
 	job: null, map: null, samples: null, // of the opened job
 	rates: [], // [server's time, partitions/s of the cluster], since the page was opened
 
@@ -18,8 +18,8 @@ const view = {
 };
 
 const API = "/api/v1/";
-const EVENTS = ["cluster", "workers", "terms", "throughput", "jobs", "job", "map", "samples", "problem"];
-const ERRORS = ["terms-error", "throughput-error", "jobs-error", "job-error", "samples-error"];
+const EVENTS = ["cluster", "workers", "terms", "throughput", "jobs", "poisoned", "job", "map", "samples", "problem"];
+const ERRORS = ["terms-error", "throughput-error", "jobs-error", "poisoned-error", "job-error", "samples-error"];
 const RATES_KEPT = 2400; // 20 minutes
 const SILENT_AFTER = 4000; // the server sends something every second
 
@@ -110,7 +110,7 @@ function begin() {
 	}
 	view.saved = { ...JSON.parse(saved.textContent), job: exactly(saved.textContent).job };
 	view.opened = view.saved.job ? view.saved.job.id : "";
-	for (const event of ["terms", "cluster", "throughput", "jobs", "job", "samples", "map", "workers"]) {
+	for (const event of ["terms", "cluster", "throughput", "jobs", "poisoned", "job", "samples", "map", "workers"]) {
 		if (view.saved[event]) take(event, view.saved[event]);
 	}
 	emit("connection");

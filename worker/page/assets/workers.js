@@ -4,28 +4,30 @@
 const STRIP_SECONDS = 120, LANE = 4, MAX_LANES = 16, ROW = 31;
 const strips = new Map(); // worker → { lanes: [[span...]...], seen }
 
-// note adds what the workers run now to their strips. A slot is a lane; a span keeps its lane.
+// noteRunning adds what the workers run now to their strips: a lane for each slot.
 function noteRunning() {
 	const now = view.now;
 	for (const w of view.workers.workers) {
 		let h = strips.get(w.id);
 		if (!h) strips.set(w.id, h = { lanes: [], first: now });
 		h.seen = now;
-		const slots = Math.max(w.slots + w.lost, 1), running = new Map((w.running || []).map(r => [r.number, r]));
-		while (h.lanes.length < slots) h.lanes.push([]);
-		for (const lane of h.lanes) {
-			const last = lane.at(-1);
-			if (last && last.open) {
+		const slots = Math.max(w.slots + w.lost, 1), { lanes } = h, running = new Map(); // lane → span
+		while (lanes.length < slots) lanes.push([]);
+		for (const r of w.running || []) {
+			// A worker of an earlier version does not name the slot: the span keeps its lane.
+			let i = r.slot ? r.slot - 1 : lanes.findIndex(lane => lane.at(-1)?.open && lane.at(-1).number === r.number);
+			if (i < 0) i = lanes.findIndex((lane, i) => !running.has(i) && !lane.at(-1)?.open);
+			if (i >= 0 && i < slots) running.set(i, r);
+		}
+		lanes.forEach((lane, i) => {
+			const last = lane.at(-1), r = running.get(i);
+			if (last?.open) {
 				last.to = now;
-				if (running.has(last.number)) running.delete(last.number);
-				else last.open = false;
+				last.open = last.number === r?.number;
 			}
+			if (r && !last?.open) lane.push({ number: r.number, job: r.job, again: r.again, open: true, from: Math.max(now - r.for_ns / 1e6, last?.to || h.first - 2000), to: now });
 			while (lane.length && lane[0].to < now - STRIP_SECONDS * 1000) lane.shift();
-		}
-		for (const r of running.values()) {
-			const lane = h.lanes.find(l => !l.at(-1)?.open);
-			if (lane) lane.push({ number: r.number, job: r.job, again: r.again, open: true, from: Math.max(now - r.for_ns / 1e6, lane.at(-1)?.to || h.first - 2000), to: now });
-		}
+		});
 	}
 	for (const [id, h] of strips) if (now - h.seen > STRIP_SECONDS * 1000) strips.delete(id);
 }
@@ -50,7 +52,7 @@ function drawStrip(canvas, worker) {
 				g.fillRect(x, y, 2, height - 1);
 			}
 		}
-		if (i >= worker.slots) { // lost
+		if (worker.lost_at ? worker.lost_at.includes(i) : i >= worker.slots) { // lost
 			g.strokeStyle = colour.ink2;
 			g.lineWidth = 1;
 			g.save();
@@ -84,6 +86,7 @@ function workerRow(w) {
 	if (w.state === "draining") tag("Draining", "warn");
 	if (w.state === "silent") tag("Silent", "bad");
 	if (w.lost) tag(plural("slot", w.lost) + " lost", "bad");
+	name.append(el("span", { className: "q s made" }, [w.version, w.build].filter(Boolean).join(", ")));
 	const cell = (label, text) => {
 		const td = el("td", { className: "r" }, el("span", { className: "n" }, text));
 		td.dataset.l = label;
@@ -91,7 +94,7 @@ function workerRow(w) {
 	};
 	const strip = el("canvas", { height: ROW, role: "img", ariaLabel: "Slots of " + w.id });
 	strip.worker = w;
-	const row = el("tr", { title: `${w.host}, process ${w.pid}, ${w.build}` }, name, el("td", { className: "strip" }, strip),
+	const row = el("tr", { title: `${w.host}, process ${w.pid}, ${w.version || "unknown version"}, ${w.build}` }, name, el("td", { className: "strip" }, strip),
 		cell("Memory", w.usage.memory ? bytes(w.usage.memory) : "–"), cell("Spans", count(w.spans)),
 		cell("Items held", count(w.usage.items) + ", " + bytes(w.usage.bytes)), cell("Cost of death", (w.cost / Math.max(1, w.slots)).toFixed(1) + " worker-s"));
 	row.onmouseenter = () => highlight(w.id);
