@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
@@ -87,21 +89,29 @@ func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	return path
 }
 
-// insert adds a finished node and returns the refs to drop: the node's own ref if a
-// finished node already covers it, or the refs of the finished nodes that it covers.
+// insert adds a finished node and returns the refs to drop: the node's own ref if the node is not
+// needed, or the refs of the finished nodes that it covers. A node below one that only a worker
+// holds is kept, because it takes the place of the held node if that is lost. insert returns false
+// for added if a finished node already covers the node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
-	path := f.path(n)
-	if path[len(path)-1].finished {
+	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
+	if last := path[len(path)-1]; last.finished && !last.fragile() {
 		return []Ref{finished.Ref}, false
 	}
 	path = f.grow(path, n)
 	at := path[len(path)-1]
-	f.partials -= maximal(at)
+	covered := slices.ContainsFunc(path[:len(path)-1], func(p *treeNode) bool { return p.finished })
+	if !covered {
+		f.partials -= maximal(at)
+	}
 	drop = f.strip(at, nil)
+	if covered {
+		f.partials-- // setFinished counts the node, which is not maximal
+	}
 	f.setFinished(at, treeNode{ref: finished.Ref, size: finished.Size, large: finished.Large})
 	f.setDone(path, f.tree.Span(n).Len())
-	return drop, true
+	return drop, !covered
 }
 
 // keep records that the caller has a copy of a partial that a worker holds too. It returns

@@ -16,6 +16,7 @@ type heldCopies struct {
 	forest *forest
 	held   map[holding]bool // that the forest called needed
 	refs   map[Ref]jobs.Node
+	kept   spanSet // partitions that the caller has been given
 }
 
 // check checks that the forest counts what it has, and that everything that is finished has
@@ -53,6 +54,14 @@ func (h *heldCopies) check() {
 		return p.done
 	}
 	walk(f.tree.Root(), f.root)
+	kept := h.kept
+	kept.spans = slices.Clone(kept.spans)
+	for _, n := range f.finishedNodes() {
+		kept.remove(f.tree.Span(n.Node))
+	}
+	if kept.size > 0 {
+		h.Fatalf("the caller was given %v, which only workers have", kept.spans)
+	}
 }
 
 // needed lists the held nodes that the forest needs, in a fixed order.
@@ -174,6 +183,7 @@ func TestForestHolds(t *testing.T) {
 					drop, _ = f.insert(finished)
 				}
 				h.drop(drop)
+				h.kept.add(tree.Span(c.node))
 			},
 			"insert": func(*rapid.T) {
 				n := node()
@@ -181,6 +191,7 @@ func TestForestHolds(t *testing.T) {
 				h.refs[last] = n
 				drop, added := f.insert(FinishedNode{Node: n, Ref: last})
 				h.drop(drop)
+				h.kept.add(tree.Span(n))
 				if added {
 					request(n)
 				}

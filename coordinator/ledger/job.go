@@ -139,6 +139,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		}
 	}
 	for _, n := range e.Nodes {
+		j.large = j.large || n.Large
 		drop, _ := j.forest.insert(n)
 		l.dropPartials(drop...)
 	}
@@ -209,11 +210,11 @@ func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	}
 	drop, added := j.forest.insert(finished)
 	l.dropPartials(drop...)
+	j.settle(n)
 	if !added {
 		return
 	}
 	j.checkpoint.dirty = true
-	j.settle(n)
 	if executed {
 		j.unskip(j.tree.Span(n))
 	}
