@@ -130,6 +130,9 @@ func newTransport() *http.Transport {
 	return t
 }
 
+// BlobURL returns the URL of the account's blob endpoint, without a SAS and a slash at the end.
+func (a *Account) BlobURL() string { return a.blobURL }
+
 // Close closes idle connections. The account may still be used.
 func (a *Account) Close() { a.idle() }
 

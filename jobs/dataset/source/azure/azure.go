@@ -1,0 +1,263 @@
+// Package azure is the driver for blobs, named azblob://CONTAINER/NAME for blobs of one storage
+// account, or by the https URL of a blob.
+//
+// The tag of a blob is its ETag, which each request carries in If-Match. Blobs are created by one
+// request with If-None-Match: *.
+//
+// What can fail: see package source. If access is denied, the error says which setting or role is
+// missing; it is the error of package account.
+package azure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// Scheme begins the names of blobs of the driver's account.
+const Scheme = "azblob://"
+
+// Driver lists, reads and creates blobs of one account.
+type Driver struct {
+	account *account.Account
+	base    string // begins the name of each blob, before the container's name
+
+	mu         sync.Mutex
+	containers map[string]*container.Client
+}
+
+var (
+	_ source.Driver  = (*Driver)(nil)
+	_ source.Creator = (*Driver)(nil)
+)
+
+// New returns a driver for the blobs of an account whose names begin with base: [Scheme], or the
+// URL of the account with a slash at the end.
+func New(a *account.Account, base string) *Driver {
+	return &Driver{account: a, base: base, containers: map[string]*container.Client{}}
+}
+
+const (
+	// tryTimeout bounds the time until the answer to a request begins, retries of the SDK included.
+	tryTimeout = 30 * time.Second
+	// retryWithin bounds the pauses between retries of the SDK. The caller retries with longer pauses.
+	retryWithin = 4 * time.Second
+)
+
+// locate splits a name into its container and the name of the blob in it. In an https URL, the
+// blob's name is escaped.
+func (d *Driver) locate(name string) (client *container.Client, prefix, key string, err error) {
+	rest, ok := strings.CutPrefix(name, d.base)
+	folder, key, _ := strings.Cut(rest, "/")
+	if !ok || folder == "" {
+		return nil, "", "", fmt.Errorf("%s: want %sCONTAINER/NAME", name, d.base)
+	}
+	prefix = d.base + folder + "/"
+	if d.base != Scheme {
+		if key, err = url.PathUnescape(key); err != nil {
+			return nil, "", "", fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if client = d.containers[folder]; client == nil {
+		if client, err = d.account.Container(folder, account.Retry{Within: retryWithin}); err != nil {
+			return nil, "", "", err
+		}
+		d.containers[folder] = client
+	}
+	return client, prefix, key, nil
+}
+
+// name returns the name of a blob.
+func (d *Driver) name(prefix, key string) string {
+	if d.base != Scheme {
+		key = (&url.URL{Path: "/" + key}).EscapedPath()[1:]
+	}
+	return prefix + key
+}
+
+// List implements source.Lister.
+func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+	return func(yield func(source.Object, error) bool) {
+		client, prefix, key, err := d.locate(pattern)
+		if err != nil {
+			yield(source.Object{}, err)
+			return
+		}
+		if key != "" && !strings.HasSuffix(key, "/") && !source.IsGlob(key) {
+			yield(d.stat(ctx, client, pattern, key))
+			return
+		}
+		pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: to.Ptr(source.GlobPrefix(key))})
+		for pages.More() {
+			page, err := next(ctx, pages.NextPage)
+			if err != nil {
+				yield(source.Object{}, d.translate(ctx, pattern, err))
+				return
+			}
+			for _, item := range page.Segment.BlobItems {
+				ok, err := source.Match(key, *item.Name)
+				if err != nil {
+					err = fmt.Errorf("%s: %w", pattern, err)
+				}
+				p := item.Properties
+				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // of a hierarchical namespace
+					ok = false
+				}
+				if ok || err != nil {
+					if !yield(source.Object{Name: d.name(prefix, *item.Name), Size: *p.ContentLength, Tag: tag(*p.ETag)}, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// listTries is how often a page of a listing is requested.
+const listTries = 5
+
+// next requests a page of a listing. Since a listing cannot be resumed by the caller, next retries.
+func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
+	for try := range listTries {
+		bound, cancel := context.WithTimeout(ctx, tryTimeout)
+		page, err = request(bound)
+		cancel()
+		if err == nil || ctx.Err() != nil || !unavailable(err) {
+			return page, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond << try):
+		}
+	}
+	return page, err
+}
+
+// tag returns an ETag with quotes, which a listing omits.
+func tag(t azcore.ETag) string { return `"` + strings.Trim(string(t), `"`) + `"` }
+
+func (d *Driver) stat(ctx context.Context, client *container.Client, name, key string) (source.Object, error) {
+	properties, err := next(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		return client.NewBlobClient(key).GetProperties(ctx, nil)
+	})
+	if err != nil {
+		return source.Object{}, d.translate(ctx, name, err)
+	}
+	return source.Object{Name: name, Size: *properties.ContentLength, Tag: tag(*properties.ETag)}, nil
+}
+
+// Read implements source.Reader.
+func (d *Driver) Read(ctx context.Context, o source.Object, from, until int64) (io.ReadCloser, error) {
+	client, _, key, err := d.locate(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if from == until {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	bound, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(tryTimeout, func() { cancel(context.DeadlineExceeded) })
+	answer, err := client.NewBlobClient(key).DownloadStream(bound, &blob.DownloadStreamOptions{
+		Range:            blob.HTTPRange{Offset: from, Count: until - from},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(o.Tag))}},
+	})
+	timer.Stop()
+	if err != nil {
+		cancel(nil)
+		return nil, d.translate(ctx, o.Name, err)
+	}
+	return &stream{answer.Body, cancel, d, o.Name}, nil
+}
+
+// stream names the blob in errors and ends its request.
+type stream struct {
+	body   io.ReadCloser
+	cancel context.CancelCauseFunc
+	driver *Driver
+	name   string
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("read %s: %w", s.name, s.driver.account.Explain(err))
+	}
+	return n, err
+}
+
+func (s *stream) Close() error {
+	defer s.cancel(nil)
+	return s.body.Close()
+}
+
+// Create implements source.Creator. If the answer to a request was lost, the retry by the caller
+// returns ErrExists.
+func (d *Driver) Create(ctx context.Context, name string, content []byte) (source.Object, error) {
+	client, _, key, err := d.locate(name)
+	if err != nil {
+		return source.Object{}, err
+	}
+	answer, err := client.NewBlockBlobClient(key).Upload(ctx, account.NewBody(content), &blockblob.UploadOptions{
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
+	})
+	if err != nil {
+		return source.Object{}, d.translate(ctx, name, err)
+	}
+	return source.Object{Name: name, Size: int64(len(content)), Tag: tag(*answer.ETag)}, nil
+}
+
+// translate turns errors of the SDK into errors of package source. The error names the blob.
+func (d *Driver) translate(ctx context.Context, name string, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	explained := d.account.Explain(err)
+	var kind error
+	switch {
+	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound), statusOf(err) == 404: // an answer to HEAD may have no code
+		kind = source.ErrNotFound
+	case bloberror.HasCode(err, bloberror.BlobAlreadyExists):
+		kind = source.ErrExists
+	case bloberror.HasCode(err, bloberror.ConditionNotMet, bloberror.InvalidRange), statusOf(err) == 412:
+		kind = source.ErrChanged
+	case errors.Is(explained, account.ErrDenied), statusOf(err) == 401, statusOf(err) == 403:
+		kind = source.ErrDenied
+	case unavailable(err):
+		kind = source.ErrUnavailable
+	default:
+		return fmt.Errorf("%s: %w", name, explained)
+	}
+	return fmt.Errorf("%s: %w: %w", name, kind, explained)
+}
+
+// statusOf returns the HTTP status of an answer, or 0 if there was no answer.
+func statusOf(err error) int {
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return answer.StatusCode
+	}
+	return 0
+}
+
+// unavailable reports whether a request that failed is worth a retry.
+func unavailable(err error) bool {
+	status := statusOf(err)
+	return status == 0 || status == 408 || status == 429 || status >= 500
+}

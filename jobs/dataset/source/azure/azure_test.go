@@ -1,0 +1,104 @@
+package azure_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/sourcetest"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.Main(m)) }
+
+var containers atomic.Int64
+
+// place returns an empty container. Names of blobs begin with azblob://, or with the account's URL.
+func place(t *testing.T, a *account.Account, base string) sourcetest.Place {
+	t.Helper()
+	client, err := azblob.NewClientFromConnectionString(azuritetest.Server(t).ConnectionString(), &azblob.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("data%d", containers.Add(1))
+	if _, err := client.CreateContainer(t.Context(), name, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := sourcetest.Place{Driver: azure.New(a, base), Base: base + name + "/"}
+	p.Put = func(t *testing.T, blob string, content []byte) {
+		if _, err := client.UploadBuffer(t.Context(), name, strings.TrimPrefix(blob, p.Base), content, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Delete = func(t *testing.T, blob string) {
+		if _, err := client.DeleteBlob(t.Context(), name, strings.TrimPrefix(blob, p.Base), nil); err != nil && !bloberror.HasCode(err, bloberror.BlobNotFound) {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func TestConformance(t *testing.T) {
+	a := azuritetest.Account(t, account.Config{})
+	for name, base := range map[string]string{"azblob": azure.Scheme, "https": a.BlobURL() + "/"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := func(t *testing.T) sourcetest.Place { return place(t, a, base) }
+			sourcetest.Test(t, open)
+			sourcetest.TestListing(t, open)
+			sourcetest.TestCreator(t, open)
+		})
+	}
+}
+
+func TestMissingContainer(t *testing.T) {
+	d := azure.New(azuritetest.Account(t, account.Config{}), azure.Scheme)
+	for _, pattern := range []string{"azblob://missing/", "azblob://missing/a.csv"} {
+		for o, err := range d.List(t.Context(), pattern) {
+			if !errors.Is(err, source.ErrNotFound) || !strings.Contains(err.Error(), pattern) {
+				t.Errorf("%s: got %+v, %v, want ErrNotFound and the name", pattern, o, err)
+			}
+		}
+	}
+}
+
+func TestThrottledAndDenied(t *testing.T) {
+	a, transport := azuritetest.Faulty(t)
+	p := place(t, a, azure.Scheme)
+	p.Put(t, p.Base+"a", []byte("content"))
+	var pinned source.Object
+	for o, err := range p.Driver.List(t.Context(), p.Base+"a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned = o
+	}
+	for _, test := range []struct {
+		fault faults.Fault
+		kind  error
+	}{
+		{faults.Fault{Status: 503, Code: "ServerBusy"}, source.ErrUnavailable},
+		{faults.Fault{Status: 429, Code: "TooManyRequests"}, source.ErrUnavailable},
+		{faults.Fault{Reset: true}, source.ErrUnavailable},
+		{faults.Fault{Status: 403, Code: "AuthorizationPermissionMismatch"}, source.ErrDenied},
+	} {
+		transport.Set(func(account.Kind, *http.Request) faults.Fault { return test.fault })
+		if _, err := p.Driver.Read(t.Context(), pinned, 0, 7); !errors.Is(err, test.kind) || !strings.Contains(err.Error(), pinned.Name) {
+			t.Errorf("%+v: got %v, want %v and the name", test.fault, err, test.kind)
+		}
+	}
+}

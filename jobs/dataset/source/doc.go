@@ -1,0 +1,26 @@
+// Package source reads and writes the objects that a job processes: files, blobs and what web
+// servers serve. It has three interfaces and the errors of their implementations:
+//
+//	jobs/dataset
+//	     │
+//	source.Set     chooses a driver by the beginning of an object's name
+//	     │
+//	     ├─ source/local    /path, file://        list, read, create
+//	     ├─ source/azure    azblob://, https://   list, read, create
+//	     ├─ source/web      https://, http://     list (one object), read
+//	     └─ source/memory   mem://                for tests
+//
+// An [Object] is pinned when it is listed: its size and its tag, an ETag or a time of
+// modification, identify its content. A driver reads only the content that was listed.
+//
+// # What can fail
+//
+//   - The object is missing: [ErrNotFound]. It was changed after it was listed: [ErrChanged].
+//   - The credentials do not suffice: [ErrDenied]. The error says how to fix the cause.
+//   - The storage is busy (status 429 or 5xx), slow or unreachable: [ErrUnavailable], or any
+//     error in the middle of a stream. The caller retries from the byte that it needs next.
+//   - A name contains a secret, such as the signature of a SAS: [CheckSecret] refuses it, because
+//     names are stored with a job's parameters and printed.
+//
+// Package source/sourcetest is the conformance suite of the drivers.
+package source

@@ -1,0 +1,210 @@
+// Package local is the driver for files, named by a path or by a file:// URL.
+//
+// The tag of a file is its time of modification in nanoseconds. All workers must see the same
+// files: a shared file system, or copies that keep their times.
+//
+// What can fail: see package source. A file that is overwritten with the same size within the
+// resolution of the file system's clock is not recognized as changed.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Driver reads and creates files.
+type Driver struct{}
+
+var (
+	_ source.Driver  = Driver{}
+	_ source.Creator = Driver{}
+)
+
+// Claims reports whether a name is a path or a file:// URL.
+func Claims(name string) bool {
+	return strings.HasPrefix(name, "file://") || !strings.Contains(name, "://")
+}
+
+// errStop ends a walk because the caller needs no more objects.
+var errStop = errors.New("stop")
+
+// List implements source.Lister. A folder stands for all files below it.
+func (Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+	return func(yield func(source.Object, error) bool) {
+		err := list(ctx, pattern, func(o source.Object) error {
+			if !yield(o, nil) {
+				return errStop
+			}
+			return ctx.Err()
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(source.Object{}, translate(err))
+		}
+	}
+}
+
+func list(ctx context.Context, pattern string, each func(source.Object) error) error {
+	name, err := filepath.Abs(strings.TrimPrefix(pattern, "file://"))
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return walk(name, each)
+	case err == nil && !strings.HasSuffix(pattern, "/"):
+		return each(object(name, info))
+	case !source.IsGlob(name):
+		return err
+	}
+	names, err := filepath.Glob(name)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		if info.Mode().IsRegular() {
+			if err := each(object(name, info)); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// walk visits the regular files below a folder.
+func walk(folder string, each func(source.Object) error) error {
+	return filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != folder && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		}
+		info, err := os.Stat(name) // of the file, if the entry is a link
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		return each(object(name, info))
+	})
+}
+
+func object(name string, info fs.FileInfo) source.Object {
+	return source.Object{Name: name, Size: info.Size(), Tag: strconv.FormatInt(info.ModTime().UnixNano(), 36)}
+}
+
+// Read implements source.Reader. The file is compared with its listing before the first byte and
+// after the last byte is read.
+func (Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
+	f, err := os.Open(o.Name)
+	if err != nil {
+		return nil, translate(err)
+	}
+	s := &stream{file: f, object: o, section: io.NewSectionReader(f, from, to-from)}
+	if err := s.check(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return s, nil
+}
+
+type stream struct {
+	file    *os.File
+	object  source.Object
+	section *io.SectionReader
+}
+
+func (s *stream) check() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return translate(err)
+	}
+	if object(s.object.Name, info) != s.object {
+		return fmt.Errorf("%s: %w", s.object.Name, source.ErrChanged)
+	}
+	return nil
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.section.Read(p)
+	if err == io.EOF {
+		if changed := s.check(); changed != nil {
+			return n, changed
+		}
+	}
+	return n, err
+}
+
+func (s *stream) Close() error { return s.file.Close() }
+
+// Create implements source.Creator. It creates missing folders. The file gets its name when it is
+// complete, by a link, which fails if the name exists.
+func (Driver) Create(_ context.Context, name string, content []byte) (source.Object, error) {
+	o, err := create(name, content)
+	return o, translate(err)
+}
+
+func create(name string, content []byte) (o source.Object, err error) {
+	name, err = filepath.Abs(strings.TrimPrefix(name, "file://"))
+	if err != nil {
+		return o, err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return o, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // List ignores it
+	if err != nil {
+		return o, err
+	}
+	defer func() {
+		if removeErr := os.Remove(f.Name()); err == nil {
+			err = removeErr
+		}
+	}()
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return o, err
+	}
+	if err := os.Link(f.Name(), name); err != nil {
+		return o, err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return o, err
+	}
+	return object(name, info), nil
+}
+
+// translate turns errors of package os into errors of package source. The error names the file.
+func translate(err error) error {
+	for _, known := range []struct{ from, to error }{
+		{fs.ErrNotExist, source.ErrNotFound},
+		{fs.ErrPermission, source.ErrDenied},
+		{fs.ErrExist, source.ErrExists},
+	} {
+		if errors.Is(err, known.from) {
+			return fmt.Errorf("%w: %w", known.to, err)
+		}
+	}
+	return err
+}

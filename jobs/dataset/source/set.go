@@ -1,0 +1,89 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+)
+
+// Driver lists and reads objects. It may also be a [Creator].
+type Driver interface {
+	Lister
+	Reader
+}
+
+// Entry is a driver of a [Set]. A driver is opened when it is needed first, because opening may
+// need credentials that other jobs do not have.
+type Entry struct {
+	Claims func(name string) bool // reports whether the driver has the objects of this name
+	Open   func() (Driver, error)
+}
+
+// Set is a driver that delegates to the first of its entries that claims a name.
+type Set struct {
+	entries []Entry
+	opened  []func() (Driver, error)
+}
+
+var (
+	_ Driver  = (*Set)(nil)
+	_ Creator = (*Set)(nil)
+)
+
+// NewSet returns a set of drivers.
+func NewSet(entries ...Entry) *Set {
+	s := &Set{entries: entries}
+	for _, e := range entries {
+		s.opened = append(s.opened, sync.OnceValues(e.Open))
+	}
+	return s
+}
+
+func (s *Set) driver(name string) (Driver, error) {
+	for i, e := range s.entries {
+		if e.Claims(name) {
+			return s.opened[i]()
+		}
+	}
+	scheme, _, _ := strings.Cut(name, "://")
+	return nil, fmt.Errorf("%w: objects of %s://: want a path, or a URL that begins with file, azblob, https or http", ErrUnsupported, scheme)
+}
+
+// List implements [Lister].
+func (s *Set) List(ctx context.Context, pattern string) iter.Seq2[Object, error] {
+	d, err := s.driver(pattern)
+	if err != nil {
+		return Fail(err)
+	}
+	return d.List(ctx, pattern)
+}
+
+// Read implements [Reader].
+func (s *Set) Read(ctx context.Context, o Object, from, to int64) (io.ReadCloser, error) {
+	d, err := s.driver(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	return d.Read(ctx, o, from, to)
+}
+
+// Create implements [Creator].
+func (s *Set) Create(ctx context.Context, name string, content []byte) (Object, error) {
+	d, err := s.driver(name)
+	if err != nil {
+		return Object{}, err
+	}
+	creator, ok := d.(Creator)
+	if !ok {
+		return Object{}, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
+	}
+	return creator.Create(ctx, name, content)
+}
+
+// Fail returns an iteration that ends with err at once.
+func Fail(err error) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) { yield(Object{}, err) }
+}

@@ -1,0 +1,182 @@
+// Package web is the driver for objects that a web server serves, named by https:// or http:// URLs.
+//
+// The server must support range requests (RFC 9110, section 14) and identify its objects by a
+// strong ETag or by Last-Modified, which is the tag. Every request carries If-Match or
+// If-Unmodified-Since, and the answer's tag and size are compared too, since some servers ignore
+// the conditions. A server has no listing, so a URL names one object.
+//
+// What can fail: see package source. Status 401 and 403 are ErrDenied, 404 and 410 ErrNotFound, 408,
+// 425, 429 and 5xx ErrUnavailable. An answer without a range or without a tag is an error that says
+// so. No credentials are sent.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Driver reads objects of web servers.
+type Driver struct{ client *http.Client }
+
+var _ source.Driver = (*Driver)(nil)
+
+// New returns a driver that uses a client, or a client with timeouts of its own if client is nil.
+func New(client *http.Client) *Driver {
+	if client == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+		t.ResponseHeaderTimeout = 30 * time.Second
+		t.MaxIdleConnsPerHost = 32
+		client = &http.Client{Transport: t}
+	}
+	return &Driver{client}
+}
+
+// Claims reports whether a name is a URL of a web server.
+func Claims(name string) bool {
+	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
+}
+
+// List implements source.Lister. It requests the first byte of the object, because some servers
+// refuse HEAD.
+func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+	return func(yield func(source.Object, error) bool) {
+		yield(d.stat(ctx, pattern))
+	}
+}
+
+func (d *Driver) stat(ctx context.Context, name string) (o source.Object, err error) {
+	if strings.HasSuffix(name, "/") || strings.Contains(name, "*") {
+		return o, fmt.Errorf("%s: %w: a web server has no listing: want the URL of one object", name, source.ErrUnsupported)
+	}
+	answer, err := d.request(ctx, name, 0, 1, nil)
+	if err != nil {
+		return o, err
+	}
+	defer answer.Body.Close()
+	if o, err = describe(name, answer); err != nil {
+		return o, err
+	}
+	if o.Tag == "" {
+		return o, fmt.Errorf("%s: the answer has neither a strong ETag nor Last-Modified, so a change of the object would go unnoticed: "+
+			"want a server that sends one of them", name)
+	}
+	return o, nil
+}
+
+// Read implements source.Reader.
+func (d *Driver) Read(ctx context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
+	if from == to {
+		return http.NoBody, nil
+	}
+	answer, err := d.request(ctx, o.Name, from, to, &o)
+	if err != nil {
+		return nil, err
+	}
+	have, err := describe(o.Name, answer)
+	if err == nil && have != o {
+		err = fmt.Errorf("%s: %w", o.Name, source.ErrChanged)
+	}
+	if got := answer.Header.Get("Content-Range"); err == nil && !strings.HasPrefix(got, fmt.Sprintf("bytes %d-%d/", from, to-1)) {
+		err = fmt.Errorf("%s: asked for bytes %d to %d, got the range %q", o.Name, from, to-1, got)
+	}
+	if err != nil {
+		return nil, errors.Join(err, answer.Body.Close())
+	}
+	return body{answer.Body, o.Name}, nil
+}
+
+// request requests bytes of an object, which must be the pinned one unless pinned is nil.
+func (d *Driver) request(ctx context.Context, name string, from, to int64, pinned *source.Object) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
+	r.Header.Set("Accept-Encoding", "identity") // a range of the object and not of its compressed form
+	if pinned != nil {
+		if strings.HasPrefix(pinned.Tag, `"`) {
+			r.Header.Set("If-Match", pinned.Tag)
+		} else {
+			r.Header.Set("If-Unmodified-Since", pinned.Tag)
+		}
+	}
+	answer, err := d.client.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", source.ErrUnavailable, err)
+	}
+	if err := check(name, answer); err != nil {
+		return nil, errors.Join(err, answer.Body.Close())
+	}
+	return answer, nil
+}
+
+// check translates the status of an answer.
+func check(name string, answer *http.Response) error {
+	kind := source.ErrUnavailable
+	switch status := answer.StatusCode; {
+	case status == http.StatusPartialContent:
+		return nil
+	case status == http.StatusRequestedRangeNotSatisfiable && answer.Header.Get("Content-Range") == "bytes */0":
+		return nil // the object is empty
+	case status == http.StatusOK:
+		if answer.ContentLength == 0 {
+			return nil // some servers have no ranges of empty objects
+		}
+		return fmt.Errorf("%s: %w: the server ignores range requests: want one that serves ranges, or download the object first", name, source.ErrUnsupported)
+	case status == http.StatusNotFound, status == http.StatusGone:
+		kind = source.ErrNotFound
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		kind = source.ErrDenied
+	case status == http.StatusPreconditionFailed, status == http.StatusRequestedRangeNotSatisfiable:
+		kind = source.ErrChanged
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+	default:
+		return fmt.Errorf("%s: the server answers %s", name, answer.Status)
+	}
+	return fmt.Errorf("%s: %w: the server answers %s", name, kind, answer.Status)
+}
+
+// describe returns the object that an answer is about.
+func describe(name string, answer *http.Response) (source.Object, error) {
+	o := source.Object{Name: name, Tag: answer.Header.Get("ETag")}
+	if !strings.HasPrefix(o.Tag, `"`) { // a weak tag does not identify bytes
+		o.Tag = answer.Header.Get("Last-Modified")
+	}
+	if answer.StatusCode == http.StatusOK {
+		return o, nil
+	}
+	_, size, _ := strings.Cut(answer.Header.Get("Content-Range"), "/")
+	var err error
+	if o.Size, err = strconv.ParseInt(size, 10, 64); err != nil || o.Size < 0 {
+		return o, fmt.Errorf("%s: the answer has the Content-Range %q: want one with the size of the object", name, answer.Header.Get("Content-Range"))
+	}
+	return o, nil
+}
+
+// body names the object in errors of the stream.
+type body struct {
+	io.ReadCloser
+	name string
+}
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("read %s: %w", b.name, err)
+	}
+	return n, err
+}
