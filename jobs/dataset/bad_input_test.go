@@ -1,0 +1,319 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	gziplib "github.com/klauspost/compress/gzip"
+	zstdlib "github.com/klauspost/compress/zstd"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+)
+
+// rows runs collect over objects: pairs of a name and a content.
+func rows(t *testing.T, change func(*Input), objects ...string) ([]string, error) {
+	t.Helper()
+	from := new(memory.Driver)
+	for i := 0; i < len(objects); i += 2 {
+		from.Put("mem://"+objects[i], []byte(objects[i+1]))
+	}
+	in := Defaults()
+	in.Source = "mem://*"
+	if change != nil {
+		change(&in)
+	}
+	return merged(t, collect, from, in, rand.New(rand.NewPCG(1, 1)))
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	w := gziplib.NewWriter(&b)
+	_, _ = io.WriteString(w, text) // a buffer takes everything
+	_ = w.Close()
+	return b.String()
+}
+
+func zstandard(text string) string {
+	w, _ := zstdlib.NewWriter(nil)
+	return string(w.EncodeAll([]byte(text), nil))
+}
+
+// Errors name the object and the byte, and say what to do.
+func TestBadInput(t *testing.T) {
+	long := strings.Repeat("1,2\n", 1000)
+	for name, test := range map[string]struct {
+		objects []string
+		change  func(*Input)
+		want    []string
+	}{
+		"ragged row":            {[]string{"a.csv", "x,y\n1,2\n1,2,3\n"}, nil, []string{"mem://a.csv", "byte 8", "3 fields", "want 2"}},
+		"short row":             {[]string{"a.csv", "x,y\n1,2\n1\n"}, nil, []string{"byte 8", "1 fields", "want 2"}},
+		"ragged row in joint":   {[]string{"a.csv", "x,y\n1,2\n1,2,3\n"}, func(in *Input) { in.Block = 5 }, []string{"byte 8", "3 fields"}},
+		"bare quote":            {[]string{"a.csv", "x,y\n1,2\n1,2\"\n3,\"4\n"}, nil, []string{"mem://a.csv", "byte 8", "double the quote"}},
+		"text after quote":      {[]string{"a.csv", "x,y\n\"1\"2,3\n"}, nil, []string{"byte 4", "double a quote"}},
+		"open quote":            {[]string{"a.csv", "x,y\n1,\"2\n3,4\n"}, nil, []string{"byte 4", "odd number of quotes"}},
+		"invalid UTF-8":         {[]string{"a.csv", "x,y\n1,2\n\xff,2\n"}, nil, []string{"byte 8", "iconv"}},
+		"invalid UTF-8, header": {[]string{"a.csv", "x,\xff\n1,2\n"}, nil, []string{"mem://a.csv", "byte 0", "iconv"}},
+		"other header":          {[]string{"a.csv", "x,y\n1,2\n", "b.csv", "y,x\n1,2\n"}, nil, []string{"mem://b.csv", "got y, x, want x, y"}},
+		"empty first line":      {[]string{"a.csv", "\nx,y\n"}, nil, []string{"mem://a.csv", "header=false"}},
+		"truncated gzip":        {[]string{"a.csv.gz", gzipped(long)[:40]}, nil, []string{"mem://a.csv.gz", "truncated", "write the object again"}},
+		"damaged gzip":          {[]string{"a.csv.gz", "no gzip at all, whatever the name says"}, nil, []string{"mem://a.csv.gz", "damaged"}},
+		"truncated zstd":        {[]string{"a.csv.zst", zstandard(long)[:20]}, nil, []string{"mem://a.csv.zst", "truncated"}},
+		"no format":             {[]string{"a.dat", "x"}, nil, []string{"mem://a.dat", ".ndjson", "parameter format"}},
+		"two formats":           {[]string{"a.csv", "x", "b.tsv", "x"}, nil, []string{"a.csv is csv", "b.tsv is tsv"}},
+		"empty listing":         {nil, nil, []string{"no object matches", "mem://*"}},
+		"no input":              {nil, func(in *Input) { in.Source = " , " }, []string{"parameter input is empty"}},
+		"missing object":        {nil, func(in *Input) { in.Source = "mem://missing.csv" }, []string{"mem://missing.csv", "not found"}},
+		"secret":                {nil, func(in *Input) { in.Source = "https://h/a.csv?sig=abc" }, []string{"parameter input", "sig", "environment"}},
+		"bad JSON":              {[]string{"a.ndjson", "{}\n{\"a\":}\n"}, nil, []string{"byte 3", "not JSON"}},
+		"no JSON object":        {[]string{"a.ndjson", "[1]\n"}, nil, []string{"byte 0", "JSON object on each line"}},
+		"UTF-16":                {[]string{"a.txt", "\xff\xfea\x00\n\x00"}, nil, []string{"byte 0", "UTF-8"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := rows(t, test.change, test.objects...)
+			if err == nil {
+				t.Fatalf("got %q, want an error", got)
+			}
+			for _, text := range test.want {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is not in: %v", text, err)
+				}
+			}
+		})
+	}
+}
+
+func TestParameters(t *testing.T) {
+	job := jobs.MustNew(Define(collect))
+	for pair, want := range map[string]string{
+		"delimiter=;;":                 "one ASCII character",
+		"delimiter=é":                  "one ASCII character",
+		"delimiter=\n":                 "line end",
+		"delimiter=\"":                 "want different characters",
+		"format=xml":                   "one of auto",
+		"block=0":                      "at least 1",
+		"input=https://me:pw@host/a":   "a user or a password",
+		"input=a.csv,azblob://c/a?sig": "secret",
+	} {
+		if _, err := job.Params(nil, pair); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", pair, err, want)
+		}
+	}
+}
+
+func TestSkippedRecords(t *testing.T) {
+	var totals Totals
+	counting := collect
+	counting.Finish = func(_ context.Context, _ Input, acc []string, all Totals) ([]string, error) {
+		totals = all
+		return acc, nil
+	}
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("x,y\n1,2\nbad\n3,\"4\"\n\xff,5\n5,6\"\"\n7,8"))
+	for block := int64(1); block < 50; block++ {
+		in := Defaults()
+		in.Source, in.OnError, in.Block = "mem://*", "skip", block
+		got, err := merged(t, counting, from, in, rand.New(rand.NewPCG(1, uint64(block))))
+		if err != nil || strings.Join(got, " ") != "1|2 3|4 7|8" {
+			t.Fatalf("blocks of %d bytes: got %q, %v", block, got, err)
+		}
+		if totals.Records != 3 || totals.Skipped != 3 || len(totals.Samples) != 3 || totals.Samples[0].Offset != 8 || totals.Samples[1].Offset != 18 || totals.Samples[2].Offset != 22 {
+			t.Fatalf("blocks of %d bytes: got %+v, want 3 records, and 3 skipped at bytes 8, 18 and 22", block, totals)
+		}
+	}
+}
+
+func TestEmptyObjects(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects []string
+		want    string
+	}{
+		"empty file":           {[]string{"a.csv", ""}, ""},
+		"header alone":         {[]string{"a.csv", "x,y\n"}, ""},
+		"header without end":   {[]string{"a.csv", "x,y"}, ""},
+		"empty among others":   {[]string{"a.csv", "", "b.csv", "x,y\n1,2\n", "c.csv", "", "d.csv", "x,y\n"}, "1|2"},
+		"compressed and empty": {[]string{"a.csv.gz", gzipped(""), "b.csv", "x,y\n1,2\n"}, "1|2"},
+	} {
+		for _, block := range []int64{1, 3, 100} {
+			got, err := rows(t, func(in *Input) { in.Block = block }, test.objects...)
+			if err != nil || strings.Join(got, " ") != test.want {
+				t.Errorf("%s, blocks of %d bytes: got %q, %v, want %q", name, block, got, err, test.want)
+			}
+		}
+	}
+	_, err := rows(t, nil, "a.csv", "")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A job that reads a column that does not exist fails when it is planned.
+func TestMissingColumn(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("a,b,b\n"))
+	for column, want := range map[string]string{"c": "the columns are a, b, b", "b": "several columns"} {
+		j := collect
+		j.Columns = func(Input) []string { return []string{column} }
+		in := Defaults()
+		in.Source = "mem://a.csv"
+		if _, err := define(j, from).Plan(t.Context(), in); err == nil || !strings.Contains(err.Error(), want) || !jobs.IsPermanent(err) {
+			t.Errorf("%s: got %v, want %q, permanent", column, err, want)
+		}
+	}
+}
+
+// A partition that was skipped may be missing between objects, and not within one.
+func TestSkippedPartitions(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("x\n1\n2\n3\n4\n"))
+	from.Put("mem://b.csv", []byte("x\n5\n6\n7\n8\n"))
+	in := Defaults()
+	in.Source, in.Block = "mem://*", 5 // two partitions an object
+	d := define(collect, from)
+	plan, err := d.Plan(t.Context(), in)
+	if err != nil || plan.Partitions != 4 {
+		t.Fatal(plan.Partitions, err)
+	}
+	m, err := d.Open(t.Context(), in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := func(i uint64) Partial[[]string] {
+		p, err := m.Map(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if _, err := d.Merge(part(0), part(2)); err == nil || !strings.Contains(err.Error(), "partitions 1 to 1 were skipped") {
+		t.Errorf("got %v, want an error that names the partition", err)
+	}
+	first, err := d.Merge(part(0), part(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := d.Merge(part(2), part(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Lo, second.Hi = second.Lo+5, second.Hi+5 // as if five partitions were missing
+	both, err := d.Merge(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Finish(t.Context(), in, both); err != nil || strings.Join(got, "") != "12345678" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A panic of Fold under the wrong reading of a range does not fail the job.
+func TestPanicOfTheWrongReading(t *testing.T) {
+	from := new(memory.Driver)
+	// If the second range began outside quotes, it would have a record "boom".
+	from.Put("mem://a.csv", []byte("x\n\"quoted\nboom\nend\"\nlast\n"))
+	j := collect
+	j.Open = func(Input, []string) (func(acc *[]string, r *Record) error, error) {
+		return func(acc *[]string, r *Record) error {
+			if string(r.Field(0)) == "boom" {
+				panic("boom")
+			}
+			*acc = append(*acc, string(r.Field(0)))
+			return nil
+		}, nil
+	}
+	for block := int64(1); block < 30; block++ {
+		in := Defaults()
+		in.Source, in.Block = "mem://a.csv", block
+		got, err := merged(t, j, from, in, rand.New(rand.NewPCG(1, uint64(block))))
+		if want := "quoted\nboom\nend last"; err != nil || strings.Join(got, " ") != want {
+			t.Errorf("blocks of %d bytes: got %q, %v, want %q", block, got, err, want)
+		}
+	}
+}
+
+// flaky fails reads.
+type flaky struct {
+	memory.Driver
+	fail func() error
+}
+
+func (f *flaky) Read(ctx context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
+	err := f.fail()
+	if errors.Is(err, source.ErrUnavailable) {
+		return nil, err
+	}
+	body, readErr := f.Driver.Read(ctx, o, from, to)
+	if readErr != nil || err == nil {
+		return body, readErr
+	}
+	// The connection breaks after some bytes.
+	return io.NopCloser(io.MultiReader(io.LimitReader(body, 7), failing{err})), nil
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestReadsAreRetried(t *testing.T) {
+	text := "x\n" + strings.Repeat("1\n", 100)
+	for name, failure := range map[string]error{
+		"throttled":          fmt.Errorf("%w: 429", source.ErrUnavailable),
+		"connection reset":   errors.New("connection reset by peer"),
+		"connection closed":  io.EOF,
+		"unexpected EOF":     io.ErrUnexpectedEOF,
+		"not found":          source.ErrNotFound,
+		"denied":             source.ErrDenied,
+		"changed meanwhile":  source.ErrChanged,
+		"throttled for ever": source.ErrUnavailable,
+	} {
+		reads := 0
+		from := &flaky{fail: func() error {
+			reads++
+			if name != "throttled for ever" && errors.Is(failure, source.ErrUnavailable) && reads%3 == 0 {
+				return nil
+			}
+			return failure
+		}}
+		o := from.Put("mem://a.csv", []byte(text))
+		got, err := io.ReadAll(reader{from, 1}.open(t.Context(), o, 0, o.Size))
+		switch name {
+		case "not found", "denied", "changed meanwhile", "throttled for ever":
+			if !errors.Is(err, failure) {
+				t.Errorf("%s: got %v, want %v", name, err, failure)
+			}
+		default:
+			if string(got) != text || err != nil {
+				t.Errorf("%s: got %d bytes, %v after %d requests", name, len(got), err, reads)
+			}
+		}
+	}
+}
+
+// An object that changes after it was listed fails the job, at once.
+func TestChangedObject(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", []byte("x\n1\n"))
+	in := Defaults()
+	in.Source = "mem://a.csv"
+	d := define(collect, from)
+	plan, err := d.Plan(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Open(t.Context(), in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.Put("mem://a.csv", []byte("x\n2\n"))
+	if _, err := m.Map(t.Context(), 0); !errors.Is(err, source.ErrChanged) || !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "mem://a.csv") {
+		t.Errorf("got %v, want ErrChanged and the name, permanent", err)
+	}
+}

@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	stdcsv "encoding/csv"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
+)
+
+var pairs = flag.Int("dataset.pairs", 3_000, "number of pairs of a file and a block size to compare with encoding/csv")
+
+// byStandardLibrary returns the rows of a CSV file, as collect returns them.
+func byStandardLibrary(text string) ([]string, error) {
+	rows, err := stdcsv.NewReader(strings.NewReader(text)).ReadAll()
+	var list []string
+	for _, row := range rows {
+		list = append(list, strings.Join(row, "|"))
+	}
+	return list, err
+}
+
+// compare reads files as one dataset and compares its rows with those of encoding/csv, which reads
+// one file after the other. It reports whether the files are valid.
+func compare(t testing.TB, files []string, block int64, random *rand.Rand) bool {
+	t.Helper()
+	from := new(memory.Driver)
+	var want []string
+	var wantErr error
+	columns := -1
+	for i, text := range files {
+		from.Put(fmt.Sprintf("mem://%d.csv", i), []byte(text))
+		rows, err := byStandardLibrary(text)
+		if wantErr == nil {
+			wantErr = err
+		}
+		want = append(want, rows...)
+		for _, row := range rows {
+			if n := strings.Count(row, "|"); columns >= 0 && n != columns && wantErr == nil {
+				wantErr = stdcsv.ErrFieldCount
+			} else {
+				columns = n
+			}
+		}
+	}
+	in := Defaults()
+	in.Source, in.Header, in.Block = "mem://*", false, block
+	got, err := merged(t, collect, from, in, random)
+	for i := range got {
+		got[i] = strings.ReplaceAll(got[i], "\r\n", "\n") // as encoding/csv does in quoted fields
+	}
+	switch {
+	case (err == nil) != (wantErr == nil):
+		t.Fatalf("%q with blocks of %d bytes: got %q, %v; encoding/csv: %q, %v", files, block, got, err, want, wantErr)
+	case err == nil && !slices.Equal(got, want):
+		t.Fatalf("%q with blocks of %d bytes: got %q, want %q", files, block, got, want)
+	}
+	return err == nil
+}
+
+// randomFile returns a CSV file with a given number of columns, mostly valid.
+func randomFile(random *rand.Rand, columns int) string {
+	var b strings.Builder
+	ends := []string{"\n", "\r\n"}
+	parts := []string{"a", "bc", "é", "7", " ", ",", "\"\"", "\n", "\r\n", "\r", "", "long text of a field"}
+	for range random.IntN(8) {
+		if random.IntN(8) == 0 {
+			b.WriteString(ends[random.IntN(2)]) // an empty line
+		}
+		for c := range columns {
+			if c > 0 {
+				b.WriteByte(',')
+			}
+			if random.IntN(3) == 0 {
+				b.WriteByte('"')
+				for range random.IntN(5) {
+					b.WriteString(parts[random.IntN(len(parts))])
+				}
+				b.WriteByte('"')
+			} else {
+				for range random.IntN(3) {
+					b.WriteString(parts[random.IntN(5)])
+				}
+			}
+		}
+		b.WriteString(ends[random.IntN(2)])
+	}
+	text := b.String()
+	switch random.IntN(12) {
+	case 0, 1:
+		text = strings.TrimRight(text, "\r\n")
+	case 2: // damaged
+		if len(text) > 0 {
+			i := random.IntN(len(text))
+			text = text[:i] + []string{"\"", ",", "\n", "", "\r"}[random.IntN(5)] + text[i+random.IntN(2):]
+		}
+	}
+	return text
+}
+
+// Pairs of files and block sizes give the same rows as encoding/csv. The flag -dataset.pairs gives
+// the number of pairs.
+func TestPairs(t *testing.T) {
+	valid := 0
+	for seed := range *pairs {
+		random := rand.New(rand.NewPCG(uint64(seed), 1))
+		columns := 1 + random.IntN(3)
+		var files []string
+		for range 1 + random.IntN(3) {
+			files = append(files, strings.ToValidUTF8(randomFile(random, columns), ""))
+		}
+		if compare(t, files, 1+random.Int64N(40), random) {
+			valid++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if valid < *pairs/2 || valid == *pairs {
+		t.Errorf("%d of %d inputs are valid: want more than half, and some that are not", valid, *pairs)
+	}
+	t.Logf("%d pairs, %d of them valid", *pairs, valid)
+}
+
+func FuzzSplits(f *testing.F) {
+	for _, text := range []string{"a,b\n1,2\n", "a,\"b\nc\"\r\n\n\"x\"\"y\",", "\"", "a\"b\n", "\"\n\",\"\n\"\n\"\n\",\n", "\r\n\r\na\r"} {
+		f.Add(text, uint8(1), uint64(1))
+		f.Add(text, uint8(5), uint64(2))
+	}
+	corpus := fuzztest.Watch(f)
+	f.Fuzz(func(t *testing.T, text string, block uint8, seed uint64) {
+		text = strings.NewReplacer("|", "", "\xef\xbb\xbf", "").Replace(strings.ToValidUTF8(text, ""))
+		if compare(t, []string{text}, 1+int64(block), rand.New(rand.NewPCG(seed, 1))) {
+			corpus.Taken()
+		} else {
+			corpus.Refused()
+		}
+	})
+}

@@ -1,0 +1,25 @@
+package dataset
+
+import "fmt"
+
+// Fault is an error in the content of an object.
+type Fault struct {
+	_ struct{} `cbor:",toarray"`
+
+	Object string // name
+	Offset int64  // of the record in bytes; in the decompressed content if the object is compressed
+	Text   string // what is wrong and what would be right
+}
+
+func (f *Fault) Error() string { return fmt.Sprintf("%s: byte %d: %s", f.Object, f.Offset, f.Text) }
+
+// maxQuoted is the number of bytes of a record that an error quotes.
+const maxQuoted = 80
+
+// quoted returns the beginning of a text for an error.
+func quoted(text []byte) string {
+	if len(text) > maxQuoted {
+		return fmt.Sprintf("%q…", text[:maxQuoted])
+	}
+	return fmt.Sprintf("%q", text)
+}

@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// folder folds records into accumulators. It has the memory of one record, so it belongs to one
+// goroutine.
+type folder[A any] struct {
+	layout *layout
+	skip   bool // records with errors are skipped
+	start  func() A
+	fold   func(acc *A, r *Record) error
+	rec    *Record
+}
+
+// record folds one record. It reports whether the record counts: a header and an empty line do not.
+// If check is false, the text is known to be UTF-8.
+func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
+	r := f.rec
+	text = trim(text, offset)
+	header := f.layout.isHeader(offset)
+	if check && !validUTF8(text) {
+		if header {
+			return false, fmt.Errorf("%w: %w", errHeader, errUTF8)
+		}
+		return false, errUTF8
+	}
+	if header {
+		return false, r.checkHeader(text)
+	}
+	r.object, r.offset = object, offset
+	counts, err := r.parse(text)
+	if !counts || err != nil {
+		return false, err
+	}
+	if err := f.fold(acc, r); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// setup is what Merge and Finish need to fold a record. Each partial contains it.
+type setup struct {
+	_ struct{} `cbor:",toarray"`
+
+	Params  []byte // CBOR of the job's parameters
+	Format  format
+	Columns []string
+}
+
+// folders makes folders from setups, and keeps them for the next record.
+type folders[A any] struct {
+	make func(s setup) (*folder[A], error)
+
+	mu   sync.Mutex
+	idle map[string][]*folder[A]
+}
+
+// maxSetups bounds the number of setups whose folders are kept. There is a setup for each job that
+// runs.
+const maxSetups = 16
+
+// get returns a folder for an encoded setup.
+func (f *folders[A]) get(encoded []byte) (*folder[A], error) {
+	f.mu.Lock()
+	if list := f.idle[string(encoded)]; len(list) > 0 {
+		last := list[len(list)-1]
+		f.idle[string(encoded)] = list[:len(list)-1]
+		f.mu.Unlock()
+		return last, nil
+	}
+	f.mu.Unlock()
+	var s setup
+	if err := cbor.Unmarshal(encoded, &s); err != nil {
+		return nil, fmt.Errorf("decode setup: %w", err)
+	}
+	return f.make(s)
+}
+
+// put takes back a folder that get returned.
+func (f *folders[A]) put(encoded []byte, used *folder[A]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle == nil || len(f.idle) >= maxSetups {
+		f.idle = map[string][]*folder[A]{}
+	}
+	f.idle[string(encoded)] = append(f.idle[string(encoded)], used)
+}

@@ -1,0 +1,277 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
+)
+
+func TestFormats(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects []string
+		change  func(*Input)
+		want    []string
+	}{
+		"csv":             {[]string{"a.csv", "x,y\r\n1,2\r\n\r\n3,\"4,\"\"5\"\"\n6\""}, nil, []string{"1|2", "3|4,\"5\"\n6"}},
+		"tsv":             {[]string{"a.tsv", "x\ty\n1\t2, 3\n"}, nil, []string{"1|2, 3"}},
+		"delimiter":       {[]string{"a.csv", "x;y\n1;2\n"}, func(in *Input) { in.Delimiter = ";" }, []string{"1|2"}},
+		"no quotes":       {[]string{"a.csv", "x,y\n\"1,2\"\n"}, func(in *Input) { in.Quote = "" }, []string{"\"1|2\""}},
+		"other quotes":    {[]string{"a.csv", "x,y\n'1,''2',\"3\n"}, func(in *Input) { in.Quote = "'" }, []string{"1,'2|\"3"}},
+		"no header":       {[]string{"a.csv", "1,2\n3,4\n", "b.csv", "5,6"}, func(in *Input) { in.Header = false }, []string{"1|2", "3|4", "5|6"}},
+		"names":           {[]string{"a.csv", "whatever,it,is\n3,4\n"}, func(in *Input) { in.Names = "x,y" }, []string{"3|4"}},
+		"byte order mark": {[]string{"a.csv", "\xef\xbb\xbfx,y\n1,2\n", "b.csv", "x,y\n3,4"}, nil, []string{"1|2", "3|4"}},
+		"lines":           {[]string{"a.txt", "one\n\n two\r\nthree"}, nil, []string{"one", "", " two", "three"}},
+		"gzip":            {[]string{"a.csv.gz", gzipped("x,y\n1,2\n") + gzipped("3,4\n"), "b.csv", "x,y\n5,6"}, nil, []string{"1|2", "3|4", "5|6"}},
+		"zstd":            {[]string{"a.txt.zst", zstandard("one\ntwo")}, nil, []string{"one", "two"}},
+		"given format":    {[]string{"part-0001", "x,y\n1,2\n"}, func(in *Input) { in.Format = "csv" }, []string{"1|2"}},
+		"empty fields":    {[]string{"a.csv", "x,y\n,\n\"\",\n"}, nil, []string{"|", "|"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, block := range []int64{1, 2, 3, 5, 1000} {
+				got, err := rows(t, func(in *Input) {
+					in.Block = block
+					if test.change != nil {
+						test.change(in)
+					}
+				}, test.objects...)
+				if err != nil || !slices.Equal(got, test.want) {
+					t.Errorf("blocks of %d bytes: got %q, %v, want %q", block, got, err, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestNDJSON(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.ndjson", []byte(`{"a": 1, "b": "x"}
+
+ {"b":"tab\tquote\"é","other":{"a":[1,"}"]},"a":-1.5e3}
+{"a":null}
+{}
+{"a":[1, {"b":2}],"b":true , "a" : {"c":"]"} }
+{"\u0061":"escaped name"}`))
+	j := collect
+	j.Columns = func(Input) []string { return []string{"b", "a"} }
+	j.Open = func(Input, []string) (func(acc *[]string, r *Record) error, error) {
+		return func(acc *[]string, r *Record) error {
+			*acc = append(*acc, fmt.Sprintf("%q %q %v", r.Field(0), r.Field(1), r.Field(1) == nil))
+			return nil
+		}, nil
+	}
+	want := []string{
+		`"x" "1" false`, `"tab\tquote\"é" "-1.5e3" false`, `"" "" true`, `"" "" true`,
+		`"true" "{\"c\":\"]\"}" false`, `"" "escaped name" false`,
+	}
+	for _, block := range []int64{1, 7, 1000} {
+		in := Defaults()
+		in.Source, in.Block = "mem://a.ndjson", block
+		got, err := merged(t, j, from, in, rand.New(rand.NewPCG(1, 1)))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("blocks of %d bytes: got\n%q, %v, want\n%q", block, got, err, want)
+		}
+	}
+}
+
+// Records that are larger than many partitions are read, in quotes and not. Parts of quoted ones are
+// read by Finish.
+func TestLongRecords(t *testing.T) {
+	const long = 10_000_000
+	text := strings.Repeat("0123456789", long/10)
+	lengths := Job[Input, []int, []int]{
+		Name: "lengths", Version: "1", Summary: "lengths of records", Defaults: Defaults(),
+		Fold: func(acc *[]int, r *Record) error {
+			*acc = append(*acc, len(r.Field(0)))
+			return nil
+		},
+		Merge:  func(left, right []int) ([]int, error) { return append(left, right...), nil },
+		Finish: func(_ context.Context, _ Input, acc []int, _ Totals) ([]int, error) { return acc, nil },
+	}
+	for name, content := range map[string]string{
+		"unquoted":     "x\na\n" + text + "\nb\n",
+		"quoted":       "x\na\n\"" + text + "\"\nb\n",
+		"line ends":    "x\na\n\"" + strings.Repeat("012345678\n", long/10) + "\"\nb\n",
+		"many quotes":  "x\na\n\"" + strings.Repeat("01234567\"\"\n", long/10) + "\"\nb\n",
+		"no line ends": "x\na\n\"" + text + "\"",
+	} {
+		from := new(memory.Driver)
+		from.Put("mem://a.csv", []byte(content))
+		for _, block := range []int64{1 << 20, 3 << 20} {
+			in := Defaults()
+			in.Source, in.Block = "mem://a.csv", block
+			got, err := merged(t, lengths, from, in, rand.New(rand.NewPCG(1, 1)))
+			want := []int{1, long, 1}
+			if name == "no line ends" {
+				want = want[:2]
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, blocks of %d bytes: got %v, %v, want %v", name, block, got, err, want)
+			}
+		}
+	}
+}
+
+// A range without quotes does not carry its bytes for the reading that begins inside quotes.
+func TestPartialsStaySmall(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://m.csv", measurements(4<<20, 0))
+	in := Defaults()
+	in.Source, in.Delimiter, in.Block = "mem://m.csv", ";", 1<<20
+	d := define(byKey, from)
+	plan, err := d.Plan(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Open(t.Context(), in, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Map(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Readings) != 2 {
+		t.Fatalf("got %d readings, want 2", len(p.Readings))
+	}
+	if data, err := encoding.Marshal(p); err != nil || len(data) > 64<<10 {
+		t.Errorf("the partial has %d bytes, %v, want at most 64 KiB", len(data), err)
+	}
+}
+
+// Jobs over datasets satisfy the conditions of bit identity.
+func TestCheck(t *testing.T) {
+	from := new(memory.Driver)
+	from.Put("mem://a.csv", measurements(20_000, 3))
+	from.Put("mem://b.csv", measurements(300, 0))
+	in := Defaults()
+	in.Source, in.Delimiter, in.Block = "mem://*", ";", 777
+	job := jobs.MustNew(define(byKey, from))
+	params, err := job.EncodeParams(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (jobs.Check{Attempts: 1}).Run(t.Context(), job, params); err != nil {
+		t.Error(err)
+	}
+}
+
+// Folding a row allocates nothing.
+func TestNoAllocationPerRow(t *testing.T) {
+	for name, quoted := range map[string]int{"plain": 0, "quoted": 2} {
+		data := measurements(100_000, quoted)
+		data = data[bytes.IndexByte(data, '\n')+1:]
+		in := Defaults()
+		in.Source, in.Delimiter = "mem://a.csv", ";"
+		e := &engine[Input, map[string]*stats, map[string]*stats]{job: byKey}
+		_, encoded, err := e.prepare(in, planData{Format: csv, Columns: []string{"station", "temperature"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := (&folders[map[string]*stats]{make: e.folder}).get(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := source.Object{Name: "a", Size: 1 << 40}
+		s := newScanner(f, o, 1, false, true)
+		s.out.Cut = true
+		s.feed(data) // makes the keys
+		if got := testing.AllocsPerRun(10, func() { s.feed(data) }); got > 0 {
+			t.Errorf("%s: folding %d rows allocates %v times", name, bytes.Count(data, []byte("\n")), got)
+		}
+		if s.out.Fault != nil {
+			t.Error(s.out.Fault)
+		}
+	}
+}
+
+func TestShortDecimal(t *testing.T) {
+	layout := newLayout(Defaults(), lines, nil, nil)
+	for range 100_000 {
+		random := rand.Float64()
+		for _, text := range []string{
+			fmt.Sprintf("%.*f", rand.IntN(18), random*1000-500), fmt.Sprint(rand.Int64()), fmt.Sprintf("%g", random*1e30),
+		} {
+			var want float64
+			if _, err := fmt.Sscan(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			r := Record{layout: layout, want: []int{0}, fields: []bound{{0, len(text)}}, data: []byte(text)}
+			if got, err := r.Float(0); got != want || err != nil {
+				t.Fatalf("%s: got %v, %v, want %v", text, got, err, want)
+			}
+		}
+	}
+	for _, text := range []string{"", "-", ".", "-.", "1.2.3", "1-2", "+", "a", "0x"} {
+		r := Record{layout: layout, want: []int{0}, fields: []bound{{0, len(text)}}, data: []byte(text)}
+		if got, err := r.Float(0); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+}
+
+func TestValidUTF8(t *testing.T) {
+	for range 100_000 {
+		text := make([]byte, rand.IntN(40))
+		for i := range text {
+			text[i] = "abcdefgh\xc3\xa9\xe2\x82\xac\xff"[rand.IntN(14)]
+		}
+		if got, want := validUTF8(text), strings.ToValidUTF8(string(text), "?") == string(text); got != want {
+			t.Fatalf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func FuzzListing(f *testing.F) {
+	recode := func(data []byte) ([]byte, error) {
+		l, err := decodeListing(data)
+		return l.encode(), err
+	}
+	fuzztest.Recode(f, recode, []error{errListing}, listing{}.encode(),
+		listing{{Name: "/a", Size: 1, Tag: "x"}, {Name: "/a/b", Size: 0, Tag: ""}, {Name: "/c", Size: 1 << 40, Tag: `"0x8D"`}}.encode())
+}
+
+// Every byte belongs to exactly one partition.
+func TestRanges(t *testing.T) {
+	for range 2000 {
+		var l listing
+		for i := range 1 + rand.IntN(20) {
+			name := fmt.Sprintf("%02d%s", i, []string{"", ".gz"}[rand.IntN(2)])
+			l = append(l, source.Object{Name: name, Size: rand.Int64N(1 << rand.IntN(12))})
+		}
+		block := 1 + rand.Int64N(300)
+		r := cut(l, block)
+		i, at := 0, int64(0)
+		for partition := range r.count {
+			p := r.part(partition)
+			total := int64(0)
+			for n, o := range p.objects {
+				from, to := int64(0), o.Size
+				if len(p.objects) == 1 {
+					from, to = p.from, p.to
+				}
+				if o != l[i] || from != at || n > 0 && at != 0 {
+					t.Fatalf("partition %d of %v begins at byte %d of %v, want byte %d of %v", partition, l, from, o, at, l[i])
+				}
+				total += to - from
+				if at = to; at == o.Size {
+					i, at = i+1, 0
+				}
+			}
+			if total > block && compressionOf(p.objects[0].Name) == plain {
+				t.Fatalf("partition %d has %d bytes, want at most %d", partition, total, block)
+			}
+		}
+		if i != len(l) {
+			t.Fatalf("the partitions have %d of %d objects", i, len(l))
+		}
+	}
+}

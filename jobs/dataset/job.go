@@ -1,0 +1,231 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Job is the code of a kind of job over records. P is the type of the parameters, A the type of an
+// accumulator and R the type of the result: see jobs.Definition. A must survive the codec of
+// partials, as a part of them.
+type Job[P, A, R any] struct {
+	Name, Version, Summary string // see jobs.Definition
+	Defaults               P
+
+	// Input returns the input of a job. It may be nil if P is Input.
+	Input func(p P) Input
+	// Columns returns the names of the columns that Fold reads: Record.Field(i) is the field of the
+	// i-th of them. If Columns is nil, the fields are those of all columns.
+	Columns func(p P) []string
+
+	// Start returns an empty accumulator; by default the zero value of A.
+	Start func() A
+	// Fold adds a record to an accumulator. The records of an object come in their order. An error
+	// refuses the record: the job fails, or skips it if its Input says so, and then Fold must have
+	// left acc as it was. Fold may see records that do not exist: for text with quotes, both meanings
+	// of a range are computed until it is clear which is right.
+	Fold func(acc *A, r *Record) error
+	// Open is used in place of Fold if Fold depends on the parameters or on the columns. It returns a
+	// Fold function for one goroutine.
+	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
+	// Merge merges the accumulators of neighbouring records. It may change and return either.
+	Merge func(left, right A) (A, error)
+	// Finish computes the result.
+	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
+
+	Limits     jobs.Limits // see jobs.Definition
+	Restricted bool
+}
+
+// Totals are numbers about all objects of a job.
+type Totals struct {
+	Records uint64  // that were folded
+	Bytes   int64   // of the objects, as stored
+	Skipped uint64  // records with errors; 0 unless the input says that they are skipped
+	Samples []Fault // of the first skipped records
+}
+
+// Define returns the definition of the job for jobs.New.
+func Define[P, A, R any](j Job[P, A, R]) jobs.Definition[P, Partial[A], R] {
+	return define(j, Open())
+}
+
+func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, Partial[A], R] {
+	e := &engine[P, A, R]{job: j, driver: from, reader: reader{from, firstPause}}
+	e.merger = merger[A]{folders: &folders[A]{make: e.folder}, merge: j.Merge}
+	d := jobs.Definition[P, Partial[A], R]{
+		Name: j.Name, Version: j.Version, Summary: j.Summary, Defaults: j.Defaults,
+		Plan: e.plan, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
+		Limits: j.Limits, Restricted: j.Restricted,
+	}
+	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil {
+		d.Plan = nil // jobs.New refuses the definition
+	}
+	return d
+}
+
+// engine runs the jobs of one definition.
+type engine[P, A, R any] struct {
+	job    Job[P, A, R]
+	driver source.Driver
+	reader reader
+	merger merger[A]
+}
+
+func (e *engine[P, A, R]) input(p P) (Input, error) {
+	var in Input
+	switch value := any(p).(type) {
+	case Input:
+		in = value
+	default:
+		if e.job.Input == nil {
+			return in, errors.New("the job has no function Input: want one that returns the input of a job")
+		}
+	}
+	if e.job.Input != nil {
+		in = e.job.Input(p)
+	}
+	return in, in.check()
+}
+
+func (e *engine[P, A, R]) columns(p P) []string {
+	if e.job.Columns == nil {
+		return nil
+	}
+	return e.job.Columns(p)
+}
+
+// folder makes a folder.
+func (e *engine[P, A, R]) folder(s setup) (*folder[A], error) {
+	var p P
+	if err := cbor.Unmarshal(s.Params, &p); err != nil {
+		return nil, fmt.Errorf("decode parameters: %w", err)
+	}
+	in, err := e.input(p)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder[A]{
+		layout: newLayout(in, s.Format, s.Columns, e.columns(p)), skip: in.skips(),
+		start: e.job.Start, fold: e.job.Fold,
+	}
+	if f.start == nil {
+		f.start = func() (zero A) { return zero }
+	}
+	if f.rec, err = f.layout.newRecord(); err != nil {
+		return nil, err
+	}
+	if e.job.Open != nil {
+		f.fold, err = e.job.Open(p, s.Columns)
+	}
+	return f, err
+}
+
+func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (result R, err error) {
+	acc, totals, err := e.merger.finish(ctx, e.reader, root)
+	if err != nil {
+		return result, err
+	}
+	return e.job.Finish(ctx, p, acc, totals)
+}
+
+// mapper maps partitions. The plan's listing is shared by all slots.
+type mapper[P, A, R any] struct {
+	*engine[P, A, R]
+	ranges ranges
+	setup  []byte
+	folder func() (*folder[A], error)
+}
+
+var _ jobs.Forker[Partial[int]] = (*mapper[Input, int, int])(nil)
+
+// Map implements jobs.Mapper.
+func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A], error) {
+	return m.Fork()(ctx, partition)
+}
+
+// Fork implements jobs.Forker. A fork has the memory for reading ahead, and two folders for the two
+// readings of a range.
+func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Partial[A], error) {
+	read := newAhead(m.reader)
+	var list [2]*folder[A]
+	return func(ctx context.Context, partition uint64) (Partial[A], error) {
+		for i := range list {
+			if list[i] == nil {
+				f, err := m.folder()
+				if err != nil {
+					return Partial[A]{}, err
+				}
+				list[i] = f
+			}
+		}
+		return m.run(ctx, read, list, partition)
+	}
+}
+
+// run maps a partition.
+func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
+	p := m.ranges.part(partition)
+	out := Partial[A]{Setup: m.setup, Lo: partition, Hi: partition + 1, Begins: p.begins(), Ends: p.ends()}
+	both := !p.begins() && list[0].layout.quote != 0
+	scanners := []*scanner[A]{newScanner(list[0], p.objects[0], p.from, false, !both)}
+	if both {
+		scanners = append(scanners, newScanner(list[1], p.objects[0], p.from, true, false))
+	}
+	for i, o := range p.objects {
+		from, to := int64(0), o.Size
+		if len(p.objects) == 1 {
+			from, to = p.from, p.to
+		}
+		for _, s := range scanners {
+			if i > 0 {
+				s.begin(o, 0)
+			}
+		}
+		err := read.each(ctx, o, from, to, func(data []byte) error {
+			alive := 0
+			for _, s := range scanners {
+				if feed(s, data); s.out.Fault == nil {
+					alive++
+				}
+			}
+			if alive == 0 {
+				return errDead
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errDead) {
+			if _, fault := errors.AsType[*Fault](err); fault || errors.Is(err, source.ErrChanged) {
+				err = jobs.Permanent(err)
+			}
+			return out, err
+		}
+		out.Bytes += to - from
+		if to == o.Size {
+			for _, s := range scanners {
+				s.endObject()
+			}
+		}
+	}
+	for _, s := range scanners {
+		out.Readings = append(out.Readings, s.end(out.Ends))
+	}
+	return out, certain(out.Readings)
+}
+
+// errDead ends reading, because no reading is left.
+var errDead = errors.New("no reading is left")
+
+// feed feeds a scanner. If the reading may be the wrong one, a panic of Fold refuses the reading.
+func feed[A any](s *scanner[A], data []byte) {
+	if !s.certain {
+		defer func() { s.out.recoverTo(recover(), s.object.Name, s.folder.rec.offset) }()
+	}
+	s.feed(data)
+}

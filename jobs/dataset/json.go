@@ -1,0 +1,143 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// parseJSON sets the fields to the wanted members of a JSON object.
+func (r *Record) parseJSON() error {
+	for i := range r.fields {
+		r.fields[i].lo = -1
+	}
+	if r.layout.wanted == nil {
+		r.fields[0] = bound{0, len(r.text)}
+	}
+	r.buffer = r.buffer[:0]
+	if !json.Valid(r.text) {
+		return r.badJSON()
+	}
+	s := jsonScanner{text: r.text}
+	if s.space(); s.text[s.at] != '{' {
+		return fmt.Errorf("%s: want a JSON object on each line", quoted(r.text))
+	}
+	s.at++
+	copied := false // r.buffer has the text of r.data
+	for s.space(); s.text[s.at] != '}'; s.space() {
+		if s.text[s.at] == ',' {
+			s.at++
+			s.space()
+		}
+		name, escaped := s.string()
+		s.space()
+		s.at++ // the colon
+		s.space()
+		i := r.member(r.text[name.lo:name.hi], escaped)
+		value, quotes := bound{}, s.text[s.at] == '"'
+		if quotes {
+			value, escaped = s.string()
+		} else {
+			value, escaped = s.value(), false
+		}
+		switch {
+		case i < 0:
+		case !quotes && s.text[value.lo] == 'n': // null
+			r.fields[i].lo = -1
+		case escaped:
+			if !copied {
+				r.buffer, copied = append(r.buffer, r.text...), true
+			}
+			lo := len(r.buffer)
+			r.buffer = append(r.buffer, unescape(r.text[value.lo-1:value.hi+1])...)
+			r.fields[i] = bound{lo, len(r.buffer)}
+		default:
+			r.fields[i] = value
+		}
+	}
+	if copied {
+		r.data = r.buffer
+	}
+	return nil
+}
+
+// member returns the index of a wanted member, or -1. If a name occurs twice, the last member
+// counts, as in package encoding/json.
+func (r *Record) member(name []byte, escaped bool) int {
+	text := view(name)
+	if escaped {
+		text = unescape([]byte(`"` + text + `"`))
+	}
+	return slices.Index(r.layout.wanted, text)
+}
+
+// unescape returns the content of a valid JSON string.
+func unescape(quoted []byte) (text string) {
+	_ = json.Unmarshal(quoted, &text) // the string is valid
+	return text
+}
+
+func (r *Record) badJSON() error {
+	var value any
+	err := json.Unmarshal(r.text, &value)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%s is not JSON, at byte %d of the record: %w: want a JSON object on each line", quoted(r.text), syntax.Offset, err)
+	}
+	return fmt.Errorf("%s is not JSON: want a JSON object on each line", quoted(r.text))
+}
+
+// jsonScanner walks valid JSON.
+type jsonScanner struct {
+	text []byte
+	at   int
+}
+
+func (s *jsonScanner) space() {
+	for s.text[s.at] == ' ' || s.text[s.at] == '\t' || s.text[s.at] == '\r' || s.text[s.at] == '\n' {
+		s.at++
+	}
+}
+
+// string moves past a string, and returns what is between its quotes.
+func (s *jsonScanner) string() (content bound, escaped bool) {
+	s.at++
+	content.lo = s.at
+	for s.text[s.at] != '"' {
+		if s.text[s.at] == '\\' {
+			escaped = true
+			s.at++
+		}
+		s.at++
+	}
+	content.hi = s.at
+	s.at++
+	return content, escaped
+}
+
+// value moves past a value that is not a string.
+func (s *jsonScanner) value() bound {
+	lo, depth := s.at, 0
+	for {
+		switch s.text[s.at] {
+		case '"':
+			s.string()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return bound{lo, s.at}
+			}
+			if depth--; depth == 0 {
+				s.at++
+				return bound{lo, s.at}
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return bound{lo, s.at}
+			}
+		}
+		s.at++
+	}
+}

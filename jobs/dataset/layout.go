@@ -1,0 +1,181 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// layout is how the objects of a job are divided into records and fields. It is made from the
+// job's Input and its plan.
+type layout struct {
+	format    format
+	delimiter byte
+	quote     byte     // 0: none
+	header    bool     // the record at offset 0 is the header
+	checked   bool     // the header must equal columns
+	columns   []string // of csv and tsv
+	wanted    []string // names of the wanted columns; nil: all
+}
+
+func newLayout(in Input, f format, columns, wanted []string) *layout {
+	l := &layout{format: f, columns: columns, wanted: wanted}
+	if f != csv && f != tsv {
+		return l
+	}
+	l.delimiter = ','
+	if f == tsv {
+		l.delimiter = '\t'
+	}
+	if in.Delimiter != "" {
+		l.delimiter = in.Delimiter[0]
+	}
+	if in.Quote != "" {
+		l.quote = in.Quote[0]
+	}
+	l.header, l.checked = in.Header, in.Header && in.Names == ""
+	return l
+}
+
+// delimited reports whether records have columns with names.
+func (l *layout) delimited() bool { return l.format == csv || l.format == tsv }
+
+// column returns the name of a column for an error.
+func (l *layout) column(i int) string {
+	switch {
+	case l.delimited() && i < len(l.columns):
+		return l.columns[i]
+	case l.format == ndjson && i < len(l.wanted):
+		return l.wanted[i]
+	}
+	return "line"
+}
+
+// want returns the index of each wanted column in Record.fields.
+func (l *layout) want() ([]int, error) {
+	all := l.columns
+	switch l.format {
+	case lines:
+		if len(l.wanted) > 0 {
+			return nil, fmt.Errorf("the format lines has no columns, and the job reads column %q: want csv, tsv or ndjson", l.wanted[0])
+		}
+		return []int{0}, nil
+	case ndjson:
+		all = l.wanted
+	}
+	if l.wanted == nil {
+		return upTo(max(1, len(all))), nil
+	}
+	var want []int
+	for _, name := range l.wanted {
+		i := slices.Index(all, name)
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("there is no column %q: the columns are %s", name, strings.Join(all, ", "))
+		case slices.Contains(all[i+1:], name) && l.delimited():
+			return nil, fmt.Errorf("there are several columns %q: rename them, or give the parameter names", name)
+		}
+		want = append(want, i)
+	}
+	return want, nil
+}
+
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// newRecord returns a record whose memory is used for one record after the other.
+func (l *layout) newRecord() (*Record, error) {
+	want, err := l.want()
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{layout: l, want: want}
+	switch l.format {
+	case ndjson:
+		r.fields = make([]bound, max(1, len(l.wanted)))
+	default:
+		r.fields = make([]bound, max(1, len(l.columns)))
+	}
+	return r, nil
+}
+
+// isHeader reports whether the record at an offset is the header.
+func (l *layout) isHeader(offset int64) bool { return l.header && offset == 0 }
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// trim removes the line end of a record, and the byte order mark at the beginning of an object.
+func trim(text []byte, offset int64) []byte {
+	if n := len(text); n > 0 && text[n-1] == '\n' {
+		text = text[:n-1]
+	}
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	if offset == 0 {
+		text = bytes.TrimPrefix(text, byteOrderMark)
+	}
+	return text
+}
+
+// parse sets the record's fields from its text. It reports false for a record that does not
+// count, which is an empty line except in the format lines.
+func (r *Record) parse(text []byte) (bool, error) {
+	r.text, r.data = text, text
+	switch r.layout.format {
+	case lines:
+		r.fields[0] = bound{0, len(text)}
+		return true, nil
+	case ndjson:
+		if len(bytes.TrimLeft(text, " \t\r")) == 0 {
+			return false, nil
+		}
+		return true, r.parseJSON()
+	}
+	if len(text) == 0 {
+		return false, nil
+	}
+	return true, r.split()
+}
+
+// errHeader is what a header is compared with.
+var errHeader = errors.New("the header differs from the header of the first object")
+
+// checkHeader returns an error for a header that is not the header of the first object.
+func (r *Record) checkHeader(text []byte) error {
+	l := r.layout
+	if !l.checked {
+		return nil
+	}
+	columns, err := headerOf(l, text)
+	if err == nil && !slices.Equal(columns, l.columns) {
+		err = fmt.Errorf("%w: got %s, want %s", errHeader, strings.Join(columns, ", "), strings.Join(l.columns, ", "))
+	}
+	return err
+}
+
+// headerOf returns the fields of a record, whose number is not known.
+func headerOf(l *layout, text []byte) ([]string, error) {
+	if len(text) == 0 {
+		return nil, errors.New("the first line is empty: want the names of the columns, or the parameter header=false")
+	}
+	open := *l
+	open.columns, open.wanted = nil, nil
+	r := &Record{layout: &open}
+	r.text, r.data = text, text
+	if err := r.split(); err != nil {
+		return nil, err
+	}
+	var columns []string
+	for _, b := range r.fields {
+		columns = append(columns, string(r.data[b.lo:b.hi]))
+	}
+	return columns, nil
+}

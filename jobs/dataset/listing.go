@@ -1,0 +1,129 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	zstdlib "github.com/klauspost/compress/zstd"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// listing is the pinned objects of a dataset, sorted by name.
+type listing []source.Object
+
+// list lists the objects of an input. An object that two patterns name is listed once.
+func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
+	for _, pattern := range in.patterns() {
+		for o, err := range from.List(ctx, pattern) {
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", pattern, err)
+			}
+			l = append(l, o)
+		}
+	}
+	slices.SortFunc(l, func(a, b source.Object) int { return cmp.Compare(a.Name, b.Name) })
+	l = slices.CompactFunc(l, func(a, b source.Object) bool { return a.Name == b.Name })
+	if len(l) == 0 {
+		return nil, fmt.Errorf("no object matches %q: check the parameter input, and that the workers see the same files", in.Source)
+	}
+	return l, nil
+}
+
+// encode returns the listing in a compact form: each name without the prefix that it shares with
+// the name before, compressed. A million blobs take about 20 MB.
+func (l listing) encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(len(l)))
+	last := ""
+	for _, o := range l {
+		shared := 0
+		for shared < len(last) && shared < len(o.Name) && last[shared] == o.Name[shared] {
+			shared++
+		}
+		b = binary.AppendUvarint(b, uint64(shared))
+		b = appendString(b, o.Name[shared:])
+		b = binary.AppendUvarint(b, uint64(o.Size))
+		b = appendString(b, o.Tag)
+		last = o.Name
+	}
+	return zstdEncoder().EncodeAll(b, nil)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+var errListing = errors.New("damaged listing")
+
+// maxListing bounds the size in bytes of a listing that is not compressed.
+const maxListing = 4 << 30
+
+// decodeListing decodes the output of encode.
+func decodeListing(data []byte) (listing, error) {
+	b, err := zstdDecoder().DecodeAll(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errListing, err)
+	}
+	r := listingReader{rest: b}
+	count := r.number(uint64(len(b))) // an object takes more than a byte
+	l := make(listing, 0, count)
+	last := ""
+	for range count {
+		shared := r.number(uint64(len(last)))
+		name := last[:shared] + r.text()
+		o := source.Object{Name: name, Size: int64(r.number(1<<63 - 1)), Tag: r.text()}
+		if r.bad || len(l) > 0 && name <= last {
+			return nil, errListing
+		}
+		l, last = append(l, o), name
+	}
+	if r.bad || len(r.rest) > 0 {
+		return nil, errListing
+	}
+	return l, nil
+}
+
+// listingReader reads numbers and texts until one is bad.
+type listingReader struct {
+	rest []byte
+	bad  bool
+}
+
+// number reads a number, at most most.
+func (r *listingReader) number(most uint64) uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > most || r.bad {
+		r.bad = true
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *listingReader) text() string {
+	n := r.number(uint64(len(r.rest)))
+	if n > uint64(len(r.rest)) {
+		r.bad = true
+		return ""
+	}
+	text := string(r.rest[:n])
+	r.rest = r.rest[n:]
+	return text
+}
+
+// The options are valid, so New returns no error.
+var (
+	zstdEncoder = sync.OnceValue(func() *zstdlib.Encoder {
+		e, _ := zstdlib.NewWriter(nil, zstdlib.WithEncoderConcurrency(1))
+		return e
+	})
+	zstdDecoder = sync.OnceValue(func() *zstdlib.Decoder {
+		d, _ := zstdlib.NewReader(nil, zstdlib.WithDecoderConcurrency(1), zstdlib.WithDecoderMaxMemory(maxListing))
+		return d
+	})
+)

@@ -1,0 +1,39 @@
+package dataset
+
+import (
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/azure"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/web"
+	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
+)
+
+// Open returns the drivers of all sources. They sign in with the environment of this process: see
+// package cluster for the variables of Azure. It makes no request.
+func Open() *source.Set {
+	return source.NewSet(
+		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.Driver{}, nil }},
+		source.Entry{Claims: func(name string) bool { return strings.HasPrefix(name, azure.Scheme) }, Open: openAzure},
+		source.Entry{Claims: isBlobURL, Open: func() (source.Driver, error) { return new(blobURLs), nil }},
+		source.Entry{Claims: web.Claims, Open: func() (source.Driver, error) { return web.New(nil), nil }},
+	)
+}
+
+func openAzure() (source.Driver, error) {
+	a, err := accountFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return azure.New(a, azure.Scheme), nil
+}
+
+func accountFromEnv() (*account.Account, error) {
+	cfg, err := cluster.FromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.OpenAccount()
+}

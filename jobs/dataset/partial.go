@@ -1,0 +1,202 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// Partial is the partial of a job over records: what neighbouring partitions read. Its fields are
+// exported for the codec.
+type Partial[A any] struct {
+	_ struct{} `cbor:",toarray"`
+
+	Setup        []byte
+	Lo, Hi       uint64 // partitions
+	Begins, Ends bool   // the range begins and ends at a border of objects
+	Bytes        int64  // that were read
+
+	// Readings has one reading if the range begins outside quotes for certain. Otherwise the second
+	// one is for a range that begins inside quotes.
+	Readings []Reading[A]
+}
+
+// merger merges partials.
+type merger[A any] struct {
+	folders *folders[A]
+	merge   func(left, right A) (A, error)
+}
+
+// Merge merges the partials of neighbouring ranges.
+func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
+	if left.Hi != right.Lo && !(left.Ends && right.Begins) {
+		return left, fmt.Errorf("partitions %d to %d were skipped, and the records at their borders cannot be read without them: do not skip partitions, or give the parameter on-error=skip", left.Hi, right.Lo-1)
+	}
+	var f *folder[A] // opened for the first record at the border
+	defer func() {
+		if f != nil {
+			m.folders.put(left.Setup, f)
+		}
+	}()
+	record := func(into *Reading[A], at rope, text []byte) (err error) {
+		if f == nil {
+			if f, err = m.folders.get(left.Setup); err != nil {
+				return err
+			}
+		}
+		if len(left.Readings) > 1 {
+			defer func() { into.recoverTo(recover(), at.Object.Name, at.Offset) }()
+		}
+		last := &into.Accs[len(into.Accs)-1]
+		counted, err := f.record(last, at.Object.Name, text, at.Offset, true)
+		into.count(counted, err, f.skip, at.Object.Name, at.Offset)
+		return nil
+	}
+	readings := make([]Reading[A], 0, len(left.Readings))
+	for _, l := range left.Readings {
+		if l.Fault != nil {
+			readings = append(readings, Reading[A]{Fault: l.Fault})
+			continue
+		}
+		r := right.Readings[0]
+		if l.Quoted {
+			r = right.Readings[1] // left does not end at a border of objects, so right has both
+		}
+		both, err := m.join(l, r, record)
+		if err != nil {
+			return left, err
+		}
+		readings = append(readings, both)
+	}
+	if err := certain(readings); err != nil {
+		return left, err
+	}
+	return Partial[A]{
+		Setup: left.Setup, Lo: left.Lo, Hi: right.Hi, Begins: left.Begins, Ends: right.Ends,
+		Bytes: left.Bytes + right.Bytes, Readings: readings,
+	}, nil
+}
+
+// join joins the readings of neighbouring ranges. It calls record with the record at the border,
+// unless parts of it must be read first.
+func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, text []byte) error) (Reading[A], error) {
+	if r.Fault != nil {
+		return Reading[A]{Fault: r.Fault}, nil
+	}
+	out := l
+	out.Quoted = r.Quoted
+	switch {
+	case !l.Cut:
+		out = r
+		out.Head = join(l.Head, r.Head)
+		return out, nil
+	case !r.Cut:
+		out.Tail = join(l.Tail, r.Head)
+		return out, nil
+	}
+	out.Tail = r.Tail
+	border := join(l.Tail, r.Head)
+	text, here := border.text()
+	switch {
+	case border.empty():
+	case here:
+		if err := record(&out, border, text); err != nil || out.Fault != nil {
+			return Reading[A]{Fault: out.Fault}, err
+		}
+	default:
+		out.Accs, out.Waiting = append(out.Accs, r.Accs...), append(append(out.Waiting, border), r.Waiting...)
+	}
+	if border.empty() || here {
+		last := len(out.Accs) - 1
+		merged, err := m.merge(out.Accs[last], r.Accs[0])
+		if err != nil {
+			return out, err
+		}
+		out.Accs[last] = merged
+		out.Accs, out.Waiting = append(out.Accs, r.Accs[1:]...), append(out.Waiting, r.Waiting...)
+	}
+	out.Records += r.Records
+	out.Skipped += r.Skipped
+	out.Samples = append(out.Samples, r.Samples...)
+	out.Samples = out.Samples[:min(len(out.Samples), maxSamples)]
+	return out, nil
+}
+
+// certain returns the fault of a range that cannot be read at all. If both readings have a fault,
+// the one that lasted longer is more likely the right one.
+func certain[A any](readings []Reading[A]) error {
+	var last *Fault
+	for _, r := range readings {
+		if r.Fault == nil {
+			return nil
+		}
+		if last == nil || r.Fault.Object == last.Object && r.Fault.Offset > last.Offset {
+			last = r.Fault
+		}
+	}
+	return jobs.Permanent(last)
+}
+
+// loadsInFlight is the number of records that finish reads at once.
+const loadsInFlight = 8
+
+// finish folds the records that wait, and returns the accumulator of the whole dataset.
+func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (acc A, t Totals, err error) {
+	if err := certain(root.Readings); err != nil {
+		return acc, t, err
+	}
+	r := root.Readings[0]
+	if r.Fault != nil {
+		return acc, t, r.Fault
+	}
+	if !r.Cut || !r.Head.empty() || !r.Tail.empty() || len(r.Accs) != len(r.Waiting)+1 {
+		return acc, t, errors.New("the root does not cover the dataset")
+	}
+	one := Reading[A]{Accs: r.Accs[:1], Records: r.Records, Skipped: r.Skipped, Samples: r.Samples}
+	accs := r.Accs[1:]
+	for waiting := range slices.Chunk(r.Waiting, loadsInFlight) {
+		texts := make([][]byte, len(waiting))
+		group, loading := errgroup.WithContext(ctx)
+		for i, w := range waiting {
+			group.Go(func() (err error) {
+				texts[i], err = w.load(loading, from)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return acc, t, err
+		}
+		f, err := m.folders.get(root.Setup)
+		if err != nil {
+			return acc, t, err
+		}
+		for i, w := range waiting {
+			counted, err := f.record(&one.Accs[0], w.Object.Name, texts[i], w.Offset, true)
+			if one.count(counted, err, f.skip, w.Object.Name, w.Offset); one.Fault != nil {
+				return acc, t, jobs.Permanent(one.Fault)
+			}
+			if one.Accs[0], err = m.merge(one.Accs[0], accs[i]); err != nil {
+				return acc, t, err
+			}
+		}
+		accs = accs[len(waiting):]
+		m.folders.put(root.Setup, f)
+	}
+	t = Totals{Records: one.Records, Bytes: root.Bytes, Skipped: one.Skipped}
+	for _, s := range one.Samples {
+		t.Samples = append(t.Samples, Fault{Object: s.Object, Offset: s.Offset, Text: firstLine(s.Text)})
+	}
+	return one.Accs[0], t, nil
+}
+
+// firstLine returns the first line of a text, without the stack of a panic.
+func firstLine(text string) string {
+	line, _, _ := bytes.Cut([]byte(text), []byte("\n"))
+	return string(line)
+}

@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// planData is the data of a job's plan.
+type planData struct {
+	Format  format   `cbor:"1,keyasint"`
+	Columns []string `cbor:"2,keyasint"`
+	Listing []byte   `cbor:"3,keyasint"`
+}
+
+// plan pins the listing and the columns.
+func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
+	in, err := e.input(p)
+	if err != nil {
+		return jobs.Plan{}, jobs.Permanent(err)
+	}
+	l, err := list(ctx, e.driver, in)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	data := planData{Listing: l.encode()}
+	if data.Format, err = in.formatOfAll(l); err != nil {
+		return jobs.Plan{}, jobs.Permanent(err)
+	}
+	if data.Columns, err = e.reader.columns(ctx, in, data.Format, l); err != nil {
+		return jobs.Plan{}, err
+	}
+	if _, _, err := e.prepare(p, data); err != nil {
+		return jobs.Plan{}, jobs.Permanent(err)
+	}
+	encoded, err := cbor.Marshal(data)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
+}
+
+// open prepares a worker.
+func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Mapper[Partial[A]], error) {
+	in, err := e.input(p)
+	if err != nil {
+		return nil, err
+	}
+	var data planData
+	if err := cbor.Unmarshal(plan.Data, &data); err != nil {
+		return nil, fmt.Errorf("decode plan: %w", err)
+	}
+	l, err := decodeListing(data.Listing)
+	if err != nil {
+		return nil, fmt.Errorf("decode plan: %w", err)
+	}
+	m := &mapper[P, A, R]{engine: e, ranges: cut(l, in.Block)}
+	if m.ranges.count != plan.Partitions {
+		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
+	}
+	var s setup
+	if s, m.setup, err = e.prepare(p, data); err != nil {
+		return nil, err
+	}
+	m.folder = func() (*folder[A], error) { return e.folder(s) }
+	return m, nil
+}
+
+// prepare returns the setup of a job, also encoded. It checks that a folder can be made.
+func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
+	s = setup{Format: data.Format, Columns: data.Columns}
+	if s.Params, err = cbor.Marshal(p); err != nil {
+		return s, nil, err
+	}
+	if _, err = e.folder(s); err != nil {
+		return s, nil, err
+	}
+	encoded, err = cbor.Marshal(s)
+	return s, encoded, err
+}
+
+// maxHeader is the size in bytes of the longest first record of which the columns are learned.
+const maxHeader = 16 << 20
+
+// columns returns the names of the columns: the parameter names, the header of the first object
+// that is not empty, or c1, c2 and so on. They are nil if all objects are empty.
+func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
+	if f != csv && f != tsv {
+		return nil, nil
+	}
+	if in.Names != "" {
+		return strings.Split(in.Names, ","), nil
+	}
+	layout := newLayout(in, f, nil, nil)
+	for _, o := range l {
+		if o.Size == 0 {
+			continue
+		}
+		text, err := r.firstRecord(ctx, o, layout)
+		if err != nil {
+			return nil, err
+		}
+		if text == nil {
+			continue
+		}
+		columns, err := headerOf(layout, text)
+		if err == nil && !validUTF8(text) {
+			err = errUTF8
+		}
+		if err != nil {
+			return nil, jobs.Permanent(&Fault{Object: o.Name, Text: err.Error()})
+		}
+		if !in.Header {
+			for i := range columns {
+				columns[i] = fmt.Sprintf("c%d", i+1)
+			}
+		}
+		return columns, nil
+	}
+	return nil, nil
+}
+
+// firstRecord returns the first record of an object, or the first that is not empty if it is no
+// header. It returns nil if there is none.
+func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]byte, error) {
+	c, err := r.content(ctx, o, 0, o.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var all []byte
+	buffer := make([]byte, 64<<10)
+	for err == nil && len(all) < maxHeader {
+		var n int
+		n, err = c.fill(buffer)
+		all = append(all, buffer[:n]...)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		for rest, offset := all, int64(0); ; {
+			s := scanner[int]{folder: &folder[int]{layout: l}}
+			end := s.recordEnd(rest, l.quote != 0 && bytes.IndexByte(rest, l.quote) >= 0)
+			if end < 0 && err == nil {
+				break // the record continues
+			}
+			if end < 0 {
+				end = len(rest)
+			}
+			text := trim(rest[:end], offset)
+			if len(text) > 0 || l.header && end > 0 {
+				return text, nil
+			}
+			if end == 0 {
+				return nil, nil
+			}
+			rest, offset = rest[end:], offset+int64(end)
+		}
+	}
+	if len(all) >= maxHeader {
+		return nil, jobs.Permanent(&Fault{Object: o.Name, Text: fmt.Sprintf("the first record is longer than %d bytes: check the parameters delimiter and quote", maxHeader)})
+	}
+	return nil, nil
+}

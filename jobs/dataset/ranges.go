@@ -1,0 +1,77 @@
+package dataset
+
+import "sort"
+
+// group is neighbouring partitions of a dataset: one object in several ranges, or several whole
+// objects in one partition.
+type group struct {
+	first   uint64 // partition
+	object  int    // index of the first object in the listing
+	objects int
+	ranges  uint64 // number of partitions
+}
+
+// maxShared is the number of objects that share a partition at most, since opening an object takes
+// time too.
+const maxShared = 1000
+
+// ranges are the partitions of a listing. They depend on the listing and the block size alone.
+type ranges struct {
+	listing listing
+	groups  []group
+	count   uint64 // of partitions
+}
+
+// cut cuts a listing into partitions of about block bytes. An object that is larger than a block
+// is cut into ranges of equal size, unless it is compressed. Smaller objects share a partition.
+func cut(l listing, block int64) ranges {
+	r := ranges{listing: l}
+	shared := int64(0) // bytes of the last group, if other objects may join it; else -1
+	for i, o := range l {
+		if o.Size > block && compressionOf(o.Name) == plain {
+			r.add(group{object: i, objects: 1, ranges: uint64((o.Size-1)/block + 1)})
+			shared = -1
+			continue
+		}
+		last := len(r.groups) - 1
+		if last >= 0 && shared >= 0 && o.Size <= block-shared && r.groups[last].objects < maxShared {
+			r.groups[last].objects++
+			shared += o.Size
+			continue
+		}
+		r.add(group{object: i, objects: 1, ranges: 1})
+		if shared = o.Size; shared > block {
+			shared = -1
+		}
+	}
+	return r
+}
+
+func (r *ranges) add(g group) {
+	g.first = r.count
+	r.groups = append(r.groups, g)
+	r.count += g.ranges
+}
+
+// part is what one partition reads: the bytes [from, to) of an object, or several whole objects.
+type part struct {
+	objects  listing
+	from, to int64 // of the only object
+}
+
+// begins and ends report whether the part begins and ends at a border of objects.
+func (p part) begins() bool { return p.from == 0 }
+func (p part) ends() bool   { return len(p.objects) > 1 || p.to == p.objects[0].Size }
+
+// part returns what a partition reads.
+func (r ranges) part(partition uint64) part {
+	i := sort.Search(len(r.groups), func(i int) bool { return r.groups[i].first > partition }) - 1
+	g := r.groups[i]
+	objects := r.listing[g.object : g.object+g.objects]
+	if g.objects > 1 {
+		return part{objects: objects}
+	}
+	at, n, size := int64(partition-g.first), int64(g.ranges), objects[0].Size
+	border := func(i int64) int64 { return size/n*i + min(i, size%n) }
+	return part{objects: objects, from: border(at), to: border(at + 1)}
+}

@@ -1,0 +1,240 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Reading is what a range of bytes means if it begins outside quotes, or inside quotes. Its fields
+// are exported for the codec.
+type Reading[A any] struct {
+	_ struct{} `cbor:",toarray"`
+
+	Fault  *Fault // the range cannot be read this way; the other fields do not count
+	Quoted bool   // the range ends inside quotes
+
+	// Head is the text up to the end of the record that began before the range, Tail the text after
+	// the last end of a record. If the range contains no end of a record and no beginning of an
+	// object (Cut is false), Head is the whole range.
+	Cut        bool
+	Head, Tail rope
+
+	// Accs are the folded records between head and tail. Between two of them lies a record of
+	// Waiting, which Finish reads and folds.
+	Accs    []A
+	Waiting []rope
+
+	Records, Skipped uint64
+	Samples          []Fault // of the first records that were skipped
+}
+
+// maxSamples is the number of skipped records that a result describes.
+const maxSamples = 10
+
+// maxKept is the size in bytes of a head or a tail above which it is not kept, if the reading may
+// be the wrong one. If the reading is right, Finish reads the bytes again.
+const maxKept = 256 << 10
+
+// scanner folds the records of a range under one reading.
+type scanner[A any] struct {
+	*folder[A]
+	certain bool // the reading is the right one
+	object  source.Object
+	at      int64 // offset of the next byte
+	quoted  bool  // state before the next byte
+
+	acc  A
+	out  Reading[A]
+	kept bool   // the head is kept in full
+	tail []byte // the record in progress
+	from int64  // offset of the record in progress
+}
+
+// newScanner returns a scanner for a range that begins at an offset of an object.
+func newScanner[A any](f *folder[A], o source.Object, offset int64, quoted, certain bool) *scanner[A] {
+	s := &scanner[A]{folder: f, certain: certain, quoted: quoted, kept: true, acc: f.start()}
+	s.begin(o, offset)
+	s.out.Head = rope{Object: o, Offset: offset}
+	return s
+}
+
+// begin begins an object, or a range of it.
+func (s *scanner[A]) begin(o source.Object, offset int64) {
+	s.object, s.at, s.from = o, offset, offset
+	if offset == 0 {
+		s.out.Cut = true
+	}
+}
+
+// feed folds the records of the next bytes.
+func (s *scanner[A]) feed(text []byte) {
+	if s.out.Fault != nil {
+		return
+	}
+	begin := s.at
+	s.at += int64(len(text))
+	quotes := s.layout.quote != 0 && bytes.IndexByte(text, s.layout.quote) >= 0
+	if !s.out.Cut || len(s.tail) > 0 {
+		end := s.recordEnd(text, quotes)
+		if !s.out.Cut {
+			s.extendHead(begin, text[:max(0, end)], text, end < 0)
+		} else if end < 0 {
+			s.tail = append(s.tail, text...)
+		} else {
+			s.tail = append(s.tail, text[:end]...)
+			s.record(s.tail, s.from, true)
+			s.tail = s.tail[:0]
+		}
+		if end < 0 {
+			return
+		}
+		text, begin = text[end:], begin+int64(end)
+	}
+	used := s.records(text, begin, quotes)
+	s.from = begin + int64(used)
+	s.tail = append(s.tail[:0], text[used:]...)
+}
+
+// extendHead adds text to the head: all of it if the head does not end there.
+func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
+	if open {
+		head = all
+	} else {
+		s.out.Cut = true
+	}
+	h := &s.out.Head
+	length := begin + int64(len(head)) - h.Offset
+	if s.kept && (s.certain || s.layout.quote == 0 || length <= maxKept) {
+		h.append(head)
+		return
+	}
+	s.kept = false
+	h.Parts = []strand{{Length: length}}
+}
+
+// records folds the complete records at the beginning of text, which begins with a record. It
+// returns the number of bytes that it used.
+func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
+	check := !validUTF8(text[:bytes.LastIndexByte(text, '\n')+1])
+	for s.out.Fault == nil {
+		rest := text[used:]
+		end := bytes.IndexByte(rest, '\n') + 1
+		if quotes {
+			end = s.recordEnd(rest, true)
+		}
+		if end <= 0 {
+			break
+		}
+		s.record(rest[:end], begin+int64(used), check)
+		used += end
+	}
+	return used
+}
+
+// recordEnd returns the length of text up to the end of the first record, or -1 if the record does
+// not end in text. It updates the state of quotes.
+func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
+	if !quotes {
+		if s.quoted {
+			return -1
+		}
+		end := bytes.IndexByte(text, '\n') + 1
+		if end == 0 {
+			return -1
+		}
+		return end
+	}
+	quote := []byte{s.layout.quote}
+	for at := 0; ; {
+		end := bytes.IndexByte(text[at:], '\n') + 1
+		line := text[at:]
+		if end > 0 {
+			line = text[at : at+end]
+		}
+		if bytes.Count(line, quote)%2 == 1 {
+			s.quoted = !s.quoted
+		}
+		at += len(line)
+		if end == 0 {
+			return -1
+		}
+		if !s.quoted {
+			return at
+		}
+	}
+}
+
+// record folds one record. If check is false, the text is known to be UTF-8.
+func (s *scanner[A]) record(text []byte, offset int64, check bool) {
+	counted, err := s.folder.record(&s.acc, s.object.Name, text, offset, check)
+	s.out.count(counted, err, s.skip, s.object.Name, offset)
+}
+
+// count counts a record, or handles its error.
+func (r *Reading[A]) count(counted bool, err error, skip bool, object string, offset int64) {
+	if counted {
+		r.Records++
+	} else if err != nil {
+		r.refuse(Fault{Object: object, Offset: offset, Text: err.Error()}, skip && !errors.Is(err, errHeader))
+	}
+}
+
+// refuse ends the reading with a fault, or skips the record.
+func (r *Reading[A]) refuse(fault Fault, skip bool) {
+	if !skip {
+		r.Fault = &fault
+		return
+	}
+	if r.Skipped++; len(r.Samples) < maxSamples {
+		r.Samples = append(r.Samples, fault)
+	}
+}
+
+// recoverTo refuses a reading that may be the wrong one because of a panic of Fold.
+func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
+	if panicked != nil {
+		r.refuse(Fault{Object: object, Offset: offset, Text: fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())}, false)
+	}
+}
+
+var errOdd = errors.New("a quoted field does not end before the object ends: the object has an odd number of quotes; double a quote that is part of a field, or give the parameter quote")
+
+// endObject folds the last record of an object, which may lack its line end.
+func (s *scanner[A]) endObject() {
+	switch {
+	case s.out.Fault != nil:
+	case s.quoted:
+		// Not skipped: so at most one reading of a range goes on after the end of an object.
+		s.out.Fault = &Fault{Object: s.object.Name, Offset: s.from, Text: errOdd.Error()}
+	case len(s.tail) > 0:
+		s.record(s.tail, s.from, true)
+	}
+	s.tail, s.from = s.tail[:0], s.at
+}
+
+// end returns the reading of the range. If ends is true, the range ends with an object.
+func (s *scanner[A]) end(ends bool) Reading[A] {
+	out := s.out
+	if out.Fault != nil {
+		return Reading[A]{Fault: out.Fault}
+	}
+	out.Quoted = s.quoted
+	out.Tail = rope{Object: s.object, Offset: s.from}
+	if !out.Cut && ends {
+		out.Cut, out.Tail.Offset = true, s.at // the object ends the record of the head
+	}
+	if out.Cut {
+		out.Accs = []A{s.acc}
+	}
+	switch length := int64(len(s.tail)); {
+	case length > maxKept && !s.certain && s.layout.quote != 0:
+		out.Tail.Parts = []strand{{Length: length}}
+	default:
+		out.Tail.append(s.tail)
+	}
+	return out
+}

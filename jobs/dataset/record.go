@@ -1,0 +1,117 @@
+package dataset
+
+import (
+	"fmt"
+	"strconv"
+	"unsafe"
+)
+
+// Record is one record of an object. Its fields are views of a buffer: they are valid until Fold
+// returns, and must not be changed.
+type Record struct {
+	layout *layout
+	want   []int // index of each wanted column
+
+	object string
+	offset int64
+
+	text   []byte  // the record without its line end
+	data   []byte  // the fields are parts of data
+	fields []bound // of each column, or of the wanted columns of ndjson
+	buffer []byte  // of records that contain quotes or escapes
+}
+
+// bound are the bytes [lo, hi) of Record.data. A missing field has lo -1.
+type bound struct{ lo, hi int }
+
+// Text returns the record without its line end.
+func (r *Record) Text() []byte { return r.text }
+
+// Object returns the name of the record's object.
+func (r *Record) Object() string { return r.object }
+
+// Offset returns the offset of the record in its object, or in the decompressed content of the
+// object, in bytes.
+func (r *Record) Offset() int64 { return r.offset }
+
+// Field returns the field of column i: of the columns that the job's Columns returns, or of all
+// columns if the job has no Columns. A quoted field is returned without its quotes. For lines, and
+// for ndjson without Columns, field 0 is the record. For ndjson, a string is returned without its quotes and escapes, another value as
+// it is, and nil stands for null and for a missing member.
+func (r *Record) Field(i int) []byte {
+	b := r.fields[r.want[i]]
+	if b.lo < 0 {
+		return nil
+	}
+	return r.data[b.lo:b.hi]
+}
+
+// Float returns the field of column i as a number, rounded once.
+func (r *Record) Float(i int) (float64, error) {
+	field := r.Field(i)
+	if f, ok := shortDecimal(field); ok {
+		return f, nil
+	}
+	f, err := strconv.ParseFloat(view(field), 64)
+	if err != nil {
+		return 0, r.badField(i, "a number")
+	}
+	return f, nil
+}
+
+// Int returns the field of column i as an integer.
+func (r *Record) Int(i int) (int64, error) {
+	n, err := strconv.ParseInt(view(r.Field(i)), 10, 64)
+	if err != nil {
+		return 0, r.badField(i, "an integer of 64 bits")
+	}
+	return n, nil
+}
+
+func (r *Record) badField(i int, want string) error {
+	return fmt.Errorf("column %q is %s: want %s", r.layout.column(r.want[i]), quoted(r.Field(i)), want)
+}
+
+// view returns bytes as a string that shares their memory.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// powers are the powers of ten that a float64 represents exactly.
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// shortDecimal parses a decimal of up to 15 digits. Its digits and its power of ten are exact, so
+// the division rounds once.
+func shortDecimal(b []byte) (float64, bool) {
+	i, negative := 0, false
+	if len(b) > 0 && b[0] == '-' {
+		i, negative = 1, true
+	}
+	if i == len(b) || len(b)-i > 16 {
+		return 0, false
+	}
+	digits, point := uint64(0), -1
+	first := i
+	for ; i < len(b); i++ {
+		c := b[i] - '0'
+		if c <= 9 {
+			digits = digits*10 + uint64(c)
+			continue
+		}
+		if b[i] != '.' || point >= 0 {
+			return 0, false
+		}
+		point = i
+	}
+	count, scale := len(b)-first, 0
+	if point >= 0 {
+		count--
+		scale = len(b) - 1 - point
+	}
+	if count == 0 || count > 15 {
+		return 0, false
+	}
+	f := float64(digits) / powers[scale]
+	if negative {
+		f = -f
+	}
+	return f, true
+}

@@ -1,0 +1,100 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// rope is a contiguous text of an object that several partials have parts of.
+type rope struct {
+	_ struct{} `cbor:",toarray"`
+
+	Object source.Object
+	Offset int64 // of the text in the object
+	Parts  []strand
+}
+
+// strand is a part of a rope: bytes, or if Bytes is nil the length of a part that is read again
+// when it is needed.
+type strand struct {
+	_ struct{} `cbor:",toarray"`
+
+	Bytes  []byte
+	Length int64
+}
+
+// maxStrand is the size below which neighbouring bytes become one strand.
+const maxStrand = 64 << 10
+
+func (r rope) empty() bool { return len(r.Parts) == 0 }
+
+// append appends a copy of bytes.
+func (r *rope) append(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if n := len(r.Parts); n > 0 {
+		if last := &r.Parts[n-1]; last.Bytes != nil && len(last.Bytes)+len(text) <= maxStrand {
+			last.Bytes = append(last.Bytes, text...)
+			last.Length = int64(len(last.Bytes))
+			return
+		}
+	}
+	r.Parts = append(r.Parts, strand{Bytes: slices.Clone(text), Length: int64(len(text))})
+}
+
+// join returns the text of left followed by right. It may change left.
+func join(left, right rope) rope {
+	if left.empty() {
+		return right
+	}
+	for _, s := range right.Parts {
+		if s.Bytes != nil {
+			left.append(s.Bytes)
+		} else {
+			left.Parts = append(left.Parts, s)
+		}
+	}
+	return left
+}
+
+// text returns the text if all of its bytes are here.
+func (r rope) text() ([]byte, bool) {
+	if len(r.Parts) == 1 {
+		return r.Parts[0].Bytes, r.Parts[0].Bytes != nil
+	}
+	var all []byte
+	for _, s := range r.Parts {
+		if s.Bytes == nil {
+			return nil, false
+		}
+		all = append(all, s.Bytes...)
+	}
+	return all, true
+}
+
+// load returns the text. It reads the parts that are missing.
+func (r rope) load(ctx context.Context, from reader) ([]byte, error) {
+	var all []byte
+	at := r.Offset
+	for _, s := range r.Parts {
+		if s.Bytes != nil {
+			all = append(all, s.Bytes...)
+		} else {
+			part := make([]byte, s.Length)
+			body := from.open(ctx, r.Object, at, at+s.Length)
+			_, err := io.ReadFull(body, part)
+			body.Close()
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", r.Object.Name, err)
+			}
+			all = append(all, part...)
+		}
+		at += s.Length
+	}
+	return all, nil
+}
