@@ -120,6 +120,9 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 // returns the number of bytes that it used.
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 	check := !validUTF8(text[:bytes.LastIndexByte(text, '\n')+1])
+	if !quotes && !check && s.layout.delimited() && s.layout.columns != nil {
+		return s.rows(text, begin)
+	}
 	for s.out.Fault == nil {
 		rest := text[used:]
 		end := bytes.IndexByte(rest, '\n') + 1
