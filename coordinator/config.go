@@ -11,16 +11,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config configures a coordinator: its terms, and its side of NATS.
+// Config is the configuration of a [Coordinator]: of its terms, and of its use of NATS.
 type Config struct {
-	// Config configures each term. In this package MaxMerging defaults to GOMAXPROCS.
+	// Config is the configuration of each term. In this package the default of MaxMerging is
+	// GOMAXPROCS.
 	term.Config
 
 	Subjects wire.Subjects
 	Conn     *nats.Conn
 
-	// OnTurn is called on each turn of the leading loop, for health checks; it must
-	// not block. May be nil.
+	// OnTurn, if not nil, is called at each iteration of the leading loop, for health checks. It
+	// must not block.
 	OnTurn func()
 }
 

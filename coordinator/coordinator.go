@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Coordinator leads the terms that an election grants to its process. It keeps nothing
-// from one term to the next.
+// Coordinator leads the terms that an election grants to its process. It keeps no state from one
+// term to the next.
 type Coordinator struct{ cfg Config }
 
 // New returns a coordinator, or an error if the configuration is not valid.
@@ -23,10 +23,10 @@ func New(cfg Config) (*Coordinator, error) {
 	return &Coordinator{cfg}, nil
 }
 
-// Lead leads until ctx, the context of the leadership, is done, or until the term was
-// told to stop and all jobs are checkpointed. In the second case Lead returns the ID of
-// the worker that should lead next, or "" for any worker. When Lead returns, all
-// goroutines that Lead started have ended.
+// Lead leads until ctx, the context of the leadership, is done, or until the term has been told to
+// stop and has written a checkpoint of each job. In the second case Lead returns the ID of the
+// worker that should lead next, or "" for any worker. When Lead returns, all goroutines that Lead
+// started have ended.
 //
 // Lead is an [election.LeadFunc].
 func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (successor string, err error) {
@@ -34,7 +34,7 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	l := newLoop(ctx, inner)
 	epoch := leadership.Epoch
 	transport := newTransport(c.cfg, epoch)
-	defer func() { // cancel goes first: a callback may wait for the loop until the context is done
+	defer func() { // cancel must come first, because a callback waits for the loop until the context is done
 		cancel()
 		transport.close()
 		l.tasks.Wait()
@@ -50,10 +50,9 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	return l.run(t, leadership, c.cfg.OnTurn)
 }
 
-// noDeadline hides the context's deadline. Each renewal of the lease extends that
-// deadline, so a storage call that used the deadline as a timeout could wait for the rest
-// of the term. If the context has no deadline, the storage driver applies its own timeout
-// to each call.
+// noDeadline hides the context's deadline. Each renewal of the lease extends that deadline, so a
+// storage call that is bounded only by the deadline could wait for the rest of the term. Without a
+// deadline in the context, the storage driver applies its own timeout to each call.
 type noDeadline struct{ context.Context }
 
 func (noDeadline) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

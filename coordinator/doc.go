@@ -12,27 +12,27 @@
 //	                                        │
 //	                                     storage, jobs' merges
 //
-// This package is the process around a term. Beside the loop it receives and decodes
-// messages and refuses malformed ones. The loop calls the term, one call at a time. See
-// package term for the states of a job, and for what can fail at each step and why that
-// is safe. Package ledger describes the places in which a partition can be.
+// This package is the process around a term. It receives and decodes messages, and refuses
+// malformed messages, outside the loop. The loop calls the term, one call at a time. See package
+// term for the states of a job, and for what can fail at each step and why that is safe. Package
+// ledger describes the states of a partition.
 //
-// The loop never blocks: merges of users' values and storage calls run in tasks beside the
-// loop, and their outcomes return to the loop. So an answered ping proves that the whole
-// leader makes progress. The lease is renewed only while the loop turns. Before and after
-// each call the loop checks by the clock whether the leadership is over, so a process that
-// slept notices the end of its leadership before it acts.
+// The loop never blocks: merges of users' values and storage calls run in tasks on other
+// goroutines, and pass their outcomes to the loop. So an answer to a ping proves that the whole
+// leader makes progress. The lease is renewed only while the loop runs. Before and after each call
+// the loop checks the clock to see whether the leadership is over, so a process that was suspended
+// notices the end of its leadership before it acts.
 //
 // A term has these steps:
 //
 //  1. Listen on the subjects of the epoch, and send a beacon. Workers begin to report;
 //     their reports are queued.
-//  2. Fence, then read: each active job's manifest is rewritten with the epoch by
-//     compare-and-swap. From then on no write of an earlier leader succeeds.
-//  3. Give the jobs to a new ledger, which recovers: before the ledger assigns work, it learns
-//     from reports which work the workers already hold.
-//  4. Dispatch, merge, checkpoint. Workers are assigned spans of partitions and calls of
-//     the jobs' Plan, Merge and Finish. A worker's item is called durable only after storage
+//  2. Fence, then read: by compare-and-swap, rewrite each active job's manifest with the epoch.
+//     From then on no write of an earlier leader succeeds.
+//  3. Pass the jobs to a new ledger. Before the ledger assigns work, it learns from reports which
+//     work the workers already hold.
+//  4. Dispatch, merge, checkpoint. Workers are assigned spans of partitions and calls of the jobs'
+//     Plan, Merge and Finish. The leader tells a worker that an item is durable only after storage
 //     has acknowledged a manifest that contains the item.
 //  5. End a job: write the result, then the manifest that names the result's digest, then
 //     remove the index entry and the submission. If this leader dies in between, the next
@@ -40,34 +40,33 @@
 //
 // # Why two leaders do no harm
 //
-// A leader that was replaced and has not noticed may still be at any step. Each of its
-// writes is safe, even a late one:
+// A leader that was replaced and has not noticed this may be at any of these steps. Each of its
+// writes is safe, even if it comes late:
 //
-//   - Manifests replace one another by compare-and-swap. Up to the fence only the old
-//     leader can write a job's manifest, from the fence on only the new leader. Within a
-//     leader, one task at a time writes the manifest of a job. So if a leader finds a
-//     manifest with its own epoch and the next sequence number, the leader wrote that
-//     manifest and the reply was lost.
-//   - A plan and a result are written once. If two leaders write one, the two are equal
-//     or the first is used.
+//   - Manifests are replaced only by compare-and-swap. Before the fence only the old leader can
+//     write a job's manifest, and after the fence only the new leader. Within a leader, only one
+//     task at a time writes the manifest of a job. So if a leader finds a manifest with its own
+//     epoch and the next sequence number, the leader wrote that manifest and the reply was lost.
+//   - A plan and a result are written only once. If two leaders write a plan or a result, the two
+//     are equal, or the first is used.
 //   - A leader removes all partials, the index entry and the submission only after a
 //     final manifest, which is never replaced. A leader removes single partials only
 //     after a durable manifest that does not name them.
-//   - If a leader writes an index entry late, the job's submission is still in the queue,
-//     hidden for a while.
+//   - If a leader writes an index entry late, the job's submission is still in the queue, hidden
+//     for some time. So a later leader receives it.
 //
-// The old leader may begin a job after the new leader has listed the active jobs. Then
-// only the old leader works on that job. The new leader fences the job as soon as a
-// worker reports the job, or the job's submission is delivered again. A worker is told to
-// drop a job's items and spans only if the job has ended. A job that no worker knows is parked
-// until one does, and a job that this leader cannot read is parked for the next leader.
+// The old leader may begin a job after the new leader has listed the active jobs. Then only the old
+// leader works on that job. The new leader fences the job as soon as a worker reports the job, or
+// the job's submission is delivered again. A worker is told to drop a job's items and spans only if
+// the job has ended. If no worker knows a job's definition, the job waits until one does. If this
+// leader cannot read a job, the job waits for the next leader.
 //
 // # What storage holds
 //
-// Most blobs of partials that no durable manifest and no live node names are removed
-// while the job runs, and all of them at the job's end. A blob can outlive the job only
-// if the blob was being written when the job ended, by a worker that died at that moment
-// or by a leader that had been replaced.
+// While a job runs, the leader removes most blobs of partials that are named neither by a durable
+// manifest nor by a node that is still needed. At the job's end it removes all of them. A blob
+// remains after the job's end only if it was being written when the job ended, by a worker that
+// died at that moment or by a leader that had been replaced.
 //
 // # What can fail
 //
@@ -75,19 +74,19 @@
 //     them to the next leader.
 //   - A reply from storage is lost: the write is repeated, its condition fails, and the
 //     manifest read back shows whether this leader wrote it.
-//   - Storage is unavailable: calls are repeated until storage replies or the term is
-//     over. Workers go on with the spans that they hold.
+//   - Storage is unavailable: calls are repeated until storage replies or the term is over. Workers
+//     continue with the spans that they hold.
 //   - Another leader has written a manifest: the term is over at once.
-//   - A job's code fails: the failure ends the job or costs an attempt, but never stops
-//     the leader. The leader calls no code of a job but Merge, and waits for it for one
-//     second at most. Then workers merge for the job, and the goroutine of the merge is left
-//     behind: a goroutine cannot be stopped.
-//   - A job's code kills the process: the leader was merging, or the worker in the same
-//     process had an assignment. For 10 s the next leader leaves merges to workers. Package
-//     ledger counts the death against the worker's assignments.
+//   - A job's code fails: the failure ends the job or counts as an attempt, but never stops the
+//     leader. The only function of a job that the leader calls is Merge, and it waits for Merge for
+//     at most one second. After that, workers do the job's merges. The goroutine of the merge
+//     continues to run, because a goroutine cannot be stopped.
+//   - A job's code kills the leader's process: either the leader was merging, or the worker in the
+//     same process was running an assignment. So for 10 s the next leader leaves merges to workers,
+//     and package ledger counts the death against the worker's assignments.
 //   - A job's spec, plan or manifest is damaged: the job waits, and the other jobs
 //     continue. A partial is damaged: the job fails.
-//   - NATS is back after an outage: workers that have not reconnected yet do not count
+//   - NATS is available again after an outage: workers that have not reconnected yet do not count
 //     as dead.
 //   - A message is malformed: the message is refused and logged, and has no effect.
 package coordinator

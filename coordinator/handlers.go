@@ -7,9 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handlers handle the messages to a leader. They decode and check a message beside the
-// loop and then answer the message on the loop. If the answer is lost, the sender repeats
-// the message.
+// handlers handle the messages to a leader. They decode and check a message outside the loop and
+// then answer it on the loop. If the answer is lost, the sender repeats the message.
 type handlers struct {
 	term    *term.Term
 	loop    *loop
@@ -34,8 +33,8 @@ func (h handlers) onReport(m *nats.Msg) error {
 	return nil
 }
 
-// onPing answers on the loop, so that a leader whose loop hangs does not look alive. It
-// ignores a follower on another storage, which means another leader of the same epoch.
+// onPing answers on the loop, so that a leader whose loop hangs does not look alive. It ignores a
+// follower on another storage, whose ping is meant for another leader with the same epoch.
 func (h handlers) onPing(m *nats.Msg) error {
 	ping, err := wire.Decode[wire.Ping](m.Data)
 	if err != nil || !wire.SameStorage(ping.Storage, h.storage) {

@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// loop is the goroutine that owns a term: all calls of the term go through the loop. It
-// implements the term's [term.Env].
+// loop is the goroutine that owns a term: all calls of the term's methods run on the loop. The type
+// implements [term.Env] for the term.
 type loop struct {
 	leaseCtx context.Context // context of the leadership; its Err checks the clock
 	ctx      context.Context // cancelled when leaseCtx is done or Lead returns
@@ -24,7 +24,7 @@ func newLoop(leaseCtx, ctx context.Context) *loop {
 	return &loop{leaseCtx: leaseCtx, ctx: ctx, inbox: make(chan func(), 64)}
 }
 
-// run runs the loop until the leadership is over or the term has left (see
+// run runs the loop until the leadership is over, or until the term is ready to hand over (see
 // [term.Term.Left]).
 func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (successor string, err error) {
 	every := t.TickEvery()
@@ -44,7 +44,7 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 			stopping = nil
 			call = t.Stop
 		}
-		// If the process slept, the leadership may be over before Done is closed.
+		// If the process was suspended, the leadership may be over although Done is not closed yet.
 		if l.leaseCtx.Err() == nil {
 			call()
 		}
@@ -63,11 +63,10 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 
 func (l *loop) Now() time.Time { return time.Now() }
 
-// Go runs a task beside the loop. [Coordinator.Lead] waits for the task before it
-// returns.
+// Go runs a task on another goroutine. [Coordinator.Lead] waits for the task before it returns.
 func (l *loop) Go(task func()) { l.tasks.Go(task) }
 
-// Post queues a call on the loop. It drops the call if the term is over.
+// Post queues a call for the loop. If the term is over, the call is dropped.
 func (l *loop) Post(call func()) {
 	select {
 	case l.inbox <- call:
@@ -75,12 +74,13 @@ func (l *loop) Post(call func()) {
 	}
 }
 
-// Guard calls code on a goroutine that is left behind if the code does not return.
+// Guard calls code on a goroutine of its own, and waits for at most limit. If the code does not
+// return, the goroutine continues to run.
 func (l *loop) Guard(limit time.Duration, code func()) (returned bool) {
 	done := make(chan bool, 1)
 	go func() {
 		returned := false
-		defer func() { done <- returned }() // also if the code calls runtime.Goexit
+		defer func() { done <- returned }() // runs even if the code calls runtime.Goexit
 		code()
 		returned = true
 	}()

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// recentFor is how long an answer for display is repeated instead of computed again, so
-	// that the number of viewers hardly matters to the leader.
+	// recentFor is how long an answer for display is cached, so that many viewers cause hardly more
+	// work for the leader than one.
 	recentFor = 400 * time.Millisecond
-	// maxRecent bounds the size in bytes of the answers that are kept.
+	// maxRecent is the size in bytes of the cached answers above which the cache is emptied.
 	maxRecent = 4 << 20
 )
 
-// recentAnswers keeps the answers of the last moments. The loop owns it.
+// recentAnswers is a cache of the latest answers. It is used only on the loop.
 type recentAnswers struct {
-	answers map[string][]byte // by subject and question
+	answers map[string][]byte // by subject and content of the request
 	bytes   int
 	begun   time.Time // when the first of the answers was computed
 }
 
-// answer returns the recent answer to the same question, or computes one.
+// answer returns the cached answer to the same request, or computes an answer.
 func (r *recentAnswers) answer(m *nats.Msg, compute func() []byte) []byte {
 	now := time.Now()
 	if now.Sub(r.begun) > recentFor || r.bytes > maxRecent {

@@ -14,8 +14,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// transport is the leader's side of NATS: the leader's subscriptions, and its messages
-// that are not replies.
+// transport is the leader's use of NATS: its subscriptions, and the messages that it sends.
 type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects
@@ -26,20 +25,20 @@ type transport struct {
 	callbacks sync.WaitGroup // running callbacks of the subscriptions
 
 	mu         sync.Mutex
-	logged     map[trouble]time.Time // when a line was last logged
-	reconnects uint64                // the connection's reconnects at the last check
-	stableFrom time.Time             // probes before this instant prove nothing
+	logged     map[trouble]time.Time // when a line was last logged for this kind of trouble
+	reconnects uint64                // the connection's number of reconnects at the last check
+	stableFrom time.Time             // results of probes before this time are not conclusive
 }
 
-// probeTimeout is how long a worker may take to answer a probe. A timeout does not prove
-// that the worker is dead, so a short one does no harm.
+// probeTimeout is how long a worker may take to answer a probe. The leader does not take a timeout
+// as proof that the worker is dead, so a short timeout does no harm.
 const probeTimeout = time.Second
 
-// stableFor is the time after a reconnect of this process during which probes prove
-// nothing.
+// stableFor is the time after a reconnect of this process during which the results of probes are
+// not conclusive.
 const stableFor = 2 * time.Second
 
-// trouble is a kind of message that failed.
+// trouble identifies a kind of failure with messages, for logging.
 type trouble struct{ text, subject string }
 
 // troubleEvery is the shortest time between two log lines about the same trouble.
@@ -86,8 +85,8 @@ func (t *transport) listen(h handlers) error {
 	return nil
 }
 
-// close ends the subscriptions and waits for their callbacks. The loop's context must
-// be done: otherwise a callback may wait for the loop.
+// close ends the subscriptions and waits for their callbacks. The loop's context must be done,
+// because otherwise a callback may wait for the loop for ever.
 func (t *transport) close() {
 	for _, sub := range t.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
@@ -109,13 +108,13 @@ func (t *transport) warn(text, subject string, err error) {
 	t.log.Warn(text, "subject", subject, "error", err)
 }
 
-// publish sends a message to a subject of the given name. A message that cannot be sent
-// is logged; its loss costs time only.
+// publish sends a message to a subject of the given name. If the message cannot be sent, publish
+// only logs this, because a lost message only causes a delay.
 func (t *transport) publish(name, subject string, data []byte) {
 	t.sent(name, len(data), t.conn.Publish(subject, data))
 }
 
-// respond answers a message. An answer that cannot be sent is logged.
+// respond answers a message. If the answer cannot be sent, respond only logs this.
 func (t *transport) respond(m *nats.Msg, answer []byte) {
 	t.sent(m.Subject, len(answer), m.Respond(answer))
 }
@@ -134,10 +133,10 @@ func (t *transport) Nudge(worker string) {
 	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
-// Probe asks a worker for a sign of life and reports whether NATS found no subscriber,
-// which proves that the worker's process is dead. Shortly after this process reconnected,
-// a missing subscriber proves nothing: when a NATS server restarts, its clients reconnect
-// one after the other.
+// Probe asks a worker for a sign of life. It reports true if NATS finds no subscriber, which proves
+// that the worker's process is dead. Shortly after this process has reconnected, a missing
+// subscriber does not prove this, because clients of a restarted NATS server reconnect one after
+// the other.
 func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {
 	stable := t.stable()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

@@ -6,14 +6,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something for the caller of [Ledger.Step] to do. All kinds of actions are in
-// this file.
+// Action is something that the caller of [Ledger.Step] must do. All kinds of actions are in this
+// file.
 type Action interface{ action() }
 
-// Reply answers the report of the step's [Reported] event. Operands has the refs of the
-// operands of the calls in the receipt, in order; the operands in the receipt are zero. The
-// caller puts the partials into the receipt. It omits a call whose operands it does not have
-// any more, because the call is done.
+// Reply answers the report of the step's [Reported] event. The operands of calls in the receipt are
+// not filled in: Operands contains their refs, in order, and the caller puts the partials into the
+// receipt. If the caller no longer has the operands of a call, the call is done already, and the
+// caller omits it.
 type Reply struct {
 	Worker   string
 	Receipt  wire.Receipt
@@ -27,11 +27,11 @@ type Nudge struct{ Worker string }
 // [WorkerDied]; otherwise there is no answer.
 type Probe struct{ Worker string }
 
-// LookUpJob asks for the state of a job that a report names and the ledger does not have.
+// LookUpJob asks for the state of a job that a report contains and that the ledger does not know.
 // The answer is [JobAdded], [JobParked] or [JobEnded].
 type LookUpJob struct{ Job string }
 
-// StorePlan asks to make the plan durable that a worker has made. The answer is
+// StorePlan asks to write the plan that a worker has computed to storage. The answer is
 // [JobPlanned], with the plan that is in storage, or [PlanRefused].
 type StorePlan struct {
 	Job        string
@@ -47,8 +47,8 @@ type Merge struct {
 	Left, Right Ref
 }
 
-// DropPartial says that the ledger will not name a partial again. Actions that began
-// earlier may still need the partial's bytes.
+// DropPartial means that the ledger will not refer to a partial again. Earlier actions that are
+// still in progress may need the partial's bytes.
 type DropPartial struct{ Ref Ref }
 
 // Checkpoint asks to make the job's state durable. The answer is [Checkpointed]. Each job
@@ -63,7 +63,7 @@ type EndJob struct {
 	Job      string
 	Outcome  store.State // Completed, Failed or Cancelled
 	Error    string      // why the job failed
-	Result   Ref         // the result, if the job completed
+	Result   Ref         // ref of the result, if the job completed
 	Snapshot Snapshot
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignment is a unit of work given to a worker: a span, the rest of a span, or a call.
+// assignment is a unit of work that is assigned to a worker: a span, the rest of a span, or a call.
 type assignment struct {
 	id     wire.SpanID
 	worker *worker
@@ -22,31 +22,32 @@ type assignment struct {
 
 	slot int // wire.HeldSpan.Slot in the last report, for display
 
-	// For rates and stragglers.
+	// These fields are for measuring rates and finding stragglers.
 	progressAt  time.Duration // when the assignment began to run, or when span.Lo last moved
 	slotSeconds float64       // time that slots spent on the assignment since span.Lo last moved
 
-	// For crash suspects.
-	deaths      int    // workers that died while some of the partitions were assigned to them
+	// These fields are for crash suspects.
+	deaths      int    // number of workers that died while some of these partitions were assigned to them
 	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
-	step        string // of a quarantined partition: the function that the worker calls, or has called last; empty if unknown
+	step        string // for a quarantined partition: the function that the worker calls now or called last; empty if unknown
 	waitsFor    uint64 // the assignment is sent only after the checkpoint with this number is durable; 0 if it need not wait
 
-	// For the end of a job, where idle workers take over work.
-	duplicate *assignment // assignment of the same partition to another worker, or nil; one of the two is a speculative copy
+	// These fields are for the end of a job, when idle workers take over work.
+	duplicate *assignment // another assignment of the same partition, if one of the two is a speculative copy; otherwise nil
 	cut       *cut        // an order to end the assignment early, or nil
 	obsolete  bool        // the assignment was cut because other workers have finished all of it
 }
 
-// assignmentState is the state of an assignment on its worker. An assignment begins as
-// planned; an adopted assignment begins as confirmed or running. An assignment moves down
-// this list, except that a running one may become confirmed again if its slot stopped. An
-// assignment in any other state may be released.
+// assignmentState is the state of an assignment on its worker. A new assignment is planned. An
+// assignment that this leader learns from a report, because an earlier leader made it, is confirmed
+// or running at first. States change in the order of this list, except that a running assignment
+// may become confirmed again if its slot has stopped. From any other state an assignment may become
+// released.
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has contained the assignment. The assignment waits for a
-	// checkpoint, or for room in a receipt. It cannot have killed its worker.
+	// statePlanned: no receipt has contained the assignment. It waits for a checkpoint, or for
+	// space in a receipt. In this state it cannot have killed its worker.
 	statePlanned assignmentState = iota
 	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
 	// worker may have started the assignment, so from this state on it becomes a crash
@@ -55,23 +56,22 @@ const (
 	// stateConfirmed: a report listed the assignment as not running. From this state on it
 	// can be cut.
 	stateConfirmed
-	// stateRunning: a report listed the assignment as running. A cut spares the partitions
+	// stateRunning: a report listed the assignment as running. A cut does not affect partitions
 	// that the worker has started.
 	stateRunning
-	// stateReleased: the ledger has dropped the assignment.
+	// stateReleased: the ledger no longer keeps the assignment.
 	stateReleased
 )
 
-// cut is an order to end an assignment early. The worker's next report says where the
-// assignment ended. A worker that is already past the cut finishes the partitions that it
-// has started.
+// cut is an order to end an assignment early. The worker's next report contains the actual end. If
+// the worker is already past the cut, it still finishes the partitions that it has started.
 type cut struct {
 	at    uint64  // the new span.Hi
 	thief *worker // the idle worker that gets the rest of the assignment, or nil
 	sent  bool    // a receipt contained the cut
 }
 
-// assign gives a worker a new assignment. The next receipt sends the assignment.
+// assign creates an assignment for a worker. The next receipt to the worker contains it.
 func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	l.lastNumber++
 	a.id = wire.SpanID{Epoch: l.cfg.Epoch, Number: l.lastNumber}
@@ -83,7 +83,7 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	if a.call != nil {
 		a.call.assignment = &a
 		if a.call.function == wire.Merge && j.lacking(j.tree.Span(a.call.node)) != 0 {
-			a.waitsFor = max(a.waitsFor, j.skipsIn) // a later leader takes the result only if it knows of the skipped partitions
+			a.waitsFor = max(a.waitsFor, j.skipsIn) // wait until the skipped partitions are durable: a later leader accepts the result only if it knows of them
 		}
 	}
 	l.addAssignment(&a)
@@ -101,11 +101,11 @@ func (l *Ledger) addAssignment(a *assignment) {
 		a.job.trial.isolated++
 	}
 	a.job.assignments.add(a)
-	a.job.contributor(a.worker.id) // the manifest names the worker, so that a new leader awaits it
+	a.job.contributor(a.worker.id) // so that the manifest names the worker, and a new leader waits for its report
 	a.job.checkpoint.dirty = true
 }
 
-// release drops an assignment. The caller queues the assignment's partitions.
+// release removes an assignment. The caller must queue the assignment's partitions.
 func (l *Ledger) release(a *assignment) {
 	a.removeCut()
 	if a.quarantined && a.worker.id == l.cfg.Self {
@@ -127,7 +127,7 @@ func (l *Ledger) release(a *assignment) {
 	a.job.checkpoint.dirty = true
 }
 
-// reclaim releases an assignment of a worker that is gone. If died is true, the worker's
+// reclaim releases an assignment of a worker that was removed. If died is true, the worker's
 // process died, and the assignment may be the cause.
 func (l *Ledger) reclaim(a *assignment, died bool) {
 	if a.call != nil {
@@ -138,7 +138,7 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	if died {
 		deaths = a.deathsAfterOne()
 		j.spareLeaderUntil = l.now + leaderMakesAfter
-		j.checkpoint.request() // the next leader must know
+		j.checkpoint.request() // so that the next leader knows of the death
 		if a.state == stateRunning {
 			l.retryBegun(a)
 		}
@@ -157,21 +157,20 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	}
 }
 
-// giveBack queues partitions of an assignment that its worker no longer holds, unless a
-// duplicate has the partitions.
+// giveBack queues partitions of an assignment that its worker no longer holds. If there is a
+// duplicate, the partitions are not queued, because the duplicate's worker has them.
 func (l *Ledger) giveBack(a *assignment, span jobs.Span) {
 	if a.duplicate == nil {
 		l.enqueue(a.job, span, a.deaths)
 	}
 }
 
-// maySend reports whether the worker may learn of an assignment. An assignment that might
-// kill the leader must first be in a durable checkpoint, so that the next leader knows
-// about the assignment.
+// maySend reports whether an assignment may be sent to its worker. An assignment that might kill
+// the leader must first be in a durable checkpoint, so that the next leader knows about it.
 func (a *assignment) maySend() bool { return a.job.checkpoint.durable >= a.waitsFor }
 
-// cutAt orders a worker to end an assignment early. Once the worker's next report
-// confirms the cut, the rest of the assignment is queued.
+// cutAt orders a worker to end an assignment early. When the worker's next report confirms the cut,
+// the rest of the assignment is queued.
 func (a *assignment) cutAt(at uint64, thief *worker) {
 	if a.cut != nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// assignmentList has the assignments of a job, by ID. In a big cluster a job has tens of
-// thousands of assignments. Released assignments stay in the list until they make up half
-// of the list; otherwise each release would move all later assignments.
+// assignmentList contains the assignments of a job, sorted by ID. In a big cluster a job has tens
+// of thousands of assignments. Released assignments are removed from the list only when they are
+// half of the list, because removing each one at once would move all later assignments each time.
 type assignmentList struct {
 	list     []*assignment
 	released int // number of released assignments in the list
@@ -48,7 +48,7 @@ func (l *assignmentList) release(a *assignment) {
 	}
 }
 
-// all iterates over the assignments by ID. The loop must not change the list.
+// all iterates over the assignments in the order of their IDs. The loop must not change the list.
 func (l *assignmentList) all() iter.Seq[*assignment] {
 	return func(yield func(*assignment) bool) {
 		for _, a := range l.list {

@@ -10,13 +10,13 @@ import (
 // maxBuilds bounds the builds that a job's manifest lists.
 const maxBuilds = 16
 
-// builds has the builds that matter for a job. Partials of different builds may differ in
-// the last bits of floats. A strict job is one with Spec.StrictBuilds: it is pinned to one
-// build, and workers of other builds get none of its work. The pin is durable before any
-// work is assigned, so all leaders keep to it.
+// builds contains the builds of the workers of a job. Partials of different builds may differ in
+// the last bits of floats. A job with Spec.StrictBuilds is strict: it is restricted (pinned) to one
+// build, and workers with other builds get none of its work. The pin is durable before any work is
+// assigned, so that all leaders use the same build.
 type builds struct {
-	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; of a strict job the pin alone
-	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the manifest had the pin
+	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; for a strict job only the pinned build
+	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the manifest already contained the pin
 }
 
 // add records the build of a worker that computed a partial.
@@ -26,15 +26,16 @@ func (b *builds) add(build string) {
 	}
 }
 
-// pin pins a strict job to the build with the most slots of workers that know the job. A
-// build that is not fully known is not chosen: two such builds may differ.
+// pin pins a strict job to the build with the most slots of workers that know the job. A build that
+// is not fully known is not chosen, because two programs with the same incomplete description may
+// differ.
 func (l *Ledger) pin(j *job) {
 	if !j.spec.StrictBuilds || len(j.builds.list) > 0 || j.ending() {
 		return
 	}
 	slots := map[string]int{}
 	best := ""
-	for _, w := range l.workers { // sorted, so that a tie has one outcome
+	for _, w := range l.workers { // the workers are sorted, so a tie always has the same outcome
 		if b := w.build(); !w.draining && w.knowsKind(j) && wire.KnownBuild(b) {
 			if slots[b] += w.slots; best == "" || slots[b] > slots[best] {
 				best = b
@@ -47,7 +48,7 @@ func (l *Ledger) pin(j *job) {
 	}
 }
 
-// admits reports whether the program of a build may compute parts of a job.
+// admits reports whether a program with the given build may compute parts of a job.
 func (j *job) admits(build string) bool {
 	return !j.spec.StrictBuilds ||
 		len(j.builds.list) > 0 && j.builds.list[0] == build && j.checkpoint.durable >= j.builds.pinnedBy

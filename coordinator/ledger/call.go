@@ -15,31 +15,31 @@ const (
 	// maxCalls bounds the calls that are assigned to a worker. With maxPerWorker spans, a
 	// worker then holds at most session.MaxHeld assignments.
 	maxCalls = 48
-	// maxMerges bounds the merges among the calls of a worker, so that other calls do not wait
-	// until no merge is queued any more.
+	// maxMerges is the largest number of merges among the calls of a worker, so that other calls
+	// need not wait until all merges are done.
 	maxMerges = 40
-	// leaderMakesAfter is how long a call, or quarantined work, waits for another worker than
-	// the leader's own.
+	// leaderMakesAfter is the time after which the leader's own worker may make a call or run
+	// quarantined work, if no other worker has begun it.
 	leaderMakesAfter = 5 * time.Second
-	// maxOperandBytes bounds the operands in a receipt, unless it has only one call. Calls
-	// whose operands do not fit go into the next receipt.
+	// maxOperandBytes bounds the size of all operands in a receipt. Calls whose operands do not fit
+	// go into the next receipt. A receipt with only one call may exceed this bound.
 	maxOperandBytes = 512 << 10
-	// mergeProbation is how long after a leader's death the next leader assigns all merges of
-	// the jobs that it resumes: one of the merges that the dead leader had begun may have
-	// killed it. Workers report their items again at once, so the operands of these merges
-	// are in the new leader's forest before the time has passed.
+	// mergeProbation is the time after a leader's death during which the next leader leaves all
+	// merges of the resumed jobs to workers, because one of the merges that the dead leader had
+	// begun may have killed it. Workers report their items again at once, so the operands of these
+	// merges are in the new leader's forest before this time has passed.
 	mergeProbation = 10 * time.Second
 )
 
-// call is a call of a job's Plan, Merge or Finish that is not done. It is queued, or
-// assigned to a worker. A call that was assigned to a worker that died is quarantined: it
-// runs alone, on a worker reserved for quarantined work.
+// call is an unfinished call of a job's Plan, Merge or Finish. It is queued, or assigned to a
+// worker. If the worker of a call dies, the call is quarantined: it runs alone, on a worker that is
+// reserved for quarantined work.
 type call struct {
 	function   wire.Function
 	node       jobs.Node   // of Merge
 	assignment *assignment // nil while the call is queued
-	givenUp    bool        // of Merge: the leader has given up the same merge, which may kill the leader yet
-	done       bool        // the call has returned, so it is not in callList any more
+	givenUp    bool        // for Merge: the leader has given up the same merge; the merge's code may still run in the leader and kill it
+	done       bool        // the call has returned and was removed from the callList
 	queuedAt   time.Duration
 
 	fromStorage bool // an operand could not be fetched from its holder
@@ -52,9 +52,9 @@ type call struct {
 
 func (c *call) quarantined() bool { return c.deaths > 0 }
 
-// deathsAfterOne returns the number of deaths that count against a call if the worker of
-// its assignment dies. Further deaths count only against a call that ran alone, because
-// nothing else can have killed its worker.
+// deathsAfterOne returns the call's number of deaths if the worker of its assignment dies. After
+// the first death, further deaths count only if the call ran alone, because then nothing else can
+// have killed the worker.
 func (c *call) deathsAfterOne() int {
 	if c.assignment != nil && c.assignment.quarantined {
 		return c.deaths + 1
@@ -62,7 +62,7 @@ func (c *call) deathsAfterOne() int {
 	return max(c.deaths, 1)
 }
 
-// String names a call for people.
+// String returns a description of the call for errors and logs.
 func (c *call) String() string {
 	if c.function == wire.Merge {
 		return fmt.Sprintf("Merge of node %v", c.node)
@@ -70,7 +70,7 @@ func (c *call) String() string {
 	return c.function.String()
 }
 
-// callList has the calls of a job that are not done, in the order in which they were added.
+// callList contains the unfinished calls of a job, in the order in which they were added.
 type callList struct {
 	list   []*call
 	record []store.CallRecord // the manifest's records of calls that were not added again
@@ -85,8 +85,8 @@ func (l *callList) find(function wire.Function, node jobs.Node) *call {
 	return l.list[i]
 }
 
-// addCall queues a call. The deaths and failures that the manifest records for the call
-// still count.
+// addCall queues a call. If the manifest has a record of the call, its deaths and failures are
+// taken over.
 func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	if j.ending() || j.calls.find(function, node) != nil {
 		return
@@ -106,7 +106,7 @@ func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	}
 }
 
-// callDone removes a call that has returned, or whose result has come in another way.
+// callDone removes a call that has returned, or whose result was obtained in another way.
 func (j *job) callDone(c *call) {
 	c.done = true
 	j.calls.list = slices.DeleteFunc(j.calls.list, func(o *call) bool { return o == c })
@@ -145,15 +145,15 @@ func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 	})
 }
 
-// canCall reports whether a worker can be given a queued call now. Calls of Plan and Finish
-// may take long, so a worker gets no more of them than it can run. The leader's own worker
-// makes a call only if no other worker can make it, or can begin it for some time, since a
-// call may kill its process.
+// canCall reports whether a queued call can be assigned to a worker now. Calls of Plan and Finish
+// may take long, so a worker gets only as many of them as it can run at once. The leader's own
+// worker gets a call only if no other worker can make it, or if no other worker has been able to
+// begin it for some time, because a call may kill its process.
 func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	if !l.mayAssign(c) || !l.takesCalls(w, j) || w.calls >= maxCalls {
 		return false
 	}
-	free := w.callSlots - w.longCalls // merges do not wait behind calls that may take long
+	free := w.callSlots - w.longCalls // merges must not wait for calls that may take long
 	switch {
 	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
 		return false
@@ -171,7 +171,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j, c) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
 }
 
-// countCall adds n to the numbers of a worker's calls.
+// countCall adds n to the counts of a worker's calls to which a call belongs.
 func (w *worker) countCall(c *call, n int) {
 	w.calls += n
 	if c.function != wire.Merge {
@@ -189,8 +189,8 @@ func (l *Ledger) anotherTakesCalls(w *worker, j *job, c *call) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool { return o != w && l.takesCalls(o, j) && o.fetches(j, c) })
 }
 
-// nudgeForCalls nudges as many workers that can begin a call at once as the job has queued
-// calls. Other workers report when one of their calls returns.
+// nudgeForCalls nudges workers that can begin a call at once, one for each queued call of the job.
+// Other workers need no nudge, because they report when one of their calls returns.
 func (l *Ledger) nudgeForCalls(j *job) {
 	if !slices.ContainsFunc(j.calls.list, l.mayAssign) {
 		return
@@ -199,7 +199,7 @@ func (l *Ledger) nudgeForCalls(j *job) {
 		worker *worker
 		free   int
 	}
-	var idle []candidate // workers that were nudged already come first
+	var idle []candidate // workers that were already nudged come first
 	for _, w := range l.workers {
 		if free := w.callSlots - w.calls; free > 0 && l.takesCalls(w, j) {
 			idle = append(idle, candidate{w, free})
@@ -229,13 +229,14 @@ func (l *Ledger) nudgeForCalls(j *job) {
 	}
 }
 
-// mayAssign reports whether a call waits for a worker that does not have to be reserved.
+// mayAssign reports whether a call is queued, its backoff is over, and it does not need a reserved
+// worker.
 func (l *Ledger) mayAssign(c *call) bool {
 	return c.assignment == nil && !c.quarantined() && l.now >= c.due
 }
 
-// stealCalls takes back calls that other workers have not begun, for a worker that can
-// begin them at once.
+// stealCalls withdraws calls that other workers have not begun, so that they can be assigned to a
+// worker that can begin them at once.
 func (l *Ledger) stealCalls(w *worker) {
 	free := w.callSlots - w.calls
 	for _, j := range l.jobs {
@@ -253,8 +254,8 @@ func (l *Ledger) stealCalls(w *worker) {
 	}
 }
 
-// mayMove reports whether another worker may get a call: it does not if it would have to fetch
-// operands that the present one holds.
+// mayMove reports whether a call may be moved to another worker. It may not if operands of the call
+// are held, and the other worker holds none of them.
 func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
 	held := j.heldOperands(c)
 	return len(held) == 0 || slices.ContainsFunc(held, func(o *treeNode) bool { return o.held.worker == to.id })
@@ -282,14 +283,14 @@ func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool
 	}
 }
 
-// adoptCall accepts the call of a plan that another leader assigned, if the job has no plan
-// yet. Any other call that an earlier leader assigned is taken back, because its operands
-// may differ from this leader's.
+// adoptCall takes over a call of Plan that an earlier leader assigned, if the job has no plan yet.
+// Any other call that an earlier leader assigned is withdrawn, because its operands may differ from
+// this leader's operands.
 func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	c := j.calls.find(s.Function, s.Node)
 	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
-		if s.Running { // the call continues, and the worker cannot run another call in its place
+		if s.Running { // the call cannot be stopped, and occupies the worker
 			w.callSlots = max(0, w.callSlots-1)
 		}
 		return
@@ -306,7 +307,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
 	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
-		l.dropPartials(ref) // another worker was first, or an earlier leader chose the root
+		l.dropPartials(ref) // another worker has returned the output before, or an earlier leader has chosen the root
 		return
 	}
 	j.callDone(c)
@@ -314,8 +315,9 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	if o.Function == wire.Plan {
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
 	} else {
-		// If a worker and the leader died, the count of what the worker had executed is lost, and
-		// what other workers had merged from it is not.
+		// If a worker and the leader died, the count of the worker's executions is lost, although
+		// other workers may have merged its results. So the count is at least the number of
+		// partitions in the result.
 		if j.large {
 			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
 		}
@@ -324,7 +326,7 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	l.dropPartials(ref)
 }
 
-// onPlanned makes the partitions of a job known, once its plan is durable.
+// onPlanned begins the job's partitions when its plan is durable.
 func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	tree, err := jobs.NewTree(e.Partitions)
 	if err != nil || j.planned() || j.ending() {
@@ -340,14 +342,14 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	j.checkpoint.dirty = true
 	for _, w := range l.workers {
 		if i, found := w.findShare(j.spec.ID); found {
-			w.shares[i].opened = false // the opening that the worker has, if any, has no plan
+			w.shares[i].opened = false // the opening that the worker may have got contains no plan
 		}
 	}
 	l.queueGrew = true
 }
 
-// onMergeSlow assigns the merges of a job to workers from now on: a worker can lose a slot
-// to code that does not return, and the leader cannot.
+// onMergeSlow makes workers do all further merges of a job. If code does not return, a worker loses
+// only a slot, but the leader would stop.
 func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	if _, _, wanted := j.forest.operands(n); j.ending() || !wanted {
 		return
@@ -382,13 +384,13 @@ func (l *Ledger) onCallFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// reclaimCall releases a call of a worker that is gone. If died is true, the worker's
-// process died, and the call may be the cause.
+// reclaimCall releases a call of a worker that was removed. If died is true, the worker's process
+// died, and the call may be the cause.
 func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
-		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // the next death does not cost them
+		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // so that they survive the next death
 		j.spareLeaderUntil = l.now + leaderMakesAfter
 		j.checkpoint.request() // the next leader must know
 	}
@@ -399,8 +401,8 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	}
 }
 
-// blamedCall reports whether a call has killed as many workers as it may: one death may
-// have another cause, and the others happened while the call ran alone.
+// blamedCall reports whether the number of deaths proves that a call kills its workers. The first
+// death may have another cause, but the others happened while the call ran alone.
 func blamedCall(j *job, deaths int) bool {
 	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
@@ -422,9 +424,9 @@ func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	return j.calls.list[i]
 }
 
-// resumeCalls keeps the manifest's records of calls. If the last leader died, a call that
-// its own worker ran may have killed it. A silent leader may be dying: a traceback of a
-// large stack takes seconds.
+// resumeCalls takes over the manifest's records of calls. If the last leader died, a call that ran
+// in its own process may have killed it. A leader that is only silent may be dying too, because
+// writing the traceback of a large stack takes seconds.
 func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	for _, r := range list {
 		if leaderDied {
@@ -444,9 +446,9 @@ func (c *call) toRecord() store.CallRecord {
 	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
 }
 
-// snapshotCalls returns the records of calls for the next manifest. A call of the leader's
-// own worker, or a merge that the leader has given up, may kill the leader. Then the next
-// leader counts one more death for the call.
+// snapshotCalls returns the records of calls for the next manifest. A call of the leader's own
+// worker, or a merge that the leader has given up, may kill the leader. For these calls the record
+// also contains the number of deaths that counts if the leader dies.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {

@@ -10,14 +10,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpointState says which checkpoints of a job were requested and which are durable. A
-// job's checkpoints are numbered from 1.
+// checkpointState records which checkpoints of a job were requested and which are durable. A job's
+// checkpoints are numbered from 1.
 type checkpointState struct {
 	dirty       bool          // the job changed since the last request
 	requestedAt time.Duration // when the last checkpoint was requested
 	requested   uint64        // number of the last requested checkpoint
 	durable     uint64        // number of the last durable checkpoint
-	wanted      uint64        // if above requested, number of a checkpoint to request as soon as possible
+	wanted      uint64        // if higher than requested: number of a checkpoint to request as soon as possible
 }
 
 // request asks for a checkpoint as soon as possible, and returns its number.
@@ -69,8 +69,8 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 }
 
-// AllDurable reports whether no job has anything left to checkpoint. After [Stopping],
-// AllDurable reports whether the state at the time of that event is durable.
+// AllDurable reports whether the state of all jobs is durable. After [Stopping], the state at the
+// time of that event counts.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -105,8 +105,8 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		if a.call != nil {
 			continue
 		}
-		// Other workers outlive the leader. An assignment of the leader's own worker may kill
-		// the leader. Then the next leader counts one more death for the assignment.
+		// Only an assignment of the leader's own worker may kill the leader. If it does, the next
+		// leader counts one more death for the assignment.
 		if a.worker.id == l.cfg.Self && !l.stopping {
 			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {

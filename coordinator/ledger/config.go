@@ -9,63 +9,64 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config tunes a ledger. A field that is zero gets its default.
+// Config is the configuration of a [Ledger]. A zero field gets its default.
 type Config struct {
 	// Epoch is the epoch of the leader, at least 1. It is part of every span ID.
 	Epoch uint64
 
-	// Self is the ID of the worker in the leader's process. A job that kills workers
-	// must not kill the leader that looks for the cause, so crash suspects go to other
-	// workers.
+	// Self is the ID of the worker in the leader's process. Crash suspects are assigned to other
+	// workers, because a job that kills workers must not kill the leader while the leader is
+	// looking for the cause.
 	Self string
 
-	// Storage is the identity of the leader's storage. Workers on another storage are
-	// refused. If Storage is empty, workers are not checked.
+	// Storage is the identity of the leader's storage. The ledger refuses workers on another
+	// storage. If Storage is empty, workers are not checked.
 	Storage string
 
 	// Build is the build of the leader's program, which merges partials. Default
 	// [wire.UnknownBuild].
 	Build string
 
-	// Horizon is how much work each slot is given ahead. It must be longer than the time
-	// from a leader's death to the next leader's first assignment, so that no slot idles
-	// during a failover. Default 4 s.
+	// Horizon is how much work each slot is assigned in advance. It must be longer than the time
+	// from a leader's death to the next leader's first assignment, so that no slot is idle during a
+	// failover. Default 4 s.
 	Horizon time.Duration
 
-	// ReportEvery is the shortest report interval. A shorter interval loses less work when a
-	// worker dies and costs more wake-ups. Default 100 ms.
+	// ReportEvery is the shortest report interval. With a shorter interval, less work is lost when
+	// a worker dies, but workers wake up more often. Default 100 ms.
 	ReportEvery time.Duration
 
-	// ReportsPerSecond bounds the reports of all workers together, and so the leader's
-	// own work: the report interval grows with the number of workers. Default 500.
+	// ReportsPerSecond bounds the number of reports of all workers together, to bound the leader's
+	// own work. So the report interval grows with the number of workers. Default 500.
 	ReportsPerSecond int
 
 	// IdleEvery is the report interval while there is no job. Default 1 s.
 	IdleEvery time.Duration
 
-	// SilentAfter is how long after a missed report a worker counts as gone, although its
-	// process may be alive. It must be longer than the pauses of a busy machine. The default
-	// is 5 s.
+	// SilentAfter is the time after a missed report at which a worker is removed, although its
+	// process may be alive. It must be longer than the pauses of a process on a busy machine.
+	// Default 5 s.
 	SilentAfter time.Duration
 
-	// RecoveryTimeout bounds how long a new leader waits for the workers named in the
-	// manifests before it assigns the partitions that no worker reported. Default 1 s.
+	// RecoveryTimeout is the longest time that a new leader waits for reports of the workers named
+	// in the manifests. After that it assigns the partitions that no worker has reported. Default 1
+	// s.
 	RecoveryTimeout time.Duration
 
-	// RecoveryGrace is the least time that a new leader waits, for workers that no manifest
-	// names yet. Default 50 ms.
+	// RecoveryGrace is the shortest time that a new leader waits, because there may be workers that
+	// no manifest names yet. Default 50 ms.
 	RecoveryGrace time.Duration
 
 	// CheckpointEvery is the shortest time between two checkpoints of a job. Default 1 s.
 	CheckpointEvery time.Duration
 
-	// MeanTimeBetweenFailures is how long a worker's process lives on average, if it is not told
-	// to stop. A shorter time makes workers write large partials to storage more often. The
-	// default is 6 h, for spot machines.
+	// MeanTimeBetweenFailures is the average time until a worker's process dies, if it is not told
+	// to stop. With a shorter time workers write large partials to storage more often. Default 6 h,
+	// which is typical of spot machines.
 	MeanTimeBetweenFailures time.Duration
 
-	// StoreBytesPerSecond is how fast a worker writes to storage, which is weighed against the
-	// work that would be lost. Default 50 MB/s.
+	// StoreBytesPerSecond is how fast a worker writes to storage. The ledger compares the time for
+	// writing a large partial with the work that would be lost without it. Default 50 MB/s.
 	StoreBytesPerSecond int
 
 	// RetryAfter is the backoff after the first failure of a partition. The backoff doubles
@@ -73,18 +74,20 @@ type Config struct {
 	RetryAfter  time.Duration
 	RetryAtMost time.Duration
 
-	// MaxWorkers bounds the number of workers; further workers are refused until others
-	// leave. The limit bounds memory if reports come under invented names. Default 10,000.
+	// MaxWorkers is the largest number of workers. Further workers are refused until others leave.
+	// The limit bounds memory even if a client sends reports under many invented worker IDs.
+	// Default 10,000.
 	MaxWorkers int
 
-	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that needs
-	// more tree nodes fails: finished nodes that scattered cannot come from workers that run
-	// spans. A tree node takes about 50 bytes. Default 4,000,000.
+	// MaxTreeNodes bounds the tree nodes that the ledger keeps for one job. A job that needs more
+	// tree nodes fails, because the finished nodes would be too scattered to come from workers that
+	// run spans. A tree node takes about 50 bytes. Default 4,000,000.
 	MaxTreeNodes int
 
-	// MaxFailing bounds the failed and unfinished partitions of one job. A job with more of
-	// them fails, because this many failures must have a common cause. The limit bounds
-	// memory. If more partitions may be skipped, that number is the limit. Default 10,000.
+	// MaxFailing bounds the number of partitions of one job that have failed and are not finished.
+	// A job with more of them fails, because so many failures must have a common cause. The limit
+	// bounds memory. If the job may skip more partitions than MaxFailing, that number is the limit.
+	// Default 10,000.
 	MaxFailing int
 
 	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows
@@ -113,7 +116,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config whose defaults are filled in.
+// validate checks a Config whose defaults are set.
 func (c Config) validate() error {
 	for _, f := range []struct {
 		name  string

@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs
-	// again. The partition that kills workers is found after a number of deaths that is
-	// logarithmic in the size of the span.
+	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs again. So
+	// the number of deaths until the deadly partition is found is logarithmic in the size of the
+	// span.
 	splitSuspect = 8
-	// quarantineAfter is the number of deaths after which a single partition is quarantined.
-	// A quarantined partition runs alone, so if its worker dies, the partition is the cause.
-	// Above this number, only deaths in quarantine count.
+	// quarantineAfter is the number of deaths after which a single partition is quarantined. A
+	// quarantined partition runs alone, so if its worker dies, the partition is the cause. When a
+	// partition has this number of deaths, only deaths in quarantine are counted.
 	quarantineAfter = 2
-	// killsToBlame is how many workers a quarantined partition must kill before the
-	// partition is blamed. If the job's limit of attempts is lower, that limit applies
+	// killsToBlame is the number of workers that must die while they run a quarantined partition
+	// before the partition is blamed. If the job's limit of attempts is lower, that limit applies
 	// instead.
 	killsToBlame = 3
 )
 
-// crashSuspect is a queued span whose worker died.
+// crashSuspect is a queued span whose worker has died.
 type crashSuspect struct {
 	span   jobs.Span
 	deaths int
-	piece  uint64 // how many partitions of the span run together
+	piece  uint64 // number of partitions of the span that are assigned together
 }
 
 // quarantined reports whether each partition of a crash suspect must run alone.
 func (s crashSuspect) quarantined() bool { return s.deaths >= quarantineAfter && s.piece == 1 }
 
-// crashSuspects are the crash suspects in a job's queue, in order and without overlap.
-// Unlike the spans of a spanSet, neighbours are not joined, since each crash suspect has
-// its own number of deaths.
+// crashSuspects are the crash suspects in a job's queue, in order and without overlap. Unlike in a
+// spanSet, neighbouring spans are not joined, because each crash suspect has its own number of
+// deaths.
 type crashSuspects struct {
 	list        []crashSuspect
 	size        uint64 // partitions
@@ -67,7 +67,7 @@ func (s *crashSuspects) remove(span jobs.Span) (deaths int) {
 	return deaths
 }
 
-// prefix returns the longest prefix of a span that lies in one crash suspect.
+// prefix returns the longest prefix of a span that lies within one crash suspect.
 func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	i := s.search(span.Lo)
 	if i == len(s.list) || s.list[i].span.Lo > span.Lo {
@@ -76,8 +76,8 @@ func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect whose quarantined() equals the
-// argument, or -1.
+// first returns the index of the first crash suspect that is quarantined, or of the first that is
+// not quarantined, depending on the argument. If there is none, it returns -1.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1

@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	// minPerSlot is how many assignments each slot is given at least, if the queue has
-	// enough: one that runs, and one that starts after it.
+	// minPerSlot is the smallest number of assignments per slot, if the queue has enough: one that
+	// runs, and one that starts after it.
 	minPerSlot = 2
-	// maxPerSlot bounds the assignments per slot if they turn out short, and maxPerWorker
-	// bounds the assignments of one worker. maxPerWorker allows minPerSlot for each slot of
-	// a worker with the maximum number of slots, and is less than a worker can hold
-	// (session.MaxHeld).
+	// maxPerSlot is the largest number of assignments per slot, which matters if assignments are
+	// short, and maxPerWorker is the largest number of assignments of one worker. maxPerWorker
+	// allows minPerSlot assignments for each slot of a worker with the maximum number of slots, and
+	// is less than the number that a worker can hold (session.MaxHeld).
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
-	// manyAssignments is the total above which no slot is given more than minPerSlot of
-	// each priority: the cost of leading grows with the number of assignments.
+	// If there are more than manyAssignments assignments in all, no slot gets more than minPerSlot
+	// of each priority, because the cost of leading grows with the number of assignments.
 	manyAssignments = 16_000
-	// maxFirstPiece bounds the partitions in a piece while the job's rate is unknown. If
-	// partitions take almost no time, the limit costs a few more reports.
+	// maxFirstPiece is the largest number of partitions in a piece while the job's rate is unknown.
+	// If partitions take almost no time, the limit causes only a few more reports.
 	maxFirstPiece = 32
-	// minWork is the least work that is worth a message. With many workers, reports are
-	// rare: then the least work is the report interval divided by minWorkShare, if that is
-	// longer.
+	// minWork is the smallest amount of work in an assignment. With many workers the report
+	// interval is long; then the smallest amount is the report interval divided by minWorkShare, if
+	// that is more.
 	minWork      = 20 * time.Millisecond
 	minWorkShare = 8
-	// maxWork is more queued work than any worker needs. Sums of work are cut off at
-	// maxWork, and work of unknown duration counts as maxWork.
+	// maxWork is more queued work than any worker needs. Larger amounts of work, and work of
+	// unknown duration, count as maxWork.
 	maxWork = time.Hour
 )
 
-// dispatch gives a worker the assignments that it should have.
+// dispatch creates the assignments that a worker should have.
 func (l *Ledger) dispatch(w *worker) {
 	if l.recovery.active || l.stopping || w.draining {
 		return
@@ -51,10 +51,9 @@ func (l *Ledger) dispatch(w *worker) {
 	l.stealCalls(w)
 }
 
-// assignNext gives a worker one more assignment, if the worker wants more work and a
-// queue has work for it. It chooses among the jobs of the highest priority the job with
-// the fewest assignments. A worker that has enough work of one priority gets work of
-// lower priorities.
+// assignNext assigns one more piece of work to a worker, if the worker wants more and a queue has
+// work for it. Among the jobs of the highest priority it chooses the job with the fewest
+// assignments. A worker that has enough work of one priority gets work of lower priorities too.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -76,11 +75,10 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should have more work of a priority. The worker
-// wants more until each of its slots has enough work of this priority or a higher one.
-// Enough is the horizon, or the worker's fair share of the queues if that is shorter.
-// With more than its fair share the worker would still be busy when other workers have
-// nothing left.
+// wantsMore reports whether a worker should have more work of a priority. The worker wants more
+// until each of its slots has enough work of this priority or higher priorities. Enough means work
+// for the horizon, or the worker's fair share of the queues if that is less. With more than its
+// fair share, the worker would still be busy when other workers have nothing left to do.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false
@@ -103,8 +101,8 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// fairShare returns for how long the queued work of a priority that w can run would keep
-// busy all slots that can run that work.
+// fairShare considers the queued work of a priority that w can run. It returns for how long that
+// work would keep all slots busy that can run it.
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
@@ -130,9 +128,9 @@ func (l *Ledger) assignmentCount() (n int) {
 // slotsFor returns the number of slots that can run a job, but at least 1.
 func (l *Ledger) slotsFor(j *job) int { return max(1, l.slotsByKind[j.opening.Kind]) }
 
-// leavesToIdle reports whether a worker should leave the last pieces of a job to idle
-// workers because all of its own slots have work. A failed partition and a crash suspect
-// each count as a piece.
+// leavesToIdle reports whether a worker should leave the last pieces of a job to idle workers,
+// because all of its own slots have work. Each failed partition and each crash suspect counts as a
+// piece.
 func (l *Ledger) leavesToIdle(w *worker, j *job) bool {
 	size := l.pieceSize(w, j)
 	pieces := (j.queue.fresh.size+size-1)/size + uint64(j.queue.failed.retries.len) + j.queue.suspects.size
@@ -170,16 +168,16 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	piece := fresh.spans[0]
 	if size := l.pieceSize(w, j); j.large {
 		piece = l.takeSubtree(w, j, size)
-	} else if piece.Len() > size+size/4 { // otherwise take the whole piece: the rest would be tiny
+	} else if piece.Len() > size+size/4 { // otherwise take the whole piece, because the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
 	return assignment{span: piece}
 }
 
-// dueRetry returns a failed partition that a worker can retry now, or nil. A
-// partition avoids the worker on which it failed last, but only for Config.RetryAtMost
-// after its backoff, and only if another worker can run the partition.
+// dueRetry returns a failed partition that a worker can retry now, or nil. A partition is not
+// retried on the worker on which it failed last, for the time Config.RetryAtMost after its backoff,
+// if another worker can run it.
 func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	r := j.queue.failed.nextRetry(l.now, func(r retry) bool {
 		return r.avoidWorker != w.id || l.now >= r.due+l.cfg.RetryAtMost || !l.anotherCanRun(w, j)
@@ -190,11 +188,11 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 	return j.queue.failed.find(r.partition)
 }
 
-// pieceSize returns how many partitions the next piece for a worker should have. The
-// method is guided self-scheduling (Polychronopoulos and Kuck, 1987): a piece is a share
-// of the queue, so pieces shrink towards the end of the job. A piece takes at least
-// minWork and at most half a horizon. While the rate is unknown pieces are small, so that
-// the rate is soon known and no worker holds work for hours.
+// pieceSize returns how many partitions the next piece for a worker should have. The method is
+// guided self-scheduling (Polychronopoulos and Kuck, 1987): a piece is a share of the queue, so
+// pieces shrink towards the end of the job. A piece takes at least minWork and at most half a
+// horizon. While the rate is unknown, pieces are small, so that the rate is soon known and no
+// worker gets work for hours.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	share := j.queue.size()/uint64(2*l.slotsFor(j)) + 1
 	perSecond := w.share(j).perSecond()
@@ -205,11 +203,12 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 
-// minWork is the least work of a slot that is worth a message.
+// minWork returns the smallest amount of work in an assignment, as the time that a slot needs for
+// it.
 func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval()/minWorkShare) }
 
-// remaining estimates how many partitions of an assignment are left now, and how long
-// they take. If the rate is unknown, the estimate of d is half a horizon.
+// remaining estimates how many partitions of an assignment are left, and how long they will take
+// (d). If the rate is unknown, d is half a horizon.
 func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
 	partitions = float64(a.span.Len() - min(a.ran, a.span.Len()))
 	perSecond := a.share.perSecond()
@@ -222,7 +221,7 @@ func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) 
 	return partitions, duration(partitions / perSecond)
 }
 
-// nudgeIdle nudges as many workers with idle slots as the queues have work for.
+// nudgeIdle nudges workers with idle slots, as many as the queues have work for.
 func (l *Ledger) nudgeIdle() {
 	l.queueGrew = false
 	if l.recovery.active || l.stopping {
@@ -245,8 +244,8 @@ func (l *Ledger) nudgeIdle() {
 	}
 }
 
-// wouldTake reports whether a worker with idle slots would be given partitions of a job
-// if it reported now. Without this check each tick would nudge workers that take nothing.
+// wouldTake reports whether a worker with idle slots would get partitions of a job if it reported
+// now. Without this check each tick would nudge workers in vain.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
 	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// maxErrorTexts is how many different errors the ledger keeps for one job. Errors that
-	// name their partition all differ, so their number has no other limit.
+	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job.
+	// Without this limit the number could grow without bound, because errors that contain a
+	// partition's number all differ.
 	maxErrorTexts = 10
-	// maxErrorText is how many bytes of an error the ledger keeps. The text of a panic is
-	// followed by its stack, whose first lines are the useful ones.
+	// maxErrorText is the largest number of bytes of an error that the ledger keeps. The text of a
+	// panic is followed by a stack, of which the first lines are the most useful.
 	maxErrorText = 1 << 10
 )
 
 // errorTexts counts the failed attempts of a job by their error. Each checkpoint of the job
 // contains the errors, so their number and size are bounded.
 type errorTexts struct {
-	list   []store.ErrorText // by the first line of the text, in the order of arrival
+	list   []store.ErrorText // errors with different first lines, in the order of arrival
 	others uint64            // failed attempts with errors that are not in the list
 }
 
@@ -48,7 +49,7 @@ func (e *errorTexts) add(text string, partition, count uint64) {
 	e.list = append(e.list, store.ErrorText{Text: text, Count: count, Partition: partition})
 }
 
-// resume adds the errors in a manifest.
+// resume adds the errors from a manifest.
 func (e *errorTexts) resume(list []store.ErrorText, others uint64) {
 	for _, t := range list {
 		e.add(t.Text, t.Partition, t.Count)
@@ -63,8 +64,9 @@ func (e *errorTexts) sorted() []store.ErrorText {
 	return list
 }
 
-// firstLine distinguishes errors, because the stacks of one panic differ in addresses
-// and numbers of goroutines.
+// firstLine returns the first line of an error, by which errors are distinguished. The rest may
+// differ for the same error: stacks of the same panic differ in addresses and numbers of
+// goroutines.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

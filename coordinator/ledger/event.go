@@ -11,14 +11,14 @@ import (
 // Event is something that happened. All kinds of events are in this file.
 type Event interface{ event() }
 
-// Ref names a partial whose bytes the caller keeps. The ledger never sees the bytes. The
-// caller chooses Refs above 0 and never uses a Ref twice.
+// Ref refers to a partial whose bytes the caller keeps. The ledger never sees the bytes. The caller
+// chooses Refs above 0 and never uses a Ref for two partials.
 type Ref uint64
 
-// NoRef stands for the partial of a node whose partitions were all skipped.
+// NoRef is used instead of a Ref for a node whose partitions were all skipped.
 const NoRef Ref = 0
 
-// JobAdded says that a job has begun, or is resumed from its manifest, so its work may be
+// JobAdded means that a job has begun, or is resumed from its manifest, so that its work may be
 // assigned. A new leader adds all jobs that it resumes before the first report, so that one
 // recovery covers them all.
 type JobAdded struct {
@@ -32,7 +32,7 @@ type JobAdded struct {
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
 
-	// The state in the manifest, if the job is resumed.
+	// The following fields contain the state in the manifest, if the job is resumed.
 	Nodes         []FinishedNode
 	Workers       []store.Contributor
 	Executed      uint64
@@ -52,12 +52,12 @@ type JobAdded struct {
 type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
-	Size int // bytes of the partial that go into a message with it; 0 if the partial is in a blob
+	Size int // number of bytes that the partial takes in a message; 0 if the partial is in a blob
 
-	Large bool // workers merge the partial, since it is too large for messages
+	Large bool // the partial is too large for messages, so workers merge it
 }
 
-// JobPlanned says that the plan of a job is durable. It answers [StorePlan].
+// JobPlanned means that the plan of a job is durable. It answers [StorePlan].
 type JobPlanned struct {
 	Job        string
 	Partitions uint64
@@ -65,62 +65,62 @@ type JobPlanned struct {
 	InStore    bool
 }
 
-// PlanRefused says that storage will never take the plan of a job.
+// PlanRefused means that storage will never accept the plan of a job.
 type PlanRefused struct {
 	Job   string
 	Error string
 }
 
-// JobCancelled says that the user cancelled a job.
+// JobCancelled means that the user has cancelled a job.
 type JobCancelled struct{ Job string }
 
-// JobEnded says that a job's end is durable. It answers [EndJob], or [LookUpJob] for
-// a job that ended earlier.
+// JobEnded means that a job's end is durable. It answers [EndJob], or [LookUpJob] for a job that
+// ended earlier.
 type JobEnded struct{ Job string }
 
-// JobParked says that a job has not ended and that this leader cannot work on it.
-// The workers keep its items and spans for the next leader.
+// JobParked means that a job has not ended but that this leader cannot work on it. The workers keep
+// the job's items and spans for the next leader.
 type JobParked struct{ Job string }
 
-// Reported says that a worker's report arrived. The caller has checked the report: it is
-// valid, its nodes are in the job's tree, and its partials are whole. Refs has one Ref
-// for each partial in the report, in order. [DropPartial] returns the refs that are not
-// needed.
+// Reported means that a worker's report has arrived. The caller has checked the report: it is
+// valid, its nodes are in the job's tree, and the checksums of its partials are correct. Refs
+// contains one Ref for each partial in the report, in order. For a ref that is not needed, the
+// ledger returns the action [DropPartial].
 type Reported struct {
 	Report wire.Report
 	Refs   []Ref
 }
 
-// WorkerDied says that a worker's process is gone: no process subscribes to the worker's
-// subject any more.
+// WorkerDied means that a worker's process has died: no process subscribes to the worker's subject
+// any more.
 type WorkerDied struct{ Worker string }
 
-// Merged says that a [Merge] is done.
+// Merged means that a [Merge] is done.
 type Merged struct {
 	Job string
 	FinishedNode
 }
 
-// MergeSlow says that the caller has given up a [Merge] because the job's code takes long.
+// MergeSlow means that the caller has given up a [Merge] because the job's code takes too long.
 type MergeSlow struct {
 	Job  string
 	Node jobs.Node
 }
 
-// MergeFailed says that a [Merge] failed, and would fail again.
+// MergeFailed means that a [Merge] has failed, and would fail again.
 type MergeFailed struct {
 	Job   string
 	Error string
 }
 
-// Checkpointed says that storage acknowledged a [Checkpoint].
+// Checkpointed means that storage has acknowledged a [Checkpoint].
 type Checkpointed struct{ Job string }
 
-// Stopping says that this leader will stop. After this event nothing is assigned, and the
-// present state is checkpointed (see [Ledger.AllDurable]).
+// Stopping means that this leader will stop. After this event nothing is assigned, and the current
+// state is checkpointed (see [Ledger.AllDurable]).
 type Stopping struct{}
 
-// Tick says that time passed. The caller sends several ticks a second.
+// Tick means that time has passed. The caller sends several ticks a second.
 type Tick struct{}
 
 func (JobAdded) event()     {}

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// failedPartition is a partition that has failed and is not finished. Either it is queued
-// alone, or it is assigned. With its retry it takes about 150 bytes, and a job whose
-// submitter allows a million skipped partitions may have as many of them.
+// failedPartition is a partition that has failed and is not finished. It is either queued for a
+// retry or assigned. Together with its retry it takes about 150 bytes of memory. There may be a
+// million of them, if the submitter allows a million skipped partitions.
 type failedPartition struct {
 	partition   uint64
 	failed      int           // failed attempts
-	due         time.Duration // when its backoff is over
-	avoidWorker string        // the worker on which it failed last
+	due         time.Duration // when the backoff is over
+	avoidWorker string        // the worker on which the partition failed last
 	queued      bool
 }
 
@@ -36,8 +36,8 @@ func (r retry) Compare(s retry) int {
 // failedPartitions are the failed partitions of a job.
 type failedPartitions struct {
 	list    sortedList[failedPartition] // by partition
-	retries sortedList[retry]           // the queued ones, by the worker to avoid and then by time
-	nextDue time.Duration               // until this time no queued partition can be assigned
+	retries sortedList[retry]           // the queued partitions, sorted by the worker to avoid and then by time
+	nextDue time.Duration               // before this time no queued partition can be assigned
 }
 
 // find returns a partition's entry, or nil. The pointer is valid until an entry is added
@@ -46,7 +46,7 @@ func (p *failedPartitions) find(partition uint64) *failedPartition {
 	return p.list.find(failedPartition{partition: partition})
 }
 
-// get is like find, but adds the entry if it is missing.
+// get is like find, but adds the entry if there is none.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	if f := p.find(partition); f != nil {
 		return f
@@ -66,13 +66,13 @@ func (p *failedPartitions) in(span jobs.Span) iter.Seq[*failedPartition] {
 	}
 }
 
-// isQueued reports whether a partition has an entry and is queued.
+// isQueued reports whether a partition is in the list and queued.
 func (p *failedPartitions) isQueued(partition uint64) bool {
 	f := p.find(partition)
 	return f != nil && f.queued
 }
 
-// postpone sets until when a partition is not retried, and which worker it avoids.
+// postpone sets the earliest time of a partition's retry, and the worker that should not run it.
 func (p *failedPartitions) postpone(f *failedPartition, due time.Duration, avoidWorker string) {
 	queued := f.queued
 	p.setQueued(f, false)

@@ -11,7 +11,7 @@ import (
 
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
-	if f.Holder == "" { // otherwise an operand could not be fetched, which passes
+	if f.Holder == "" { // otherwise an operand could not be fetched, which is a temporary failure
 		j.lastError = f.Error
 	}
 	if f.Function == wire.Map {
@@ -54,11 +54,11 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onPartitionFailed counts a failed attempt. It does not queue the partition. reconcile
-// queues the partition once the worker's spans are past it.
+// onPartitionFailed counts a failed attempt. It does not queue the partition: reconcile does this
+// when the worker's spans no longer contain the partition.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
-		return // another worker finished the partition, or the job does not have it
+		return // another worker has finished the partition, or the job has no such partition
 	}
 	p := j.queue.failed.get(f.Partition)
 	p.failed++
@@ -95,8 +95,8 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
-// unskip removes the partitions of a span from j.skipped. A worker finished the
-// partitions after all, and the forest has their node.
+// unskip removes the partitions of a span from j.skipped, because a worker has finished them after
+// all and the forest contains their node.
 func (j *job) unskip(span jobs.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
 }

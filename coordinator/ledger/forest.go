@@ -6,13 +6,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// forest has a job's maximal finished nodes. It is the part of the aggregation tree that
-// lies at and above finished nodes. Its size grows with the number of finished nodes, and
-// each operation walks one path from the root.
+// forest contains a job's maximal finished nodes, that is, finished nodes without a finished
+// ancestor. It is stored as the part of the aggregation tree that consists of finished nodes and
+// their ancestors. Its size grows with the number of finished nodes, and each operation walks one
+// path from the root.
 //
-// A node that only a worker holds is lost with the worker. So finished nodes stay below
-// such a node, unless the same worker holds them: they take its place if it is lost. They
-// stay below a node that has come to the caller of the ledger too, until the node is durable.
+// If only a worker holds the partial of a node, the node is lost when the worker dies. So the
+// forest also keeps finished nodes below such a node, unless the same worker holds them, to use
+// them if the node is lost. When the caller of the ledger has got the partial too, the nodes below
+// are kept until the node is durable.
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
@@ -23,17 +25,18 @@ type forest struct {
 // treeNode is a finished node, or an ancestor of a finished node.
 type treeNode struct {
 	child    [2]*treeNode
-	done     uint64 // finished partitions at or below the node
+	done     uint64 // number of finished partitions at or below the node
 	finished bool
 	merging  bool // the merge of the node's two children was requested
 	large    bool // FinishedNode.Large, or a worker holds the partial
 	ref      Ref
 	size     int      // FinishedNode.Size
-	held     *holding // a worker holds the partial; nil if none does
+	held     *holding // the worker that holds the partial; nil if no worker does
 }
 
-// holding is a large partial that a worker holds. If the node's sibling was skipped, the
-// partial is that of the node's parent too, under the name that the holder knows.
+// holding is a large partial that a worker holds. If the partitions of the node's sibling were all
+// skipped, the same partial is also the partial of the parent; the field node is then still the
+// node that the holder has reported.
 type holding struct {
 	worker string
 	node   jobs.Node
@@ -41,7 +44,7 @@ type holding struct {
 	sum    uint32
 
 	whole       bool // no partition of the node was skipped
-	storeWanted bool // another worker could not fetch it, so the holder is told to store it
+	storeWanted bool // another worker could not fetch the partial, so the holder is told to store it
 }
 
 // empty reports whether all partitions of a finished node were skipped.
@@ -55,14 +58,14 @@ func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeN
 // done returns the number of finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
-// path lists the tree nodes from the root towards n, as far as they exist, up to the first
-// finished one.
+// path returns the tree nodes from the root towards n, as far as they exist, up to the first
+// finished node.
 func (f *forest) path(n jobs.Node) []*treeNode {
 	return f.walk(n, func(at *treeNode) bool { return !at.finished })
 }
 
-// walk lists the tree nodes from the root towards n, as far as they exist and until more
-// returns false.
+// walk returns the tree nodes from the root towards n, as far as they exist, until the function
+// more returns false.
 func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 	path := make([]*treeNode, 0, 64)
 	at := f.root
@@ -77,7 +80,7 @@ func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 	}
 }
 
-// grow adds to a path the tree nodes that are missing on the way to n.
+// grow extends a path to n by creating the missing tree nodes.
 func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	rootLevel := int(f.tree.Root().Level)
 	for depth := len(path); depth <= rootLevel-int(n.Level); depth++ {
@@ -114,8 +117,8 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	return drop, !covered
 }
 
-// keep records that the caller has a copy of a partial that a worker holds too. It returns
-// false if no worker holds the node, or the caller has a copy already.
+// keep records that the caller has a copy of a partial that a worker holds too. It returns false if
+// no worker holds the node, or if the caller already has a copy.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
 		if at.fragile() && at.held.node == finished.Node {
@@ -126,8 +129,8 @@ func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	return nil, false
 }
 
-// strip removes the partials below p that the caller has, and appends their refs to refs, in
-// order. Partials that workers hold stay.
+// strip removes the partials below p that the caller has, and appends their refs to refs, in order.
+// Partials that workers hold are kept.
 func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
 		if child == nil {
@@ -144,8 +147,8 @@ func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	return refs
 }
 
-// prune removes the i-th child of p if it is neither finished nor above a finished node.
-// Otherwise it counts the partitions that are finished at or below the child.
+// prune removes the i-th child of p if it is neither finished nor above a finished node. Otherwise
+// prune updates the child's number of finished partitions.
 func (f *forest) prune(p *treeNode, i int) {
 	switch child := p.child[i]; {
 	case child.finished:
@@ -167,7 +170,7 @@ func (p *treeNode) below() (n uint64) {
 	return n
 }
 
-// clear removes all tree nodes below p. The caller has none of their partials.
+// clear removes all tree nodes below p. The caller must not have partials of these nodes.
 func (f *forest) clear(p *treeNode) {
 	for i, child := range p.child {
 		if child != nil {
@@ -178,8 +181,8 @@ func (f *forest) clear(p *treeNode) {
 	}
 }
 
-// setDone sets the number of finished partitions of the last tree node of a path, and
-// corrects that of its ancestors, up to the first finished one.
+// setDone sets the number of finished partitions of the last tree node of a path, and corrects the
+// numbers of its ancestors, up to the first finished ancestor.
 func (f *forest) setDone(path []*treeNode, done uint64) {
 	at := path[len(path)-1]
 	gained := done - at.done // may wrap around
@@ -200,8 +203,8 @@ func maximal(p *treeNode) (n int) {
 	return maximal(p.child[0]) + maximal(p.child[1])
 }
 
-// hold records that a worker holds the partial of a node. It returns false for needed if the
-// partial is not needed, and added if it finishes the node.
+// hold records that a worker holds the partial of a node. The result needed says whether the
+// partial is needed. The result added says whether the node's partitions were not finished before.
 func (f *forest) hold(h holding) (needed, added bool) {
 	n := f.tree.Lift(h.node)
 	mayAdd, covered := true, false
@@ -213,14 +216,14 @@ func (f *forest) hold(h holding) (needed, added bool) {
 		case at.held != nil && at.held.worker == h.worker && at.held.node == h.node:
 			at.held.size, at.held.sum = h.size, h.sum
 			return true, false
-		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the copy saves a read from storage
+		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the holder's copy is useful, because it saves a read from storage
 			at.held = &h
 			f.stripHolder(at, &h)
 			return true, false
 		case i == depth:
 			return false, false
 		case at.held != nil && at.held.worker == h.worker:
-			return false, false // lost together with the ancestor
+			return false, false // not needed: it would be lost together with the ancestor
 		case !at.fragile():
 			mayAdd = false
 			fallthrough
@@ -239,21 +242,21 @@ func (f *forest) hold(h holding) (needed, added bool) {
 	f.stripHolder(at, &h)
 	next := treeNode{large: true, held: &h}
 	if covered {
-		f.partials-- // setFinished counts the node, which is not maximal
+		f.partials-- // setFinished counts the node, but the node is not maximal
 	}
 	f.setFinished(at, next)
 	f.setDone(path, f.tree.Span(n).Len())
 	return true, !covered
 }
 
-// stripHolder removes from below p what cannot take the place of a node: nodes that the same
-// worker holds, and skipped partitions if the node has them.
+// stripHolder removes the tree nodes below p that would be of no use if the given node were lost:
+// nodes that the same worker holds, and skipped partitions if the node contains them.
 func (f *forest) stripHolder(p *treeNode, node *holding) {
 	for i, child := range p.child {
 		if child == nil {
 			continue
 		}
-		child.merging = false // the merge is not wanted any more
+		child.merging = false // the merge is no longer needed
 		switch {
 		case child.empty():
 			child.finished = !node.whole
@@ -294,7 +297,7 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 			lost = f.tree.Span(jobs.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
 		}
 	}
-	for i := len(path) - 1; i > 0; i-- { // from below, so that ancestors without children go too
+	for i := len(path) - 1; i > 0; i-- { // from below, so that ancestors without children are removed too
 		for k, child := range path[i-1].child {
 			if child == path[i] {
 				f.prune(path[i-1], k)
@@ -304,7 +307,7 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 	return lost
 }
 
-// settle drops what stayed below a node, which is durable now.
+// settle removes the tree nodes that were kept below a node, because the node is durable now.
 func (f *forest) settle(n jobs.Node) {
 	n = f.tree.Lift(n)
 	path := f.walk(n, func(*treeNode) bool { return true })
@@ -313,7 +316,7 @@ func (f *forest) settle(n jobs.Node) {
 	}
 }
 
-// holdingOf returns the tree node whose partial a worker holds, and the span of the node.
+// holdingOf returns the tree node of a partial that a worker holds.
 func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	for _, at := range f.walk(f.tree.Lift(node), func(*treeNode) bool { return true }) {
 		if at.held != nil && at.held.worker == worker && at.held.node == node {
@@ -323,7 +326,8 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
-// exposed returns how many partitions of a node are computed again if its holder dies.
+// exposed returns how many partitions of a node would have to be computed again if the node's
+// holder died.
 func (p *treeNode) exposed() uint64 {
 	if !p.fragile() {
 		return 0
@@ -331,7 +335,7 @@ func (p *treeNode) exposed() uint64 {
 	return p.done - p.safe(p.held.worker)
 }
 
-// safe returns how many partitions at or below p stay finished if a worker dies.
+// safe returns how many partitions at or below p would remain finished if a worker died.
 func (p *treeNode) safe(worker string) (n uint64) {
 	if p.finished && (!p.fragile() || p.held.worker != worker) {
 		return p.done
@@ -344,8 +348,8 @@ func (p *treeNode) safe(worker string) (n uint64) {
 	return n
 }
 
-// siblings returns the merge that a newly finished node makes possible: its parent, and
-// the parent's children. It returns each possible merge only once.
+// siblings returns the merge that has become possible because a node was finished: the node's
+// parent, and the parent's children. It returns each possible merge only once.
 func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -367,8 +371,8 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 	return left, right, left != nil && right != nil && left.finished && right.finished
 }
 
-// operands returns the finished children of a node whose merge was requested. It returns
-// false if the node, or an ancestor of it, has been finished since, or a child was lost.
+// operands returns the finished children of a node whose merge was requested. It returns false if
+// since the request the node or an ancestor of it was finished, or a child was lost.
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -383,9 +387,9 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	return at.finishedChildren()
 }
 
-// replace marks a node whose children are finished as finished, without a merge: the
-// finished node with the partial takes the place of both. If a worker holds the partial,
-// both stay below the node.
+// replace marks a node as finished, without a merge: both children are finished, and the one that
+// is not empty provides the partial. If a worker holds the partial, both children are kept below
+// the node.
 func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -395,7 +399,7 @@ func (f *forest) replace(n jobs.Node, with *treeNode) {
 	case with.fragile():
 	case with.child == [2]*treeNode{}:
 		f.clear(at)
-	default: // what stays until the partial is durable
+	default: // the children are kept until the partial is durable
 		with.ref, with.finished = NoRef, with.held != nil
 	}
 	f.setFinished(at, as)
@@ -410,12 +414,12 @@ func (f *forest) setFinished(at *treeNode, as treeNode) {
 	}
 }
 
-// mergesLeft returns how many merges are left once all partitions are finished: each
-// merge replaces two partials by one.
+// mergesLeft returns how many merges remain when all partitions are finished. Each merge replaces
+// two partials by one.
 func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 
-// finishedNodes lists the maximal finished nodes of which the caller has the partial, or
-// that are empty, in the order of their partitions.
+// finishedNodes returns, in the order of their partitions, the maximal finished nodes whose partial
+// the caller has, and the empty ones.
 func (f *forest) finishedNodes() []FinishedNode {
 	var list []FinishedNode
 	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {
@@ -441,7 +445,7 @@ func (f *forest) eachMaximal(skip func(*treeNode) bool, visit func(n jobs.Node, 
 	walk(f.tree.Root(), f.root)
 }
 
-// missing lists the unfinished parts of a span, in order.
+// missing returns the unfinished parts of a span, in order.
 func (f *forest) missing(s jobs.Span) []jobs.Span {
 	var list []jobs.Span
 	f.eachMissing(s, func(gap jobs.Span) bool {

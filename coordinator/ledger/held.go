@@ -10,25 +10,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fetchBackoff is how long a call waits after an operand could not be fetched. The holder is
-// probed, and told to store the operand.
+// fetchBackoff is how long a call waits after an operand could not be fetched. During this time the
+// holder is probed, and told to store the operand.
 const fetchBackoff = 200 * time.Millisecond
 
-// heldNode names a node that a worker holds.
+// heldNode identifies a node that a worker holds.
 type heldNode struct {
 	job  *job
 	node jobs.Node
 }
 
-// settling is a node that the caller has and below which nodes that workers hold stay until
-// a checkpoint is durable.
+// settling is a node whose partial the caller has got. Nodes below it that workers hold are kept
+// until a checkpoint is durable.
 type settling struct {
 	node       jobs.Node
 	checkpoint uint64
 }
 
-// reconcileNodes compares the nodes that a worker reports with those that it held. What it
-// does not hold any more is lost; what is not needed is released.
+// reconcileNodes compares the nodes that a worker reports with the nodes that it held before. Nodes
+// that it no longer holds are lost, and nodes that are not needed are released.
 func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Node.Level, b.Node.Level) }) // ancestors first
@@ -43,7 +43,7 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 		}
 		s := w.share(j)
 		switch {
-		case j.ending(): // the worker is told once the end is durable
+		case j.ending(): // the worker is told of the end when the end is durable
 		case j.planned() && j.tree.Contains(n.Node) && l.hold(w, j, n):
 			held[heldNode{j, n.Node}] = true
 			w.nodes = append(w.nodes, heldNode{j, n.Node})
@@ -62,7 +62,7 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	span := j.tree.Span(n.Node)
 	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
-		return false // an earlier leader had skipped other partitions, or had not pinned the job
+		return false // an earlier leader has skipped other partitions, or has not pinned the job to a build
 	}
 	if !j.large && j.skipped.len > 0 {
 		j.skipsIn = j.checkpoint.request()
@@ -126,9 +126,9 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 	})
 }
 
-// mergedByWorkers reports whether two siblings are large, so that workers merge them. If no
-// worker holds large partials, because all run an earlier program, the leader merges what they
-// have written to storage.
+// mergedByWorkers reports whether two siblings are large, so that workers merge them. If all
+// workers run an earlier version that does not hold partials, the leader merges the partials that
+// they have written to storage.
 func (l *Ledger) mergedByWorkers(j *job, left, right *treeNode) bool {
 	switch {
 	case left.held != nil || right.held != nil:
@@ -151,8 +151,8 @@ func (j *job) hasOperands(c *call) bool {
 	return true
 }
 
-// withdraw removes a call whose operands were lost. What is known of the call counts when it
-// is added again.
+// withdraw removes a call whose operands were lost. The call's failures and deaths are kept in a
+// record, which counts if the call is added again.
 func (j *job) withdraw(c *call) {
 	if c.failed+c.deaths > 0 {
 		j.calls.record = append(j.calls.record, c.toRecord())
@@ -160,9 +160,9 @@ func (j *job) withdraw(c *call) {
 	j.callDone(c)
 }
 
-// enqueueLost queues the partitions of a span that are missing again. Partitions that a
-// worker still has in an assignment, which was cut since they were finished, are queued once
-// the worker has given them back.
+// enqueueLost queues the partitions of a span that are missing again. Some of them may still be in
+// a worker's assignment, which was cut when they were finished: these are queued when the worker
+// has given them back.
 func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 	var assigned spanSet
 	for a := range j.assignments.all() {
@@ -182,7 +182,7 @@ func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 	}
 }
 
-// onStored records that a node that a worker held is in storage.
+// onStored records that a held node was written to storage.
 func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 	if p.Lacking != 0 && p.Lacking != j.lacking(j.tree.Span(p.Node)) {
 		l.dropPartials(node.Ref)
@@ -191,16 +191,16 @@ func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 	l.finish(j, node, false)
 }
 
-// settle registers a node whose partial the caller has now: nodes that workers hold stay
-// below it until it is durable.
+// settle registers a node whose partial the caller has got. Nodes below it that workers hold are
+// kept until the node is durable.
 func (j *job) settle(n jobs.Node) {
 	if j.large {
 		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
 	}
 }
 
-// dropSettled drops what stayed below nodes that are durable now. The holders are told to release
-// it when they list it again.
+// dropSettled drops the nodes that were kept below nodes that are durable now. Their holders are
+// told to release them when a report lists them again.
 func (j *job) dropSettled() {
 	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
 		if s.checkpoint > j.checkpoint.durable {
@@ -233,7 +233,7 @@ func (j *job) unreported() (n uint64) {
 	return n
 }
 
-// heldProgress adds what is known of a job's large partials.
+// heldProgress adds the figures about a job's large partials to its progress.
 func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 	if !j.large {
 		return
@@ -261,10 +261,10 @@ func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 	}
 }
 
-// worthStoring reports whether the work that a holder's death would cost is worth a write: a
-// process that dies every M on average should write its state, which costs C, after each
-// sqrt(2·C·M) of work (Young, A first order approximation to the optimum checkpoint interval,
-// CACM 17, 1974).
+// worthStoring reports whether a held node should be written to storage, because of the work that
+// would be lost with its holder. A process that dies every M on average, and whose state takes the
+// time C to write, should write its state after each sqrt(2·C·M) of work (Young, A first order
+// approximation to the optimum checkpoint interval, CACM 17, 1974).
 func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
 	perSecond := w.share(j).perSecond()
 	exposed := at.exposed()
@@ -276,7 +276,7 @@ func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
 	return work >= math.Sqrt(2*cost*l.cfg.MeanTimeBetweenFailures.Seconds())
 }
 
-// writeLatency is the least time of a write to storage, in seconds.
+// writeLatency is the shortest time that a write to storage takes, in seconds.
 const writeLatency = 0.05
 
 // heldOperands returns the operands of a call that workers hold.
@@ -293,9 +293,10 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 	return list
 }
 
-// place returns the worker that should make a call: it holds the operands, or the larger
-// one. Of workers that hold as much it is one that can begin the call at once, and not the
-// leader's own. It returns nil if none of the holders takes calls.
+// place returns the worker that should make a call with held operands: the worker that holds both
+// operands, or the larger one. If two workers hold operands of equal size, place prefers a worker
+// that can begin the call at once, and then a worker other than the leader's own. It returns nil if
+// none of the holders can make calls.
 func (l *Ledger) place(j *job, c *call) *worker {
 	type holder struct {
 		*worker
@@ -328,18 +329,18 @@ func (l *Ledger) place(j *job, c *call) *worker {
 // busy reports whether a worker cannot begin a call at once.
 func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignment == nil }
 
-// fetches reports whether a worker can read the operands of a call: a worker that runs an
-// earlier program cannot fetch operands that workers hold.
+// fetches reports whether a worker can read the operands of a call. A worker that runs an earlier
+// version cannot fetch operands from other workers.
 func (w *worker) fetches(j *job, c *call) bool { return w.hello.Holds || len(j.heldOperands(c)) == 0 }
 
-// mayKill reports whether a worker is the leader's own and the code of a call may kill it.
+// mayKill reports whether a worker is the leader's own and the code of a call may kill its process.
 func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	return w.id == l.cfg.Self && (c.deaths > 0 || j.writeAhead || j.spareLeaderUntil > 0)
 }
 
-// onFetchFailed handles a call whose operand could not be fetched. The call is not to blame.
-// Perhaps the holder is dead, which the probe tells. If it lives, it writes the operand to
-// storage.
+// onFetchFailed handles a call whose operand could not be fetched. This does not count as a failure
+// of the call. The holder may be dead, so it is probed. If it is alive, it is told to write the
+// operand to storage.
 func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	c.due = l.now + fetchBackoff
 	j.wantStored(c, func(holder string) bool { return holder == f.Holder })
@@ -347,7 +348,8 @@ func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	l.do(Probe{f.Holder})
 }
 
-// wantStored makes holders write operands of a call to storage, from where the call takes them.
+// wantStored makes holders write operands of a call to storage, so that the call's worker can read
+// them there.
 func (j *job) wantStored(c *call, of func(holder string) bool) {
 	c.fromStorage = true
 	for _, o := range j.heldOperands(c) {
@@ -357,10 +359,10 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 	}
 }
 
-// takeSubtree returns the span of the next piece of a job with large partials: whole nodes
-// of the tree, so that few nodes cross workers. A worker goes on where its last piece ended,
-// so that it holds siblings. Otherwise it begins in the middle of the largest gap, where
-// it goes on for the longest time.
+// takeSubtree returns the span of the next piece of a job with large partials. The piece consists
+// of whole nodes of the tree, so that few partials have to move between workers. A worker continues
+// where its last piece ended, so that it holds siblings. If that is not possible, it begins in the
+// middle of the largest gap, where it can continue for the longest time.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	fresh := j.queue.fresh.spans
 	s := w.share(j)
@@ -389,7 +391,8 @@ func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	return piece
 }
 
-// continues reports whether another worker goes on at a partition.
+// continues reports whether another worker's last piece ended at a partition, so that it will
+// continue there.
 func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool {
 		i, found := o.findShare(j.spec.ID)

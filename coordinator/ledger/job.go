@@ -23,16 +23,16 @@ type job struct {
 	assignments assignmentList // spans that workers hold
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     sortedList[skippedPartition]
-	calls       callList      // calls of Plan, Merge and Finish that are not done
-	deadline    time.Duration // when the job fails because it takes too long; 0: never
+	calls       callList      // unfinished calls of Plan, Merge and Finish
+	deadline    time.Duration // time at which the job fails because it takes too long; 0: never
 	merges      mergePlace
 	mergedBytes uint64
 	large       bool // a worker has held a partial of the job
 	settling    []settling
-	skipsIn     uint64 // number of the checkpoint that has all skipped partitions
+	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions
 
 	contributors map[string]*contributor // by worker ID
-	executed     uint64                  // partitions that workers reported as finished, repetitions included
+	executed     uint64                  // number of executions of partitions that workers reported as finished, including repeated ones
 	builds       builds
 	lastError    string
 	retried      retriedPartitions
@@ -42,49 +42,49 @@ type job struct {
 	display    rateDisplay
 	checkpoint checkpointState
 
-	// writeAhead says that the job may have killed a leader: an assignment to the leader's
-	// own worker is checkpointed before the worker learns of it.
+	// writeAhead is true if the job may have killed a leader. Then an assignment to the leader's
+	// own worker is sent only when it is in a durable checkpoint.
 	writeAhead       bool
 	trial            trial
-	spareLeaderUntil time.Duration // a worker died before: see quarantinedFor
+	spareLeaderUntil time.Duration // set when a worker has died: see quarantinedFor
 }
 
 // mergePlace determines where the merges of a job run. The leader merges, unless a merge
 // might block or kill the leader.
 type mergePlace struct {
-	assigned bool          // workers merge, since the leader cannot, or a merge was slow or killed a process
+	assigned bool          // workers merge, because the leader cannot, or because a merge was slow or killed a process
 	until    time.Duration // workers merge until this time
 }
 
 // planned reports whether the job's plan is known.
 func (j *job) planned() bool { return j.tree.Partitions() > 0 }
 
-// jobState is the state of a job. A job moves only down this list.
+// jobState is the state of a job. States change only in the order of this list.
 type jobState int
 
 const (
 	// jobActive is a job whose calls and partitions are assigned to workers.
 	jobActive jobState = iota
-	// jobEnding is a job whose end is being made durable. The ledger accepts no more items
-	// of the job and assigns none of its partitions. The workers do not know of the job's
-	// end yet and continue.
+	// jobEnding is a job whose end is being made durable. The ledger accepts no more items of the
+	// job and assigns none of its partitions. The workers have not been told of the end, and
+	// continue.
 	jobEnding
-	// jobEnded is a job whose end is durable. The ledger has dropped the job. A worker's
-	// share of the job remains until the worker has been told of the end.
+	// jobEnded is a job whose end is durable. The ledger has removed the job, but a worker's share
+	// of the job remains until the worker has been told of the end.
 	jobEnded
 )
 
 // ending reports whether the job's end has been decided.
 func (j *job) ending() bool { return j.state >= jobEnding }
 
-// contributor has the item numbers of a worker that holds or held partitions of a job.
+// contributor contains the item numbers of a worker that holds or held partitions of a job.
 type contributor struct {
-	received      uint64 // the last item received
-	checkpointing uint64 // the last item in the checkpoint in flight
-	durable       uint64 // the last item in a durable checkpoint
+	received      uint64 // number of the last item received
+	checkpointing uint64 // number of the last item in the checkpoint in flight
+	durable       uint64 // number of the last item in a durable checkpoint
 }
 
-// contributor returns the worker's entry, and adds the entry if it is missing.
+// contributor returns the entry of a worker. If there is none, contributor adds it.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {
@@ -181,8 +181,8 @@ func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob drops a job whose end is durable. It nudges the workers that hold partitions
-// of the job, so that they learn of the end at once and stop.
+// removeJob removes a job whose end is durable. It nudges the workers that hold partitions of the
+// job, so that they are told of the end at once and stop.
 func (l *Ledger) removeJob(j *job) {
 	j.state = jobEnded
 	for _, a := range slices.Collect(j.assignments.backward()) {
@@ -197,8 +197,9 @@ func (l *Ledger) removeJob(j *job) {
 	delete(l.jobsByID, j.spec.ID)
 }
 
-// finish records a finished node. A node that a worker executed contains all of its
-// partitions; a node that was merged from finished nodes lacks the skipped partitions.
+// finish records a finished node. If a worker computed the node from its partitions (executed), the
+// node contains all of its partitions. If the node was merged from finished nodes, it lacks the
+// skipped partitions.
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	l.endTrial(j)
 	n := finished.Node
@@ -233,10 +234,10 @@ func (l *Ledger) finished(j *job, n jobs.Node) {
 	}
 }
 
-// mergeUp requests the merge of a finished node with its sibling, if the sibling is
-// finished too: from the caller, or from a worker. If one of the two was skipped, no merge
-// is needed: the parent gets the partial of the other node, and mergeUp continues with the
-// parent. Once the root is finished, mergeUp requests the call of Finish.
+// If the sibling of a finished node is finished too, mergeUp requests their merge, from the caller
+// or from a worker. If all partitions of one of the two were skipped, no merge is needed: the
+// parent gets the partial of the other node, and mergeUp continues with the parent. When the root
+// is finished, mergeUp requests the call of Finish.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)
@@ -272,7 +273,7 @@ func (l *Ledger) cancel(j *job) { l.end(j, store.Cancelled, "", NoRef) }
 
 func (l *Ledger) fail(j *job, reason string) { l.end(j, store.Failed, reason, NoRef) }
 
-// end requests a job's end. The first outcome stands; later outcomes are ignored.
+// end requests a job's end. The first outcome is final; later outcomes are ignored.
 func (l *Ledger) end(j *job, outcome store.State, reason string, result Ref) {
 	if j.ending() {
 		return

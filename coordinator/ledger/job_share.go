@@ -8,18 +8,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// jobShare is a worker's share of a job: what the worker knows of the job, how fast the
-// worker runs the job's partitions, and whether the worker can open the job.
+// jobShare is the ledger's data about one worker and one job: what the worker was told about the
+// job, how fast it runs the job's partitions, and whether it can open the job.
 type jobShare struct {
 	job *job
 
-	opened       bool        // the worker has the job's opening
+	opened       bool        // the worker has got the data for opening the job
 	ackDue       bool        // the next receipt must acknowledge items
 	sentReceived uint64      // contributor.received in the last receipt that contained this number
 	sentDurable  uint64      // contributor.durable in the last receipt that contained this number
 	release      []jobs.Node // held nodes that the next receipt releases
 	store        []jobs.Node // held nodes that the worker is told to store
-	next         uint64      // where the last piece of a job with large partials ended
+	next         uint64      // for a job with large partials: where the worker's last piece ended
 	rate         rate        // partitions per second of one of the worker's slots
 	openFailures int         // consecutive failures to open the job
 	benchedUntil time.Duration
@@ -30,7 +30,7 @@ type jobShare struct {
 // is unknown too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
-// share returns a worker's share of a job, and adds the share if it is missing.
+// share returns a worker's share of a job. If there is none, share adds it.
 func (w *worker) share(j *job) *jobShare {
 	i, found := w.findShare(j.spec.ID)
 	if !found {

@@ -23,18 +23,18 @@ type Ledger struct {
 
 	workers     []*worker // by ID
 	departed    map[string]departure
-	slotsByKind map[wire.JobKind]int // slots of the workers that know the kind and do not drain
-	reserved    int                  // workers reserved for quarantined partitions
+	slotsByKind map[wire.JobKind]int // number of slots of the workers that know the kind and are not draining
+	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 
-	lastNumber uint64 // the last number given to an assignment
+	lastNumber uint64 // the number of the newest assignment
 	counts     uint64 // how often workers were counted for display: see worker.countedIn
 	queueGrew  bool   // the queue grew during this step, so idle workers may have to be nudged
 
 	actions []Action // actions of this step
 }
 
-// New makes the ledger of a leader whose term begins at now. All instants are readings
-// of one clock that never goes back.
+// New returns the ledger of a leader whose term begins at now. All times are readings of one clock
+// that never goes back.
 func New(cfg Config, now time.Duration) (*Ledger, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -116,7 +116,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	return actions
 }
 
-// onTick does the work that is due because time has passed.
+// onTick does the work that has become due with time.
 func (l *Ledger) onTick() {
 	l.checkLiveness()
 	l.checkRecovery()
@@ -129,8 +129,8 @@ func (l *Ledger) onTick() {
 	l.queueGrew = true // the backoff of a failed partition may be over
 }
 
-// onStopping requests a last checkpoint of each job. The leader will not die, so the
-// checkpoint does not mark assignments of the leader's own worker as suspects (see
+// onStopping requests a last checkpoint of each job. The leader will end in an orderly way, so
+// these checkpoints do not mark the assignments of the leader's own worker as crash suspects (see
 // snapshot).
 func (l *Ledger) onStopping() {
 	if l.stopping {
@@ -176,6 +176,6 @@ func (l *Ledger) reportInterval() time.Duration {
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon returns how much work each slot is given ahead. The horizon grows with the
-// report interval, so that slots do not run out of work between two reports.
+// horizon returns how much work each slot is assigned in advance. It grows with the report
+// interval, so that slots do not run out of work between two reports.
 func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

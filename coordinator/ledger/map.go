@@ -68,7 +68,7 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 		}
 		return holders[worker]
 	}
-	whole := false // a window has all partitions
+	whole := false // one of the windows contains all partitions
 	room := wire.MaxCells
 	for _, w := range windows {
 		w.Step = max(w.Step, 1)
@@ -183,9 +183,9 @@ func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 	return set.spans
 }
 
-// settle takes durable and skipped partitions out of the computed ones. A report may show
-// that a worker holds partitions that another has finished, so settle also makes sure that
-// the numbers add up to no more than the cell's size.
+// settle subtracts the durable and the skipped partitions from the computed partitions. A worker
+// may hold partitions that another worker has finished, so settle also ensures that the sum of the
+// numbers does not exceed the cell's size.
 func settle(c *wire.Cell, size, skipped uint64) {
 	c.Durable = min(c.Durable, c.Computed)
 	c.Computed -= c.Durable
@@ -235,7 +235,7 @@ func (c *cells) addFinished(f *forest) {
 	walk(f.tree.Root(), f.root)
 }
 
-// total is the sum of all cells.
+// total returns the sum of all cells.
 func (c *cells) total() (t wire.Cell) {
 	for _, r := range c.list {
 		t.Held += r.Held
@@ -260,8 +260,8 @@ func (c *cells) runs() []wire.CellRun {
 	return runs
 }
 
-// upperNodes describes the nodes of the tree's upper levels, from the root, each level from
-// the left.
+// upperNodes returns the nodes of the tree's upper levels, beginning with the root; within a level
+// from the left.
 func (f *forest) upperNodes(levels int) []wire.TreeNode {
 	root := f.tree.Root()
 	var list []wire.TreeNode

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// deathsAfterOne returns the number of deaths that count against an assignment if its
-// worker dies. Above quarantineAfter, deaths count only against a partition that ran
-// alone, because nothing else can have killed its worker.
+// deathsAfterOne returns an assignment's number of deaths if its worker dies. Above
+// quarantineAfter, a death counts only if the partition ran alone, because then nothing else can
+// have killed the worker.
 func (a *assignment) deathsAfterOne() int {
 	if a.quarantined {
 		return a.deaths + 1
@@ -18,13 +18,14 @@ func (a *assignment) deathsAfterOne() int {
 	return min(a.deaths+1, quarantineAfter)
 }
 
-// blamed reports whether a partition has killed as many workers as it may.
+// blamed reports whether the number of deaths proves that a partition kills its workers.
 func blamed(j *job, deaths int) bool {
 	return deaths >= quarantineAfter+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
 
-// blame returns the reason for giving up a partition that kills its workers, the last one in
-// a function of the job's definition.
+// blame returns the reason for giving up a partition that kills its workers. The parameter function
+// is the function of the job's definition that was running when the last worker died; it may be
+// empty.
 func blame(partition uint64, function string, deaths int, lastWorker string) string {
 	if function != "" {
 		function = " in " + function
@@ -41,7 +42,7 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 			if leaderDied {
 				deaths = max(deaths, s.Led)
 			}
-			deaths = max(deaths, j.queue.remove(gap)) // if spans of the list overlap, the higher number counts
+			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the higher number counts
 			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
 				l.giveUp(j, gap.Lo, blame(gap.Lo, "", deaths, "an earlier leader"))
 				continue
@@ -52,9 +53,9 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 	j.isolateSuspect()
 }
 
-// reserve reports whether a worker is reserved for quarantined partitions and calls. It
-// reserves the worker if one of them is queued and mayReserve returns true. The leader's own
-// worker is reserved only if no other worker can run the partition or call.
+// reserve reports whether a worker is reserved for quarantined partitions and calls. If such a
+// partition or call is queued and mayReserve returns true, reserve reserves the worker. The
+// leader's own worker is reserved only if no other worker can run the partition or call.
 func (l *Ledger) reserve(w *worker) bool {
 	if w.reserved {
 		return true
@@ -65,7 +66,7 @@ func (l *Ledger) reserve(w *worker) bool {
 	l.setReserved(w, true)
 	for _, a := range w.assignments {
 		if a.state != stateRunning {
-			a.cutAt(0, nil) // other workers can have the partitions that w has not started
+			a.cutAt(0, nil) // other workers can run the partitions that w has not started
 		}
 	}
 	return true
@@ -87,8 +88,8 @@ func (l *Ledger) setReserved(w *worker, reserved bool) {
 	}
 }
 
-// assignQuarantined gives a reserved worker its next quarantined call or partition once
-// the worker has no assignment. If none is queued, the worker is no longer reserved.
+// assignQuarantined assigns the next quarantined call or partition to a reserved worker that has no
+// assignment. If none is queued, the worker is no longer reserved.
 func (l *Ledger) assignQuarantined(w *worker) {
 	if slices.ContainsFunc(w.assignments, func(a *assignment) bool { return a.quarantined }) {
 		return
@@ -114,9 +115,9 @@ func (l *Ledger) assignQuarantined(w *worker) {
 	l.assign(w, j, assignment{span: span, deaths: s.deaths, quarantined: true})
 }
 
-// settled reports whether the durable manifest of every job is up to date, including the
-// list of work that may kill this leader's process. If the next quarantined partition kills
-// this process, a manifest that still lists an earlier partition would blame that partition
+// settled reports whether the durable manifest of every job is up to date, including the list of
+// work that may kill this leader's process. If the next quarantined partition killed this process
+// while a manifest still listed an earlier partition, the earlier partition would be blamed
 // wrongly.
 func (l *Ledger) settled() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
@@ -125,9 +126,9 @@ func (l *Ledger) settled() bool {
 	})
 }
 
-// quarantinedFor returns the first job with a quarantined partition or call for a worker,
-// or nil. After a death the leader's own worker gets none for some time, since a supervisor
-// may restart the worker that died.
+// quarantinedFor returns the first job with a quarantined partition or call for a worker, or nil.
+// After a death the leader's own worker gets none for some time, because a supervisor may restart
+// the worker that died.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
 		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {
@@ -159,8 +160,8 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	return assignment{span: piece, deaths: s.deaths}, true
 }
 
-// hasSuspect reports whether a job has a crash suspect, not quarantined, that a worker
-// can be given.
+// hasSuspect reports whether a job has a crash suspect that is not quarantined and that may be
+// assigned to a worker.
 func (l *Ledger) hasSuspect(w *worker, j *job) bool {
 	return len(j.queue.suspects.list) > j.queue.suspects.quarantined && !l.sparesLeader(w, j)
 }

@@ -2,11 +2,11 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// queue has the partitions of a job that are neither finished nor assigned, each in
-// exactly one of the queue's three parts.
+// queue contains the partitions of a job that are neither finished nor assigned. Each is in exactly
+// one of the queue's three parts.
 type queue struct {
 	fresh    spanSet
-	failed   failedPartitions // includes failed partitions that are assigned: see failedPartition.queued
+	failed   failedPartitions // also contains failed partitions that are assigned: see failedPartition.queued
 	suspects crashSuspects
 }
 
@@ -16,9 +16,9 @@ func (q *queue) size() uint64 {
 }
 
 // enqueue queues the partitions of a span that no worker holds any more, except finished
-// partitions. Deaths is the number of workers that died on the span. A partition whose
-// backoff is not over has just failed. Such a partition is retried alone and is not a
-// crash suspect, even if deaths is above 0.
+// partitions. The parameter deaths is the number of workers that died while the span was assigned
+// to them. A partition whose backoff is not over has failed a short time ago: it is retried alone,
+// and is not a crash suspect even if deaths is above 0.
 func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	if j.ending() {
 		return
@@ -37,7 +37,7 @@ func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	}
 }
 
-// add queues a span as a crash suspect, or as fresh if no worker died on the span.
+// add queues a span as a crash suspect, or as fresh if deaths is 0.
 func (q *queue) add(span jobs.Span, deaths int) {
 	switch {
 	case span.Empty():
@@ -58,9 +58,9 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 	return q.suspects.remove(span)
 }
 
-// claimable returns the longest prefix of a span whose partitions are finished or queued,
-// up to the last queued partition. It looks no further than the first partition that is
-// neither finished nor queued, since one report may claim thousands of overlapping spans.
+// claimable returns the longest prefix of a span whose partitions are all finished or queued, up to
+// the last queued partition. It stops at the first partition that is neither finished nor queued,
+// because one report may contain thousands of overlapping spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap jobs.Span) bool {

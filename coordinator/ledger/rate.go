@@ -6,13 +6,12 @@ import (
 )
 
 const (
-	// A rate forgets older measurements once it covers both rateWindow slot-seconds and
-	// rateCount partitions. So a rate covers several partitions even if each partition
-	// takes long.
+	// When a rate covers both rateWindow slot-seconds and rateCount partitions, older measurements
+	// lose their weight. So a rate covers several partitions even if each partition takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
-	// minDisplayed is the lowest rate that is displayed. While no partition is finished, the
-	// moving average falls towards 0 and says nothing any more.
+	// minDisplayed is the lowest rate that is displayed. As long as no partition is finished, the
+	// moving average falls towards 0 and becomes meaningless.
 	minDisplayed = 0.001
 )
 
@@ -40,8 +39,8 @@ func (r rate) perSecond() float64 {
 	return r.partitions / r.slotSeconds
 }
 
-// rateDisplay is the rate for display: how many partitions of a job are finished per
-// second, as a moving average over some seconds.
+// rateDisplay is the rate of a job for display: the number of finished partitions per second, as a
+// moving average over some seconds.
 type rateDisplay struct {
 	perSecond  float64
 	measuredAt time.Duration

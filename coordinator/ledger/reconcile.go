@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// reconcile compares the spans that a worker reports with its assignments. An assignment
+// reconcile compares the spans that a worker reports with the worker's assignments. An assignment
 // that the worker no longer holds was finished, given back or lost.
 func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 	reported := make(map[wire.SpanID]wire.HeldSpan, len(spans))
@@ -55,7 +55,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 		switch {
 		case a.span.Empty():
 			l.release(a)
-		case a.job.ending(): // the worker is told once the end is durable
+		case a.job.ending(): // the worker is told of the end when the end is durable
 		case !a.obsolete && !a.job.forest.anyMissing(a.span):
 			a.obsolete = true
 			a.cutAt(0, nil)
@@ -70,9 +70,8 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 	}
 }
 
-// advance moves an assignment to the span that the worker reports, and returns how many
-// of the partitions passed are finished. Partitions that the worker gave back, or passed
-// without finishing them, are queued.
+// advance shortens an assignment to the span that the worker reports, and returns how many of the
+// removed partitions are finished. Removed partitions that are not finished are queued.
 func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	was := a.span
 	a.span.Lo = max(was.Lo, min(reported.Lo, was.Hi))
@@ -93,17 +92,17 @@ func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	return finished
 }
 
-// progress is the number of partitions of an assignment that a report finished.
+// progress is the number of an assignment's partitions that are finished with a report.
 type progress struct {
 	assignment *assignment
 	finished   uint64
 }
 
-// updateRates adds a worker's progress since its last report to the rates of its share
-// and of the job. If more assignments ran than the worker has slots, some ran one after
-// the other, and each assignment counts for a part of the time. The time of a running
-// partition counts once the partition is finished; otherwise a partition that hangs would
-// lower the rate.
+// updateRates adds a worker's progress since its last report to the rates of its share and of the
+// job. If more assignments have run than the worker has slots, some of them ran one after the
+// other, so each assignment counts only for a part of the time. The time of a running partition
+// counts only when the partition is finished, because otherwise a partition that hangs would lower
+// the rate.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -122,9 +121,9 @@ func (l *Ledger) updateRates(w *worker, work []progress) {
 	}
 }
 
-// adopt turns the part of a span that is still queued into an assignment, if this ledger
-// did not assign the span. An earlier leader assigned the span, or this leader assigned
-// it before it considered the worker dead.
+// adopt handles a reported span that is not one of this ledger's assignments: an earlier leader
+// assigned it, or this leader assigned it before it removed the worker. The part of the span that
+// is still queued becomes an assignment.
 func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	j := l.jobsByID[s.Job]
 	if j == nil {
@@ -135,7 +134,7 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	share := w.share(j)
 	share.opened = share.opened || s.Function != wire.Plan
 	if j.ending() {
-		return // the worker is told once the end is durable
+		return // the worker is told of the end when the end is durable
 	}
 	if s.Function != wire.Map {
 		l.adoptCall(w, j, s)
@@ -143,11 +142,10 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	}
 	claim := j.claimable(s.Span)
 	if !j.admits(w.build()) || j.assignments.find(s.ID) != nil || s.ID.Epoch > l.cfg.Epoch || s.ID.Epoch == l.cfg.Epoch && s.ID.Number > l.lastNumber {
-		claim.Hi = claim.Lo // no leader assigned that ID to this worker, or the job does not admit its build
+		claim.Hi = claim.Lo // no leader has assigned a span with this ID to this worker, or the job does not admit the worker's build
 	}
 	if claim.Hi < s.Span.Hi {
-		// The worker finishes the partition that is running, so that partition may be reported
-		// twice.
+		// The worker still finishes the running partition, so this partition may be reported twice.
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: claim.Hi})
 	}
 	if claim.Empty() {

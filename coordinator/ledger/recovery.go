@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// recovery is the first part of a term, in which a new leader listens and assigns
-// nothing: work that one worker holds must not be given to another worker.
+// recovery is the first part of a term. During recovery a new leader receives reports and assigns
+// nothing, because it must not assign work that another worker already holds.
 type recovery struct {
 	active  bool
-	since   time.Duration // when the ledger was made, or when the ledger last resumed a job that has workers
+	since   time.Duration // when the ledger was created, or when it last resumed a job that has workers
 	awaited []string      // workers that must report or be dead before recovery ends, sorted
 }
 

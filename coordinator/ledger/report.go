@@ -7,9 +7,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// maxOpeningBytes bounds the parameters and plans of the openings in one receipt, unless
-// the receipt has only one opening. Assignments whose opening does not fit go into the
-// next receipt.
+// maxOpeningBytes bounds the size of the parameters and plans of all openings in one receipt.
+// Assignments whose opening does not fit go into the next receipt. A receipt with only one opening
+// may exceed this bound.
 const maxOpeningBytes = 256 << 10
 
 // onReport handles a worker's report and replies. A repeated report gets the same receipt.
@@ -28,11 +28,12 @@ func (l *Ledger) onReport(e Reported) {
 		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
 	case w == nil && r.Conversation > 0 && r.Conversation == l.departed[r.Worker].conversation:
-		// The receipts of the conversation are forgotten. A worker that has one of them would
-		// take the receipt for a repeated hello as a duplicate, and miss its openings.
+		// The ledger no longer has the receipts of this conversation. If the worker got one of
+		// them, it would ignore the receipt for a repeated hello as a duplicate, and miss the
+		// openings in it.
 		l.refuse(e, "the leader has removed this worker: begin a new conversation")
 		return
-	case r.Hello != nil && !sameConversation: // a new worker, or one that started over
+	case r.Hello != nil && !sameConversation: // a new worker, or a worker that started over
 		w = l.register(r)
 	case !sameConversation || r.Sequence > w.sequence+1:
 		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
@@ -77,8 +78,8 @@ func (l *Ledger) refuse(e Reported, reason string) {
 	}})
 }
 
-// receiveItems takes the items that a worker reports of one job, and returns the refs of
-// the jobs that follow.
+// receiveItems processes the items of one job in a worker's report. It returns the remaining refs,
+// which belong to the other jobs in the report.
 func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	j := l.jobsByID[jr.Job]
 	var s *jobShare
@@ -91,7 +92,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
-			// If item numbers are missing, the worker dropped the items, because an earlier
+			// If item numbers are missing, the worker has dropped the items because an earlier
 			// leader told it that the job had ended.
 			c.received = max(c.received, jr.First-1)
 		}
@@ -111,9 +112,9 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		switch {
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
-		case !j.admits(w.build()): // a leader of an older version, which has no pins, assigned the work
+		case !j.admits(w.build()): // a leader of an earlier version, which does not pin jobs to builds, assigned the work
 			l.dropPartials(ref)
-		case item.Held != nil: // reconcileNodes finishes the node
+		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
 			s.openFailures = 0
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
@@ -126,13 +127,14 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	return refs
 }
 
-// needsPlan reports whether a worker that reports an item has the plan of the item's job.
+// needsPlan reports whether an item can only come from a worker that has the plan of the item's
+// job.
 func needsPlan(i wire.Item) bool {
 	return (i.Output == nil || i.Output.Function != wire.Plan) && (i.Failure == nil || i.Failure.Function != wire.Plan)
 }
 
-// onPartial handles a finished node. A merge for an earlier leader is dropped: that leader
-// may have skipped other partitions than this one.
+// onPartial handles a finished node. The result of a merge that an earlier leader assigned is
+// dropped, because that leader may have skipped other partitions than this one.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -151,8 +153,8 @@ func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	}
 }
 
-// completeReceipt adds to a worker's receipt the report interval, cuts, assignments,
-// ended jobs, and the items that are received or durable.
+// completeReceipt adds to a worker's receipt the report interval, cuts, assignments, ended jobs,
+// and the numbers of the items that are received or durable.
 func (l *Ledger) completeReceipt(w *worker) {
 	w.reportInterval = l.reportInterval()
 	w.receipt.Every = w.reportInterval
@@ -231,7 +233,8 @@ func (l *Ledger) sendAssignments(w *worker) {
 	}
 }
 
-// wireCall returns a call for a receipt. The caller adds the operands that workers do not hold.
+// wireCall returns a call for a receipt. The caller must add the operands that are not held by
+// workers.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
 	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
 	if a.call.function == wire.Merge {
@@ -248,8 +251,8 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 	return made
 }
 
-// operands returns the nodes that a call takes. It returns false if the call is not wanted
-// any more.
+// operands returns the nodes that are the operands of a call. It returns false if the call is no
+// longer needed.
 func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 	switch {
 	case c.done:
@@ -263,7 +266,7 @@ func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 	return nil, true
 }
 
-// wanted reports whether an assignment has something that is not finished.
+// wanted reports whether an assignment contains work that is not finished.
 func (a *assignment) wanted() bool {
 	if a.call != nil {
 		return !a.call.done

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// maxChunk is how many elements a chunk of a sortedList has at most.
+// maxChunk is the largest number of elements in a chunk of a sortedList.
 const maxChunk = 128
 
-// sortedList is a sorted list without duplicates. The list is cut into chunks, so that an
-// insertion or a removal moves few of its elements, even if it has a million.
+// sortedList is a sorted list without duplicates. The list is cut into chunks, so that an insertion
+// or a removal moves only few elements, even if the list has a million.
 type sortedList[T interface{ Compare(T) int }] struct {
 	chunks [][]T // no chunk is empty
 	len    int
 }
 
-// search returns the chunk and the position in that chunk of the first element that is not
-// below x. Chunk is len(chunks) if all elements are below x.
+// search finds the first element that is not below x. It returns the index of its chunk, and its
+// position in the chunk. If all elements are below x, the index is len(chunks).
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {
@@ -34,7 +34,8 @@ func (s *sortedList[T]) find(x T) *T {
 	return nil
 }
 
-// insert adds x, which is not in the list, and returns a pointer like that of find.
+// insert adds x, which must not be in the list, and returns a pointer to the new element, which is
+// valid until the list changes.
 func (s *sortedList[T]) insert(x T) *T {
 	s.len++
 	chunk, at, _ := s.search(x)
@@ -69,7 +70,7 @@ func (s *sortedList[T]) remove(x T) {
 	}
 }
 
-// removeRange removes the elements that are not below lo, but below hi.
+// removeRange removes the elements from lo (inclusive) to hi (exclusive).
 func (s *sortedList[T]) removeRange(lo, hi T) {
 	i, from, _ := s.search(lo)
 	k, to, _ := s.search(hi)
@@ -95,8 +96,8 @@ func (s *sortedList[T]) removeRange(lo, hi T) {
 	s.chunks = slices.Replace(s.chunks, i, min(k+1, len(s.chunks)), kept...)
 }
 
-// first returns the first element that is not below x, or nil. The pointer is like that of
-// find.
+// first returns the first element that is not below x, or nil. The pointer is valid until the list
+// changes.
 func (s *sortedList[T]) first(x T) *T {
 	if chunk, at, _ := s.search(x); chunk < len(s.chunks) {
 		return &s.chunks[chunk][at]

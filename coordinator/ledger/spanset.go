@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// spanSet is a set of partitions: spans in order that neither overlap nor touch. The zero
-// spanSet is empty.
+// spanSet is a set of partitions, stored as a sorted list of spans that neither overlap nor touch.
+// The zero spanSet is empty.
 type spanSet struct {
 	spans []jobs.Span
 	size  uint64 // partitions
@@ -73,8 +73,8 @@ func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
 	s.spans = slices.Replace(s.spans, i, j, spans...)
 }
 
-// endsAfter is for binary searches: it orders a span before p if the span ends at or
-// before p, and after p otherwise.
+// endsAfter is a comparison function for binary searches: a span that ends at or before p comes
+// before p, and any other span comes after p.
 func endsAfter(span jobs.Span, p uint64) int {
 	if span.Hi <= p {
 		return -1
@@ -82,8 +82,8 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without returns the parts of span before and after gone, which overlaps it. Either part
-// may be empty.
+// without removes the span gone from span, and returns the parts before and after it. The two spans
+// must overlap. Either part may be empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }

@@ -14,7 +14,7 @@ import (
 // WorkerCount returns the number of workers.
 func (l *Ledger) WorkerCount() int { return len(l.workers) }
 
-// Workers describes the workers for display, by ID.
+// Workers returns descriptions of the workers for display, sorted by ID.
 func (l *Ledger) Workers() []wire.WorkerInfo {
 	list := make([]wire.WorkerInfo, 0, len(l.workers))
 	for _, w := range l.workers {
@@ -42,8 +42,8 @@ func (l *Ledger) workerState(w *worker) string {
 	return "idle"
 }
 
-// WorkersAfter describes up to limit workers whose IDs are greater than after, with what
-// they run, and returns the number of further ones.
+// WorkersAfter returns descriptions of up to limit workers whose IDs are greater than after,
+// including what they run, and the number of further workers.
 func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, more int) {
 	from, found := l.findWorker(after)
 	if found {
@@ -62,8 +62,8 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 				continue
 			}
 			info.Busy++
-			// Reported partials are in the leader's memory. Only work since the last progress
-			// is lost with the worker.
+			// Reported partials are in the leader's memory, so only the work since the last
+			// progress would be lost with the worker.
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds()
 			if len(info.Running) < wire.MaxRunning {
@@ -122,19 +122,19 @@ func mostFrequent(counts map[string]int) []string {
 	return names[:min(len(names), wire.MaxBuilds)]
 }
 
-// Knows reports whether a worker that does not drain knows the definition of a kind of job.
+// Knows reports whether there is a worker that is not draining and has the definition of a kind of
+// job.
 func (l *Ledger) Knows(kind wire.JobKind) bool {
 	return slices.ContainsFunc(l.workers, func(w *worker) bool { return !w.draining && slices.Contains(w.hello.Knows, kind) })
 }
 
-// WorkerKnows reports whether a worker is in the ledger and knows the definition of a kind
-// of job.
+// WorkerKnows reports whether a worker is in the ledger and has the definition of a kind of job.
 func (l *Ledger) WorkerKnows(worker string, kind wire.JobKind) bool {
 	w := l.worker(worker)
 	return w != nil && slices.Contains(w.hello.Knows, kind)
 }
 
-// Jobs describes the active jobs for display, in the order in which the jobs are served.
+// Jobs returns descriptions of the active jobs for display, in the order in which work is assigned.
 func (l *Ledger) Jobs() []wire.JobProgress {
 	list := make([]wire.JobProgress, 0, len(l.jobs))
 	for _, j := range l.jobs {
@@ -170,15 +170,16 @@ func (l *Ledger) jobProgress(j *job) wire.JobProgress {
 	return p
 }
 
-// slowAfter is how long a partition or a call runs before the job's status says so. A
-// partition must also take slowFactor times as long as the job's partitions do on average.
+// slowAfter is the time after which a running partition or call counts as slow and is mentioned in
+// the job's status. A partition must also take slowFactor times as long as the job's partitions
+// take on average.
 const (
 	slowAfter  = time.Minute
 	slowFactor = 10
 )
 
-// slowest describes the partition or call of a job that has been running for the longest
-// time, if that is long. It returns an empty string if none is slow.
+// slowest returns a description of the slow partition or call of a job that has been running for
+// the longest time, or an empty string if none is slow.
 func (l *Ledger) slowest(j *job) string {
 	var slowest *assignment
 	for a := range j.assignments.all() {
@@ -202,7 +203,7 @@ func (l *Ledger) slowest(j *job) string {
 	return fmt.Sprintf("%s has been running for %v on worker %s", what, took.Truncate(time.Second), slowest.worker.id)
 }
 
-// standing describes the progress of a job.
+// standing returns a description of a job's progress, for errors and logs.
 func (l *Ledger) standing(j *job) string {
 	switch slow := l.slowest(j); {
 	case slow != "":

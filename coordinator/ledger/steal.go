@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// speculateAfter is the least time that a worker must have run a partition before another
-// worker runs a speculative copy. It is also the time that work must have waited on its
-// worker before another worker takes even a small amount of it.
+// speculateAfter is the shortest time for which a worker must have run a partition before another
+// worker runs a speculative copy. It is also the shortest time for which work must have waited on a
+// worker before another worker may take even a small amount of it.
 const speculateAfter = 2 * time.Second
 
-// steal finds work for a worker with idle slots when the queues have no work for that
-// worker. It cuts the longest assignments in half, and the worker gets the second halves.
-// If no more assignments can be cut, the worker runs speculative copies of stragglers.
+// steal finds work for a worker with idle slots when the queues have none for it. It cuts the
+// longest assignments of other workers in half, and the worker gets the second halves. If no more
+// assignments can be cut, the worker runs speculative copies of stragglers.
 func (l *Ledger) steal(w *worker) {
 	idle := w.idleSlots() - w.pendingSteals
 	if idle <= 0 {
@@ -28,7 +28,7 @@ func (l *Ledger) steal(w *worker) {
 			}
 		}
 		a.cutAt(at, w)
-		if a.worker != w { // w gets the cut with its receipt
+		if a.worker != w { // a cut of w's own assignment is sent with the receipt that is being prepared
 			l.nudge(a.worker)
 		}
 		idle--
@@ -43,9 +43,9 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns at most n assignments that can be cut for a worker: those with the
-// longest remaining time among the jobs of one priority, the highest priority that has
-// an assignment to cut.
+// longest returns at most n assignments that can be cut for a worker. It considers only jobs of the
+// highest priority that has an assignment to cut, and returns the assignments with the longest
+// remaining time.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment
@@ -66,10 +66,10 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 			case a.state == stateRunning && a.span.Len() < 2:
 				continue
 			case a.state == stateConfirmed && a.worker == w:
-				continue // w has a slot for this assignment
+				continue // w has an idle slot for this assignment
 			}
 			_, left := l.remaining(a)
-			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the worker does not start the assignment
+			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the assignment's worker does not start it
 			if left <= l.minWork() && !waits || len(found) == n && left <= found[n-1].left {
 				continue
 			}
@@ -91,7 +91,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 	return list
 }
 
-// straggler returns an assignment of which w should run a speculative copy, or nil. The
+// straggler returns an assignment of which w should run a speculative copy, or nil. Such an
 // assignment is one partition that takes far longer than other partitions of its job.
 func (l *Ledger) straggler(w *worker) *assignment {
 	for _, j := range l.jobs {

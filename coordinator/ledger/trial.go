@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	// trialWorkers is how many workers begin a job. If all of them die, and then each worker
-	// that runs a partition alone, killsToBlame more, five workers die.
+	// trialWorkers is the number of workers that begin a job. If all of them die, and then also
+	// each worker that runs a partition alone (killsToBlame more), five workers have died.
 	trialWorkers = 2
-	// trialStep is the time in which the number of workers doubles once a worker has opened
-	// the job, up to maxTrialWorkers, and then to all workers. A Map that kills its worker at
-	// once kills few.
+	// When a worker has opened the job, the number of workers doubles every trialStep, up to
+	// maxTrialWorkers; the next step is all workers. So a Map that kills its worker at once kills
+	// only few workers.
 	trialStep       = 100 * time.Millisecond
 	maxTrialWorkers = 16
-	// survived is how long a partition must have run to end its job's trial. A report must say
-	// so: a process that overflows its stack is silent for seconds before it ends.
+	// survived is how long a partition must have run to end its job's trial, according to a report.
+	// The time without a report does not count, because a process that overflows its stack is
+	// silent for seconds before it ends.
 	survived = 2 * time.Second
 )
 
-// trial is the beginning of a job. It ends when a partition is finished or has run for a
-// while. Perhaps each worker that begins the job dies, so few begin it at once.
+// trial is the state of a job's trial, which ends when a partition is finished or has run for the
+// time survived. Each worker that begins the job may die, so only few workers begin it at first.
 type trial struct {
 	over     bool
 	opened   bool // a worker has opened the job: a report listed a running span
 	openedAt time.Duration
-	isolated int // assignments of quarantined partitions
+	isolated int // number of assignments of quarantined partitions
 }
 
 // ranFor records that a report listed a span of a job as running.
@@ -39,14 +40,14 @@ func (l *Ledger) ranFor(j *job, d time.Duration) {
 	}
 }
 
-// endTrial gives a job to all workers.
+// endTrial ends a job's trial, so that all workers may get its partitions.
 func (l *Ledger) endTrial(j *job) {
 	l.queueGrew = l.queueGrew || !j.trial.over
 	j.trial.over = true
 }
 
-// heldBack reports whether a worker gets no partitions of a job now because the job is on
-// trial. The leader's own worker is the last worker to get partitions of a job on trial.
+// heldBack reports whether a worker gets no partitions of a job now because of the job's trial.
+// During a trial the leader's own worker is the last worker to get partitions.
 func (l *Ledger) heldBack(w *worker, j *job) bool {
 	switch {
 	case j.trial.over:
@@ -82,9 +83,9 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 // isolates reports whether a partition of the job is quarantined.
 func (j *job) isolates() bool { return j.queue.suspects.quarantined+j.trial.isolated > 0 }
 
-// isolateSuspect quarantines a partition of a job on trial, if the job has a crash suspect. If
-// that partition kills its worker too, although nothing else runs there, the job kills every
-// worker.
+// If a job has a crash suspect during its trial, isolateSuspect quarantines one partition of it. If
+// this partition also kills its worker, although nothing else runs there, the job probably kills
+// every worker.
 func (j *job) isolateSuspect() {
 	s := &j.queue.suspects
 	if !j.trial.over && len(s.list) > 0 && !j.isolates() {

@@ -6,18 +6,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// unknownJobs has the known states of jobs that reports name and the ledger does not
-// have. A worker that is told that a job ended drops the job's items and spans, so the
-// ledger tells workers only of jobs that have really ended.
+// unknownJobs contains what is known about jobs that reports contain and that the ledger does not
+// have. A worker that is told that a job has ended drops the job's items and spans, so the ledger
+// must tell this only of jobs that have really ended.
 type unknownJobs struct {
 	parked     map[string]bool
 	lookups    map[string]bool // jobs whose [LookUpJob] is in flight
-	ended      map[string]bool // the last maxEnded jobs that ended
+	ended      map[string]bool // the maxEnded jobs that ended last
 	endedOrder []string        // the jobs in ended, oldest first
 }
 
 const (
-	maxLookups = 100  // further jobs are looked up when a later report names them
+	maxLookups = 100  // further jobs are looked up when a later report contains them
 	maxEnded   = 4096 // older jobs are looked up again
 )
 
@@ -25,20 +25,20 @@ func newUnknownJobs() unknownJobs {
 	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// markKnown removes a job that the ledger now has.
+// markKnown removes a job, because the ledger has it now.
 func (u *unknownJobs) markKnown(job string) {
 	delete(u.parked, job)
 	delete(u.lookups, job)
 }
 
-// markParked records that a job is left to another leader.
+// markParked records that this leader cannot work on a job.
 func (u *unknownJobs) markParked(job string) {
 	delete(u.lookups, job)
 	u.parked[job] = true
 }
 
-// Ended reports whether a job is known to have ended: the last 4,096 jobs that ended in this
-// term are.
+// Ended reports whether a job is known to have ended. Only the 4,096 jobs that ended last in this
+// term are known.
 func (l *Ledger) Ended(job string) bool { return l.unknownJobs.ended[job] }
 
 // markEnded records that a job ended.
@@ -55,14 +55,14 @@ func (u *unknownJobs) markEnded(job string) {
 	}
 }
 
-// onUnknownJob handles an unknown job that a worker reports. LastItem is the number of
-// the last item reported, or 0. Items of a parked job are acknowledged, so the worker
-// stops resending them to this leader. Items of a job that may still be added are not
-// acknowledged, so the worker resends them.
+// onUnknownJob handles an unknown job that a worker reports. The parameter lastItem is the number
+// of the last reported item, or 0. Items of a parked job are acknowledged, so the worker stops
+// resending them to this leader. Items of a job that may still be added are not acknowledged, so
+// the worker resends them.
 //
-// A worker that did not say which storage it uses may hold a job of another storage. The
-// leader would not find such a job, and the job would seem to have ended. So the ledger
-// treats the job as parked.
+// If a worker's hello did not contain a storage identity, the worker may use another storage and
+// hold a job of that storage. The leader would not find such a job in its own storage and would
+// conclude that the job had ended. So the ledger treats the job as parked.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	u := &l.unknownJobs
 	switch {
@@ -81,8 +81,8 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	}
 }
 
-// sendEndedParkedJobs tells a worker which of the parked jobs that the worker reported
-// have since ended.
+// sendEndedParkedJobs tells a worker which of the parked jobs that it reported have ended since
+// then.
 func (l *Ledger) sendEndedParkedJobs(w *worker) {
 	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
 		if !l.unknownJobs.ended[job] {

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// keepDeparted is how long the item numbers of a departed worker are kept. If the worker
-	// comes back later, its repeated items are counted as executed again, and nothing else
-	// goes wrong. Keeping them longer would fill the manifests of jobs that outlive many
-	// workers.
+	// keepDeparted is how long the item numbers of a worker that has left are kept. If the worker
+	// comes back later than that, its repeated items are counted as executed again, which does no
+	// other harm. If the numbers were kept longer, the manifests of long jobs with many workers
+	// would become large.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted is the maximum number of departed workers whose item numbers are kept: the
-	// most recently departed ones. The limit is about the maximum number of workers.
+	// maxDeparted is the largest number of workers that have left and whose item numbers are kept.
+	// If there are more, the workers that left last are kept. The limit is about the maximum number
+	// of workers.
 	maxDeparted = 10_000
 )
 
@@ -28,18 +29,18 @@ type worker struct {
 
 	slots     int // slots that are not lost
 	callSlots int // how many calls the worker can run at a time
-	calls     int // calls among the assignments
-	longCalls int // calls of Plan and Finish among the calls
+	calls     int // number of calls among the assignments
+	longCalls int // number of calls of Plan and Finish among the assignments
 
 	usage  wire.Usage // as in the last report, for display
 	lostAt []int      // as in the last report, for display: numbers of the lost slots below wire.MaxRunning
 
-	conversation uint64       // number of the conversation, from the reports
+	conversation uint64       // the field Conversation of the reports
 	sequence     uint64       // sequence number of the last report
 	receipt      wire.Receipt // receipt for the last report
 	operands     []Ref        // operands of the calls in the receipt
 
-	drainsSince     time.Duration // when the worker began to drain, if it does
+	drainsSince     time.Duration // when the worker began to drain; used only while it drains
 	reportedAt      time.Duration // when the last report came
 	spansReportedAt time.Duration // when the last report with spans came
 	reportInterval  time.Duration // report interval in the last receipt
@@ -61,21 +62,20 @@ type departure struct {
 	conversation uint64 // 0 if the worker had none
 }
 
-// idleSlots returns the number of slots that have no span.
+// idleSlots returns the number of slots without a span.
 func (w *worker) idleSlots() int { return w.slots - (len(w.assignments) - w.calls) }
 
-// build returns how the worker's program was compiled.
+// build returns the build of the worker's program.
 func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild) }
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 
-// register adds a worker that begins a conversation. The assignments of an earlier
-// conversation are queued. The worker's report says which of these assignments the worker
-// still holds.
+// register adds a worker that begins a conversation. The assignments of an earlier conversation are
+// queued. If the worker still holds some of them, its report lists them.
 func (l *Ledger) register(r wire.Report) *worker {
 	var nodes []heldNode
 	if old := l.worker(r.Worker); old != nil {
-		nodes, old.nodes = old.nodes, nil // the report that lists spans says which of them it still holds
+		nodes, old.nodes = old.nodes, nil // the next report with spans lists those nodes that the worker still holds
 		l.removeWorker(old, false)
 	} else {
 		l.log("", r.Worker, "Worker joined")
@@ -88,7 +88,7 @@ func (l *Ledger) register(r wire.Report) *worker {
 	return w
 }
 
-// onWorkerDied removes a worker whose process is gone.
+// onWorkerDied removes a worker whose process has died.
 func (l *Ledger) onWorkerDied(id string) {
 	if w := l.worker(id); w != nil {
 		if w.draining && len(w.assignments) == 0 {
@@ -121,9 +121,9 @@ func (l *Ledger) checkLiveness() {
 	l.expireDeparted()
 }
 
-// expireDeparted drops the item numbers of workers that departed keepDeparted ago. If
-// more than maxDeparted workers are kept, it also drops the item numbers of the workers
-// that departed earliest.
+// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more
+// than maxDeparted workers are kept, it also drops the item numbers of the workers that left
+// earliest.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
@@ -144,8 +144,8 @@ func (l *Ledger) expireDeparted() {
 	}
 }
 
-// removeWorker removes a worker and queues its assignments. If died is true, the worker's
-// process died, and the assignments that the worker knew of become crash suspects.
+// removeWorker removes a worker and queues its assignments. If died is true, the worker's process
+// died, and the assignments that had been sent to it become crash suspects.
 func (l *Ledger) removeWorker(w *worker, died bool) {
 	for len(w.assignments) > 0 {
 		a := w.assignments[0]
@@ -161,7 +161,7 @@ func (l *Ledger) removeWorker(w *worker, died bool) {
 	l.departed[w.id] = departure{l.now, w.conversation}
 }
 
-// setDraining sets whether a worker is draining, that is, wants no more work.
+// setDraining sets whether a worker is draining, that is, does not want more work.
 func (l *Ledger) setDraining(w *worker, draining bool) {
 	switch {
 	case draining && !w.draining:
@@ -173,13 +173,12 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 	w.draining = draining
 }
 
-// drainsTogether bounds the time between the first and the last drain of a worker when
-// a whole cluster is stopped.
+// When a whole cluster is stopped, all workers begin to drain within drainsTogether.
 const drainsTogether = 500 * time.Millisecond
 
-// OthersDrain reports whether a leader that stops should wait for other draining workers. It
-// should wait if a worker began to drain just now: more workers may follow, and a draining
-// worker is a bad successor. It should also wait if all other workers drain and one of them
+// OthersDrain reports whether a leader that stops should wait for other draining workers. It should
+// wait if a worker has just begun to drain, because more workers may follow, and a draining worker
+// should not become the successor. It should also wait if all other workers drain and one of them
 // still has assignments, because the results need a leader.
 func (l *Ledger) OthersDrain() bool {
 	able, running := false, false
@@ -215,7 +214,8 @@ func (l *Ledger) countSlots(w *worker, n int) {
 	}
 }
 
-// knows reports whether a worker has a job's definition, and in the build that the job wants.
+// knows reports whether a worker has a job's definition, and whether the job admits the worker's
+// build.
 func (w *worker) knows(j *job) bool { return w.knowsKind(j) && j.admits(w.build()) }
 
 func (w *worker) knowsKind(j *job) bool { return slices.Contains(w.hello.Knows, j.opening.Kind) }

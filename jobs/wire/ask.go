@@ -29,16 +29,16 @@ type WorkerInfo struct {
 	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
-	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // slots that run code of jobs that does not return
-	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // how its program was compiled, such as "amd64/v1 go1.26.0"
+	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // slots that are occupied by code of jobs that does not return
+	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // how the worker's program was compiled, such as "amd64/v1 go1.26.0"
 	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of its program; empty in older programs
 
 	// The fields below are only in answers to a WorkerQuery.
 	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // slots that run a span
-	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // spans that the worker holds, running ones included
-	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // as in the worker's last report
+	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // number of spans that the worker holds, including running spans
+	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of resources, as in its last report
 	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // slot-seconds of work that would be repeated if the worker died now
-	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the first MaxRunning running spans
+	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the running spans, at most the first MaxRunning
 	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, from 0, below MaxRunning
 }
 
@@ -47,24 +47,25 @@ type RunningSpan struct {
 	Number uint64        `cbor:"1,keyasint" json:"number"` // SpanID.Number
 	Job    string        `cbor:"2,keyasint" json:"job"`
 	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // an earlier attempt failed, or its worker died
-	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // since the span last progressed
+	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // time since a partition of the span was last reported
 	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // 1 + number of the slot; 0: an older worker, which does not say it
 }
 
 // MaxRunning is the largest number of running spans that an answer lists for each worker.
 const MaxRunning = 64
 
-// WorkerQuery is the question AskWorkers. Programs without pages send no question.
+// WorkerQuery is the content of the request AskWorkers. Programs that do not show the list in pages
+// send an empty request.
 type WorkerQuery struct {
 	After string `cbor:"1,keyasint,omitempty"` // only workers whose ID is greater
-	Limit int    `cbor:"2,keyasint,omitempty"` // how many workers to list, at most MaxQueried
+	Limit int    `cbor:"2,keyasint,omitempty"` // the largest number of workers to list, at most MaxQueried
 }
 
 // MaxQueried is the largest number of workers in the answer to a WorkerQuery, so that the
 // answer with the running spans of each worker fits in a message.
 const MaxQueried = 100
 
-// Totals are figures of a whole cluster.
+// Totals are figures for the whole cluster.
 type Totals struct {
 	Workers  int     `cbor:"1,keyasint" json:"workers"`
 	Draining int     `cbor:"2,keyasint,omitempty" json:"draining"`
@@ -73,13 +74,14 @@ type Totals struct {
 	Busy     int     `cbor:"5,keyasint,omitempty" json:"busy"`
 	Lost     int     `cbor:"6,keyasint,omitempty" json:"lost"`
 	Memory   uint64  `cbor:"7,keyasint,omitempty" json:"memory"`
-	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second of all jobs, averaged over the last seconds
+	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second over all jobs, averaged over the last seconds
 
 	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the MaxBuilds most frequent builds
 	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
 
-	// Numbers of jobs that have not ended: being planned or resumed, active, waiting for a
-	// place among the active jobs, and waiting for a leader that knows their definition.
+	// The following are the numbers of jobs that have not ended: jobs that are being planned or
+	// resumed, active jobs, jobs that wait because there are too many active jobs, and jobs that
+	// wait for a leader that knows their definition.
 	Planning int `cbor:"11,keyasint,omitempty" json:"planning"`
 	Running  int `cbor:"12,keyasint,omitempty" json:"running"`
 	Queued   int `cbor:"13,keyasint,omitempty" json:"queued"`
@@ -119,38 +121,38 @@ type Workers struct {
 // with MaxListed entries fits in a message.
 const MaxListed = 2000
 
-// JobQuery is the question AskJobs: it asks for one active job, or for all active jobs if
-// Job is empty.
+// JobQuery is the content of the request AskJobs. It asks for one active job, or for all active
+// jobs if Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 
-	// Windows ask for maps of the job's partitions. The leader may answer with maps that are
-	// half a second old.
+	// Each of Windows requests a map of some of the job's partitions. The leader may answer with
+	// maps that are half a second old.
 	Windows []Window `cbor:"2,keyasint,omitempty"`
 
-	// Recent allows an answer that is half a second old, so that the leader computes one
-	// answer for all viewers.
+	// If Recent is true, the answer may be half a second old, so that the leader need not compute
+	// an answer for each viewer.
 	Recent bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Window asks for a map: the partitions from Lo on in cells of Step partitions each. The
-// last cell may be cut at the number of partitions.
+// Window requests a map of the partitions from Lo on. The map divides them into cells of Step
+// partitions each. The last cell is shorter if it would reach beyond the last partition.
 type Window struct {
 	Lo    uint64 `cbor:"1,keyasint,omitempty"`
 	Step  uint64 `cbor:"2,keyasint"`
 	Cells int    `cbor:"3,keyasint"`
 }
 
-// MaxCells bounds the cells of all windows of a question, so that the answer fits in a
-// message and takes the leader about a millisecond.
+// MaxCells is the largest number of cells of all windows of a request. With this bound the answer
+// fits in a message and takes the leader about a millisecond.
 const MaxCells = 4096
 
-// JobMap says where the partitions of an active job are.
+// JobMap shows the states of the partitions of an active job, and which workers hold them.
 type JobMap struct {
 	Maps    []CellMap  `cbor:"1,keyasint"`           // one for each window
-	Holders []string   `cbor:"2,keyasint,omitempty"` // workers that the maps name
-	Total   Cell       `cbor:"3,keyasint"`           // over all partitions
-	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the tree's upper TreeLevels levels, from the root, each from the left
+	Holders []string   `cbor:"2,keyasint,omitempty"` // IDs of the workers to which the maps refer
+	Total   Cell       `cbor:"3,keyasint"`           // the states of all partitions
+	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the upper TreeLevels levels of the tree, beginning with the root; within a level from the left
 
 	Errors      []ErrorCount `cbor:"5,keyasint,omitempty"`
 	OtherErrors uint64       `cbor:"6,keyasint,omitempty"`
@@ -174,8 +176,8 @@ type ErrorCount struct {
 	Partition uint64 `cbor:"3,keyasint" json:"partition"` // one of the partitions that failed with the error
 }
 
-// CellMap is a map of a window. It has runs of equal cells, so the map of a job with few borders between states is
-// small, whatever its number of partitions.
+// CellMap is the map of one window, stored as runs of equal cells. So the map is small if the
+// partitions form few ranges of equal state, even for a large number of partitions.
 type CellMap struct {
 	Window Window   `cbor:"1,keyasint"`
 	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
@@ -215,7 +217,7 @@ func (c CellRuns) MarshalCBOR() ([]byte, error) {
 	return out, nil
 }
 
-// CellRun is a number of equal cells.
+// CellRun describes a number of consecutive cells that are equal.
 type CellRun struct {
 	_      struct{} `cbor:",toarray"`
 	Repeat uint64   // number of cells
@@ -223,14 +225,14 @@ type CellRun struct {
 	Holder uint64 // 1 + index in JobMap.Holders of a worker that holds partitions of the cell; 0: none
 }
 
-// Cell has the number of partitions of a range by state. The range's other partitions
-// wait: no worker has begun them.
+// Cell contains the numbers of a range's partitions by state. The range's other partitions are
+// waiting: they are assigned to no worker.
 type Cell struct {
 	_        struct{} `cbor:",toarray"`
 	Held     uint64   `json:"held"`     // assigned to a worker
 	Computed uint64   `json:"computed"` // finished, but not in a durable checkpoint
 	Durable  uint64   `json:"durable"`  // in a durable checkpoint
-	Retrying uint64   `json:"retrying"` // to run again, or running again, after a failure or a death
+	Retrying uint64   `json:"retrying"` // will run again, or are running again, after a failure or a worker's death
 	Failed   uint64   `json:"failed"`   // skipped, or failed and waiting for the end of a backoff
 }
 
@@ -244,15 +246,16 @@ type JobProgress struct {
 	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped skipped partitions
 	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last seconds
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
-	Trouble    string   `cbor:"9,keyasint,omitempty"` // why the job makes no progress, or the job's last failure
+	Trouble    string   `cbor:"9,keyasint,omitempty"` // the reason why the job makes no progress, or the job's last failure
 
-	// MergesLeft is the number of merges until the job has its root's partial. It is 0 until
-	// all partitions are done.
+	// MergesLeft is the number of merges that remain until the partial of the root is computed. It
+	// is 0 until all partitions are done.
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 
-	// Of a job with large partials: partitions that workers have run and not reported yet, the
-	// bytes that workers hold and that they have merged under this leader, and the first
-	// MaxMerging merges that run.
+	// The following fields are for jobs with large partials: the number of partitions that workers
+	// have run and not reported yet; the size of the partials that workers hold; the size of the
+	// operands that workers have merged under this leader; and the running merges, at most the
+	// first MaxMerging.
 	Unreported  uint64    `cbor:"11,keyasint,omitempty"`
 	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"`
 	MergedBytes uint64    `cbor:"13,keyasint,omitempty"`
@@ -261,9 +264,9 @@ type JobProgress struct {
 
 // Usage describes a worker's use of its machine's resources, for display.
 type Usage struct {
-	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // bytes that the process has from the system
-	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // partials and other items that the worker keeps until they are durable
-	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items
+	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // memory in bytes that the process has obtained from the operating system
+	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // number of partials and other items that the worker keeps until they are durable
+	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items in bytes
 }
 
 // Merging is a merge that runs on a worker.
@@ -271,7 +274,7 @@ type Merging struct {
 	Node   jobs.Node     `cbor:"1,keyasint"`
 	Worker string        `cbor:"2,keyasint"`
 	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold
-	For    time.Duration `cbor:"4,keyasint,omitempty"` // how long it has been running
+	For    time.Duration `cbor:"4,keyasint,omitempty"` // how long the merge has been running
 }
 
 // MaxMerging is the largest number of merges that an answer lists for each job.
@@ -289,11 +292,11 @@ type Jobs struct {
 	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
 	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
 	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the leader's storage
-	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // if the question has windows and the job is active
+	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // set if the request has windows and the job is active
 }
 
-// Cancel is the question AskCancel: it asks the leader to cancel a job. The leader answers when the cancellation is
-// durable.
+// Cancel is the content of the request AskCancel, which asks the leader to cancel a job. The leader
+// answers when the cancellation is durable.
 type Cancel struct {
 	Job string `cbor:"1,keyasint"`
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// UnknownBuild stands for the build of a program that does not say how it was built.
+// UnknownBuild is the build of a program that does not contain information on how it was built.
 const UnknownBuild = "unknown"
 
 // MaxBuild is the largest number of bytes in the text of a build.
@@ -15,12 +15,11 @@ const MaxBuild = 60
 // MaxVersion is the largest number of bytes in the version of a program.
 const MaxVersion = 80
 
-// ThisBuild describes how this program was compiled, as far as it decides how floats are
-// rounded: the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0".
-// From level v3 on, for example, Go's compiler fuses multiplication and addition on amd64.
-// So two builds may compute different bytes from one source. The level is the setting
-// GOAMD64, GOARM64 and so on. If the program does not contain its settings, because its
-// build system leaves them out, the level is "unknown".
+// ThisBuild describes how this program was compiled, as far as it decides how floats are rounded:
+// the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". From level v3 on,
+// for example, Go's compiler fuses multiplication and addition on amd64. So two builds of the same
+// source may compute different bytes. The level is the value of GOAMD64, GOARM64 and so on. Some
+// build systems omit the settings from the program; then the level is "unknown".
 func ThisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return describeBuild(runtime.GOARCH, runtime.Version(), info)
@@ -33,7 +32,7 @@ func describeBuild(arch, version string, info *debug.BuildInfo) string {
 			settings[s.Key] = s.Value
 		}
 	}
-	level := settings["GO"+strings.ToUpper(strings.TrimSuffix(arch, "le"))] // GOMIPS and GOPPC64 have no little-endian names
+	level := settings["GO"+strings.ToUpper(strings.TrimSuffix(arch, "le"))] // the variables GOMIPS and GOPPC64 are also for the little-endian architectures
 	switch {
 	case settings["GOARCH"] == "":
 		arch += "/unknown"
@@ -44,5 +43,5 @@ func describeBuild(arch, version string, info *debug.BuildInfo) string {
 	return build[:min(len(build), MaxBuild)]
 }
 
-// KnownBuild reports whether a build says all that decides how floats are rounded.
+// KnownBuild reports whether a build contains everything that decides how floats are rounded.
 func KnownBuild(build string) bool { return build != "" && !strings.Contains(build, UnknownBuild) }

@@ -17,7 +17,7 @@ const MaxMessage = 1 << 20
 // memory that decoding allocates.
 const maxElements = 1 << 16
 
-// Decode and the Validate methods return errors that wrap these.
+// The errors of Decode and of the Validate methods wrap one of the following.
 var (
 	ErrUnknownVersion = errors.New("message of an unknown version")
 	ErrMalformed      = errors.New("malformed message")

@@ -16,7 +16,7 @@ type Report struct {
 	Worker   string      `cbor:"2,keyasint"`
 	Sequence uint64      `cbor:"3,keyasint"`           // number of the report, from 1 in each conversation
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
-	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker wants no more work and leaves when it holds none
+	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker does not want more work, and leaves as soon as it holds no work
 	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
 	More     bool        `cbor:"8,keyasint,omitempty"` // the next report has more items; this one has no Spans
@@ -25,13 +25,13 @@ type Report struct {
 	// process uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 
-	// LostSlots and LostCalls are the numbers of slots and calls that are occupied by code
-	// without a span or call in the report, because the job has ended or the code did not
-	// return within its limit.
+	// LostSlots and LostCalls are the numbers of slots and calls that are occupied by code of jobs
+	// although the report does not list a span or call for it: the job has ended, or the code did
+	// not return within its limit.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
-	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds, together with Spans
+	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds; only in a report with Spans
 	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, from 0, for display
 
 	Usage Usage `cbor:"20,keyasint,omitzero"`
@@ -58,42 +58,42 @@ type JobKind struct {
 	Version string `cbor:"2,keyasint"`
 }
 
-// SpanID names one assignment of a span. Each leader numbers its assignments from 1.
+// SpanID identifies one assignment. Each leader numbers its assignments from 1.
 type SpanID struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
 	Number uint64 `cbor:"2,keyasint"`
 }
 
-// HeldSpan is the part of an assigned span that the worker has not reported, or a call
-// that the worker has not reported.
+// HeldSpan is the part of an assigned span that the worker has not reported yet, or an assigned
+// call whose outcome it has not reported yet.
 type HeldSpan struct {
 	ID       SpanID    `cbor:"1,keyasint"`
 	Job      string    `cbor:"2,keyasint"`
 	Span     jobs.Span `cbor:"3,keyasint"`           // Lo is the next partition to report; empty for a call
 	Running  bool      `cbor:"4,keyasint,omitempty"` // a slot has begun the span, or the call has begun
-	Function Function  `cbor:"5,keyasint,omitempty"` // of a call
-	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // of a merge
+	Function Function  `cbor:"5,keyasint,omitempty"` // for a call: the function to call
+	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // for a merge: the node
 
-	// Step is the function of the job's definition that the worker calls next, if the span's
-	// assignment says Alone and the worker has begun it. The worker calls the function once it
-	// has the receipt.
+	// Step is set if the assignment has Alone set and the worker has begun it. It is the function
+	// of the job's definition that the worker will call next. The worker waits for the receipt
+	// before it calls the function.
 	Step string `cbor:"7,keyasint,omitempty"`
 
-	Done uint64 `cbor:"8,keyasint,omitempty"` // partitions from Span.Lo on that were run and are not reported yet
+	Done uint64 `cbor:"8,keyasint,omitempty"` // number of partitions from Span.Lo on that were run and are not reported yet
 
 	Slot int `cbor:"9,keyasint,omitempty"` // 1 + number of the slot that runs the span, for display
 }
 
-// HeldNode is a large partial that a worker holds: it is finished, and it is lost if the
-// worker dies, unless it is durable.
+// HeldNode is a finished node whose large partial a worker holds. If the worker dies, the partial
+// is lost, unless it is durable.
 type HeldNode struct {
 	Job  string    `cbor:"1,keyasint"`
 	Node jobs.Node `cbor:"2,keyasint"`
 	Size uint64    `cbor:"3,keyasint"` // bytes
 	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the bytes
 
-	// Lacking is 0 if the partial contains all partitions of the node. Otherwise it identifies
-	// the skipped partitions that the partial lacks: see Call.Lacking.
+	// Lacking is 0 if the partial contains all partitions of the node. Otherwise it identifies the
+	// skipped partitions that are missing from the partial: see Call.Lacking.
 	Lacking uint64 `cbor:"5,keyasint,omitempty"`
 }
 
@@ -108,9 +108,10 @@ type JobReport struct {
 // Item is a finished node, a failure, or the output of a call of Plan or Finish. The
 // worker keeps each item until the item is durable.
 //
-// Held says that the worker has computed a node from its partitions, and that the node's
-// partial is large. The item only counts the executions. Report.Nodes says what the worker
-// holds: perhaps the node was merged since. The item is durable once the count is.
+// If Held is set, the worker has computed a node from its partitions, and the node's partial is
+// large. Such an item only counts executions of partitions, and it is durable when the count is
+// durable. It does not mean that the worker still holds the node, which may have been merged since:
+// Report.Nodes lists the nodes that the worker holds.
 type Item struct {
 	Partial *Partial   `cbor:"1,keyasint,omitempty"`
 	Failure *Failure   `cbor:"2,keyasint,omitempty"`
@@ -118,8 +119,8 @@ type Item struct {
 	Held    *jobs.Node `cbor:"4,keyasint,omitempty"`
 }
 
-// Function names a function of a job's definition. Failures name any function; calls are
-// assigned of Plan, Merge and Finish alone.
+// Function is a function of a job's definition. A Failure may contain any function. A Call contains
+// only Plan, Merge or Finish.
 type Function uint8
 
 // The functions of a definition. The zero Function is Map.
@@ -152,12 +153,12 @@ func (f Function) operands() int {
 
 var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
 
-// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is
-// too large for a message, Blob is the name of the blob that contains the data. Epoch is
-// that of the leader that chose the operands.
+// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is too
+// large for a message, Blob is the name of the blob that contains the data. Epoch is the epoch of
+// the leader that chose the operands.
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`
-	Partitions uint64   `cbor:"2,keyasint,omitempty"` // of the plan
+	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan
 	Data       []byte   `cbor:"3,keyasint,omitempty"` // the plan's data, or the result
 	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
 	Blob       string   `cbor:"5,keyasint,omitempty"` // SHA-256 in hexadecimal
@@ -176,14 +177,14 @@ type Partial struct {
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 
-	// Size is the size of the value in bytes if it is in a blob, or held by the worker Holder.
-	// Only operands have a Holder. Sum is the value's checksum then, and Node is the name
-	// under which the holder has it.
+	// Size is the size of the value in bytes, if the value is in a blob or is held by the worker
+	// Holder. Only operands have a Holder. In that case Sum is the value's checksum, and Node is
+	// the node that the holder has reported.
 	Size   uint64 `cbor:"6,keyasint,omitempty"`
 	Holder string `cbor:"7,keyasint,omitempty"`
 
-	// Stored says that the worker holds the node and has written it to storage: the node was
-	// reported before. Lacking is that of the [HeldNode].
+	// Stored is true if the worker holds the node, has reported it before, and has now written it
+	// to storage. Lacking has the same meaning as in [HeldNode].
 	Stored  bool   `cbor:"8,keyasint,omitempty"`
 	Lacking uint64 `cbor:"9,keyasint,omitempty"`
 }
@@ -196,8 +197,8 @@ type Failure struct {
 	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map includes merges within a span
 	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // of Merge
 
-	// Holder is the worker from which an operand of a call could not be fetched. The call has
-	// not begun then.
+	// Holder is set if an operand of a call could not be fetched: it is the worker that holds the
+	// operand. In that case the call has not begun.
 	Holder string `cbor:"7,keyasint,omitempty"`
 }
 
@@ -206,21 +207,21 @@ type Failure struct {
 type Receipt struct {
 	Epoch    uint64        `cbor:"1,keyasint"`
 	Sequence uint64        `cbor:"2,keyasint"`           // Sequence of the report
-	Refused  string        `cbor:"3,keyasint,omitempty"` // why the whole report was refused; empty if the report was accepted
+	Refused  string        `cbor:"3,keyasint,omitempty"` // the reason why the report was refused; empty if it was accepted
 	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // jobs of the assignments that the worker has not opened
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
 	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless something is urgent
 	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the leader's storage
-	Holds    bool          `cbor:"10,keyasint,omitempty"` // the leader knows of held nodes; an earlier program does not
+	Holds    bool          `cbor:"10,keyasint,omitempty"` // the leader supports held nodes; false for a leader of an earlier version
 }
 
-// ParamsInStore stands for parameters that are in storage. It is not a JSON object, so a
-// worker of an earlier version does not open the job.
+// ParamsInStore replaces parameters that are too large for a message and that the worker reads from
+// storage. It is not a JSON object, so a worker of an earlier version does not open the job.
 var ParamsInStore = jobs.Params("null")
 
-// Opening has what a worker needs to open a job.
+// Opening contains the data that a worker needs to open a job.
 type Opening struct {
 	Job        string      `cbor:"1,keyasint"` // the job's ID
 	Kind       JobKind     `cbor:"2,keyasint"`
@@ -237,34 +238,34 @@ type Opening struct {
 	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
 }
 
-// Assignment gives a worker a span to run, or a call to make.
+// Assignment is an order to a worker to run a span or to make a call.
 type Assignment struct {
 	ID   SpanID    `cbor:"1,keyasint"`
 	Job  string    `cbor:"2,keyasint"`
 	Span jobs.Span `cbor:"3,keyasint"` // empty for a call
 	Call *Call     `cbor:"4,keyasint,omitempty"`
 
-	// Alone says that workers that ran the span died. The span is one partition, nothing else
-	// is assigned to the worker, and the worker reports each step.
+	// Alone is true if workers have died while they ran the span. Then the span is one partition,
+	// nothing else is assigned to the worker, and the worker reports each step.
 	Alone bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Call is one call of a job's Plan, Merge or Finish.
 type Call struct {
 	Function Function  `cbor:"1,keyasint"`
-	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge: the node whose partial is wanted
-	Operands []Partial `cbor:"3,keyasint,omitempty"` // of Merge: the node's children; of Finish: the root
+	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // for Merge: the node whose partial is to be computed
+	Operands []Partial `cbor:"3,keyasint,omitempty"` // for Merge: the node's children; for Finish: the root
 
-	// Lacking is a hash of the partitions of the node that were skipped and that the operands of
-	// Merge lack, or 0 if they lack none. A later leader takes the result if it has skipped the
+	// Lacking is a hash of the node's skipped partitions that are missing from the operands of
+	// Merge, or 0 if none are missing. A later leader accepts the result only if it has skipped the
 	// same partitions.
 	Lacking uint64 `cbor:"4,keyasint,omitempty"`
 }
 
-// Cut shortens a span that the worker holds. The span then ends at Hi, or at the first
-// partition that has not begun, whichever is later. The worker's next report says where
-// the span ends. A Hi of 0 removes all partitions that have not begun. A cut of a call
-// takes the call back if the call has not begun.
+// Cut shortens a span that the worker holds. The span then ends at Hi, or at the first partition
+// that has not begun, whichever is later. The worker's next report contains the new end. If Hi is
+// 0, all partitions that have not begun are removed. A cut of a call removes the call if it has not
+// begun.
 type Cut struct {
 	ID SpanID `cbor:"1,keyasint"`
 	Hi uint64 `cbor:"2,keyasint"`
@@ -273,12 +274,13 @@ type Cut struct {
 // JobReceipt acknowledges a worker's items of a job.
 type JobReceipt struct {
 	Job      string `cbor:"1,keyasint"`
-	Received uint64 `cbor:"2,keyasint"`           // the leader has the items up to this number
+	Received uint64 `cbor:"2,keyasint"`           // the leader has received the items up to this number
 	Durable  uint64 `cbor:"3,keyasint"`           // the items up to this number are durable, and the worker may drop them
 	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job has ended, so the worker drops its items and stops its partitions
 
-	// Of the nodes in Report.Nodes, Release lists those that the worker drops, and Store those
-	// that it writes to storage. A node that is listed again is ignored.
+	// Release and Store are orders concerning nodes in Report.Nodes: the worker must drop the nodes
+	// in Release, and write the nodes in Store to storage. The worker ignores an order that it gets
+	// again.
 	Release []jobs.Node `cbor:"5,keyasint,omitempty"`
 	Store   []jobs.Node `cbor:"6,keyasint,omitempty"`
 }
@@ -289,12 +291,12 @@ type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, which share the pings among them
+	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, on which the interval of each worker's pings depends
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
 	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the leader's storage
 }
 
-// Suspicion says that the leader of an epoch seems dead. A follower that receives a
+// Suspicion is a message that the leader of an epoch seems dead. Each follower that receives a
 // suspicion checks the leader itself.
 type Suspicion struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
@@ -314,13 +316,13 @@ type Pong struct {
 	Worker string `cbor:"2,keyasint"`
 }
 
-// Nudge asks a worker to report now. The worker sends no answer to a nudge.
+// Nudge asks a worker to report now. A nudge has no answer.
 type Nudge struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
 	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
 }
 
-// Probe asks a worker whether it is alive, and asks it to report now. The answer is a
+// Probe asks a worker whether it is alive, and also asks the worker to report now. The answer is a
 // ProbeAnswer.
 type Probe struct {
 	Epoch   uint64 `cbor:"1,keyasint"`

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// ErrOtherStorage says that the sender of a message uses another storage than the receiver.
+// ErrOtherStorage means that the sender of a message uses another storage than the receiver.
 var ErrOtherStorage = errors.New("another storage")
 
 // SameStorage reports whether two storage identities in messages may belong to one storage.
 // An empty identity is unknown: a program that does not send identities wrote the message.
 func SameStorage(a, b string) bool { return a == "" || b == "" || a == b }
 
-// CheckStorage returns an error that is [ErrOtherStorage] unless the sender of a message may
-// use the receiver's own storage. Sender and receiver are described to operators, for
-// example as "worker w1".
+// CheckStorage returns [ErrOtherStorage] if the sender of a message uses another storage than the
+// receiver's, which is own. The error's text contains the descriptions sender and receiver, for
+// example "worker w1".
 func CheckStorage(sender, storage, receiver, own string) error {
 	if SameStorage(storage, own) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/naming"
 )
 
-// Subjects names the NATS subjects of one cluster. All subjects begin with
+// Subjects returns the names of a cluster's NATS subjects. All subjects begin with
 // bellwether.CLUSTER.
 type Subjects struct{ prefix string }
 
@@ -29,9 +29,9 @@ func (s Subjects) Election(name string) (Subjects, error) {
 	return Subjects{s.prefix + "elect." + name + "."}, nil
 }
 
-// Report returns the subject on which the leader of an epoch receives reports. The leader
-// replies with a receipt. If the leader's process is dead, NATS itself replies at once
-// that there are no responders.
+// Report returns the subject on which the leader of an epoch receives reports. The leader replies
+// with a receipt. If the leader's process is dead, NATS replies at once with the error "no
+// responders".
 func (s Subjects) Report(epoch uint64) string { return s.epoch(epoch) + "report" }
 
 // Ping returns the subject on which followers ask the leader of an epoch whether it is
@@ -52,8 +52,8 @@ func (s Subjects) Suspicion() string { return s.prefix + "suspicion" }
 // Nudge returns the subject on which the leader asks a worker to report now.
 func (s Subjects) Nudge(worker string) string { return s.prefix + "worker." + worker + ".nudge" }
 
-// Probe returns the subject on which the leader asks a worker whether it is alive. If the
-// worker's process is dead, NATS itself replies at once that there are no responders.
+// Probe returns the subject on which the leader asks a worker whether it is alive. If the worker's
+// process is dead, NATS replies at once with the error "no responders".
 func (s Subjects) Probe(worker string) string { return s.prefix + "worker." + worker + ".probe" }
 
 // Bulk returns the subject on which a worker serves the large partials that it holds.
@@ -62,11 +62,11 @@ func (s Subjects) Bulk(worker string) string { return s.prefix + "worker." + wor
 // Offer returns the subject on which a stopping leader offers its lease to a worker.
 func (s Subjects) Offer(worker string) string { return s.prefix + "worker." + worker + ".offer" }
 
-// Ask returns the subject on which the leader answers a client's question. The question
-// is one of the Ask constants.
+// Ask returns the subject on which the leader answers a client's request. The parameter is one of
+// the Ask constants.
 func (s Subjects) Ask(what string) string { return s.prefix + "ask." + what }
 
-// These are the questions that a client may ask the leader.
+// These are the requests that a client may send to the leader.
 const (
 	AskLeader   = "leader"
 	AskWorkers  = "workers"

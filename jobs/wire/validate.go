@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// These are the bounds on messages. Senders keep the bounds, and Validate checks them.
+// These are the bounds on messages. Senders must keep them, and Validate checks them.
 const (
 	MaxJobID     = 80      // bytes of a job's ID
 	maxStep      = 16      // bytes of the name of a function
@@ -17,10 +17,10 @@ const (
 	MaxKinds     = 256     // definitions that a worker knows
 	MaxName      = 40      // bytes of a definition's name, and of its version
 	MaxSpans     = 1 << 12 // spans in a report: twice as many as a worker holds
-	MaxJobs      = 1 << 13 // jobs in a report: a report of this number of empty jobs is full
-	MaxItems     = 1 << 14 // items in a report, over all jobs: a report of this number of small items is full
+	MaxJobs      = 1 << 13 // jobs in a report: this number of jobs fills a report, even without items
+	MaxItems     = 1 << 14 // items in a report, over all jobs: this number of small items fills a report
 	MaxNodes     = 1 << 11 // large partials that a worker holds
-	MaxEpoch     = 1 << 48 // highest epoch: far more leaders than a cluster ever has
+	MaxEpoch     = 1 << 48 // highest epoch: far above the number of leaders that a cluster ever has
 	maxLevel     = 62      // highest level of a node, because jobs.MaxPartitions is 2^62
 )
 
