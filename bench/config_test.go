@@ -23,6 +23,7 @@ func TestConfigsAreChecked(t *testing.T) {
 		{"", overhead.validate},
 		{"", throughput.validate},
 		{"", scale.validate},
+		{"Viewers 33: want 0 to 32", func() error { c := scale; c.Viewers = 33; return c.validate() }},
 		{"Workers 1: want at least 2", func() error { c := failover; c.Workers = 1; return c.validate() }},
 		{"want 1 to 1000", func() error { c := failover; c.Failovers = 0; return c.validate() }},
 		{"1s to 10m0s", func() error { c := failover; c.Watch = 0; return c.validate() }},

@@ -35,6 +35,11 @@ type ScaleConfig struct {
 
 	Slots int // slots of each worker
 
+	// Viewers is the number of browsers that look at the job of each point. If it is above 0,
+	// the cost of the viewers is measured during the third quarter of each job, and the other
+	// costs during the second quarter.
+	Viewers int
+
 	// Lasts is the approximate duration of each job, at least 1 s. The middle half of each job is
 	// measured. The middle half should last several report intervals of the workers (4 s for 2,000
 	// workers), because the number of reports fluctuates within an interval.
@@ -53,6 +58,7 @@ func (c ScaleConfig) validate() error {
 	}
 	check(c.StartLeader != nil, "StartLeader: want a function, got none")
 	check(c.Slots >= 1 && c.Slots <= wire.MaxSlots, "Slots %d: want 1 to %d", c.Slots, wire.MaxSlots)
+	check(c.Viewers >= 0 && c.Viewers <= 32, "Viewers %d: want 0 to 32, which a page has at most", c.Viewers)
 	check(c.Lasts >= time.Second, "Lasts %v: want at least 1s", c.Lasts)
 	for _, p := range c.points() {
 		check(p.Workers >= 1 && p.Partitions >= 1, "Workers %d with Partitions %d: want at least 1 of each", p.Workers, p.Partitions)
@@ -97,6 +103,10 @@ type ScalePoint struct {
 	Calls      float64 `json:"storage_calls_per_second"`
 	Checkpoint uint64  `json:"checkpoint_bytes"` // size of the largest checkpoint
 	Took       float64 `json:"seconds"`          // from submission to the durable result
+
+	Viewers     int     `json:"viewers,omitempty"`
+	ViewerCores float64 `json:"viewer_cores,omitempty"`            // CPU cores that all viewers together add to the leader
+	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // that the page sends to each viewer, compressed
 }
 
 // Scale measures the cost of leading for several numbers of workers and of partitions. The
@@ -205,12 +215,21 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, c.Lasts/2); err != nil {
+	measured := c.Lasts / 2
+	if c.Viewers > 0 {
+		measured = c.Lasts / 4
+	}
+	if err := wait(ctx, measured); err != nil {
 		return err
 	}
 	after, ended, err := usageAt(ctx, asker.Conn(), subjects)
 	if err != nil {
 		return err
+	}
+	if c.Viewers > 0 {
+		if err := c.measureViewers(ctx, asker, subjects, id, c.Lasts/4, p); err != nil {
+			return err
+		}
 	}
 	m, err := finish(ctx, asker, id, func(uint64, uint64) {})
 	if err != nil {

@@ -16,12 +16,24 @@ func (r ScaleReport) Table(w io.Writer) {
 		if len(list) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "\nWORKERS\tPARTITIONS\tCORES\tMEMORY\tMESSAGES\tBYTES\tSTORAGE CALLS\tCHECKPOINT\tTOOK\n")
+		fmt.Fprintf(w, "\nWORKERS\tPARTITIONS\tCORES\tMEMORY\tMESSAGES\tBYTES\tSTORAGE CALLS\tCHECKPOINT\tTOOK%s\n", viewersHeading(list))
 		for _, p := range list {
-			fmt.Fprintf(w, "%s\t%s\t%.3f\t%.1f MB\t%.0f/s\t%.1f kB/s\t%.1f/s\t%.1f kB\t%.1f s\n",
+			fmt.Fprintf(w, "%s\t%s\t%.3f\t%.1f MB\t%.0f/s\t%.1f kB/s\t%.1f/s\t%.1f kB\t%.1f s",
 				humanize.Comma(int64(p.Workers)), humanize.Comma(int64(p.Partitions)), p.Cores, float64(p.Memory)/1e6, p.Messages, p.Bytes/1e3, p.Calls, float64(p.Checkpoint)/1e3, p.Took)
+			if p.Viewers > 0 {
+				fmt.Fprintf(w, "\t%d\t%+.4f\t%.1f kB/s", p.Viewers, p.ViewerCores, p.ViewerBytes/1e3)
+			}
+			fmt.Fprintln(w)
 		}
 	}
+}
+
+// viewersHeading is the heading of the columns that only points with viewers have.
+func viewersHeading(list []ScalePoint) string {
+	if list[0].Viewers == 0 {
+		return ""
+	}
+	return "\tVIEWERS\tTHEIR CORES\tBYTES PER VIEWER"
 }
 
 // Figure draws the cost of leading over the number of workers, in blue, and over the number of

@@ -42,6 +42,7 @@ instead of computing. All workers together report at most 500 times a second. Se
 			}
 			a.target.storage = string(cluster.JetStream) // the environment is ignored
 			err := cmp.Or(
+				between("viewers", cfg.Viewers, 0, 32),
 				between("slots", cfg.Slots, 1, wire.MaxSlots),
 				between("lasts", cfg.Lasts, time.Second, longest),
 				b.check(),
@@ -73,6 +74,7 @@ instead of computing. All workers together report at most 500 times a second. Se
 	cmd.Flags().Var(&atWorkers, "at-workers", "number of workers for all --partitions (one NUMBER)")
 	cmd.Flags().Var(&atPartitions, "at-partitions", "number of partitions for all --workers (one NUMBER)")
 	cmd.Flags().IntVar(&cfg.Slots, "slots", 8, "slots of each worker")
+	cmd.Flags().IntVar(&cfg.Viewers, "viewers", 0, "browsers that look at each job; measures what they add to the cost of leading")
 	cmd.Flags().DurationVar(&cfg.Lasts, "lasts", 10*time.Second, "approximate time of each job, 1s to 1h")
 	return cmd
 }

@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
+	"github.com/bellwether-compute/bellwether/worker/page"
+)
+
+// viewers are browsers that look at a job on one page. The page is served by this process,
+// so the leader's process has only the cost of the page's questions.
+type viewers struct {
+	stop  func()
+	bytes atomic.Uint64 // that the page has sent to all viewers, compressed
+	group sync.WaitGroup
+	err   chan error // buffered: the first error
+}
+
+// view starts viewers of a job with the given number of partitions. Each viewer asks for
+// maps of windows of its own, which is the worst case: viewers with the same windows share
+// answers.
+func view(where cluster.Config, n int, job string, partitions uint64) (*viewers, error) {
+	p, err := page.New(page.Config{Cluster: where, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: patience}
+	v := &viewers{err: make(chan error, 1)}
+	v.group.Go(func() { _ = server.Serve(listener) }) // until it is closed
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: n}
+	for i := range n {
+		one := viewer{
+			api: fmt.Sprintf("http://%s/api/v1/", listener.Addr()), client: &http.Client{Transport: transport}, bytes: &v.bytes,
+			// A window of about 1,400 by 900 pixels: all partitions, and a detail at another place
+			// for each viewer.
+			job: job, windows: fmt.Sprintf("window=0:%d:%d&window=%d:2048:2212", partitions/uint64(1300+i)+1, 1300+i, partitions/uint64(n)*uint64(i)),
+		}
+		v.group.Go(func() {
+			if err := one.look(ctx); err != nil && ctx.Err() == nil {
+				select {
+				case v.err <- fmt.Errorf("view the page: %w", err):
+				default:
+				}
+			}
+		})
+	}
+	v.stop = func() {
+		cancel()
+		transport.CloseIdleConnections()
+		_ = server.Close()
+		v.group.Wait()
+		p.Close()
+	}
+	return v, nil
+}
+
+// viewer does what the page's script does in a browser.
+type viewer struct {
+	api, job, windows string
+	client            *http.Client
+	bytes             *atomic.Uint64
+}
+
+// look reads the event stream, and asks for maps after each event with the job's figures.
+func (v viewer) look(ctx context.Context) error {
+	return v.get(ctx, "events?job="+v.job, func(body io.Reader) error {
+		lines := bufio.NewScanner(body)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if lines.Text() != "event: map" {
+				continue
+			}
+			err := v.get(ctx, "jobs/"+v.job+"/map?"+v.windows, func(body io.Reader) error {
+				_, err := io.Copy(io.Discard, body)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return lines.Err()
+	})
+}
+
+func (v viewer) get(ctx context.Context, path string, read func(io.Reader) error) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.api+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	answer, err := v.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := gzip.NewReader(countingReader{answer.Body, v.bytes})
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %w", strings.SplitN(path, "?", 2)[0], answer.Status, err)
+	}
+	return read(body)
+}
+
+type countingReader struct {
+	io.Reader
+	n *atomic.Uint64
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(uint64(n))
+	return n, err
+}
+
+// viewerRounds is how often the leader is measured without and with viewers, in turns, so
+// that the progress of the job does not matter.
+const viewerRounds = 4
+
+// measureViewers measures for a time what viewers of a job add to the leader's cost.
+func (c ScaleConfig) measureViewers(ctx context.Context, asker *client.Client, subjects wire.Subjects, id string, lasts time.Duration, p *ScalePoint) error {
+	each := lasts / (2 * viewerRounds)
+	cores := func() (float64, error) {
+		before, began, err := usageAt(ctx, asker.Conn(), subjects)
+		if err != nil {
+			return 0, err
+		}
+		if err := wait(ctx, each); err != nil {
+			return 0, err
+		}
+		after, ended, err := usageAt(ctx, asker.Conn(), subjects)
+		return (after.CPU - before.CPU).Seconds() / ended.Sub(began).Seconds(), err
+	}
+	p.Viewers = c.Viewers
+	for range viewerRounds {
+		without, err := cores()
+		if err != nil {
+			return err
+		}
+		v, err := view(asker.Cluster(), c.Viewers, id, p.Partitions)
+		if err != nil {
+			return err
+		}
+		with, err := cores()
+		v.stop()
+		select {
+		case failed := <-v.err:
+			return failed
+		default:
+		}
+		if err != nil {
+			return err
+		}
+		p.ViewerCores += (with - without) / viewerRounds
+		p.ViewerBytes += float64(v.bytes.Load()) / float64(c.Viewers) / each.Seconds() / viewerRounds
+	}
+	return nil
+}
