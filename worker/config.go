@@ -97,6 +97,12 @@ type Config struct {
 	// MetadataURL is the address of the metadata service. Only tests change the default.
 	MetadataURL string
 
+	// PodDeletionCost annotates the pod of this process with what its death would cost, so that
+	// Kubernetes deletes the cheapest pods first when it scales a Deployment down. It needs
+	// the variables POD_NAME and POD_NAMESPACE, and a service account that may patch pods.
+	// Without them, the process logs what is missing and works without the annotation.
+	PodDeletionCost bool
+
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment
 	// sets GOMAXPROCS. LimitCPU suits a program that is only a worker. The slots keep their
 	// cores busy, messages do not wait behind partitions, and the garbage collector leaves

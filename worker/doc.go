@@ -46,5 +46,6 @@
 //	below wire.MaxMessage             would be lost.
 //	the HTTP address is in use        Run returns ErrConfig.
 //	the metadata service is away      Logged once. Run polls less often until the service answers.
+//	Kubernetes refuses the annotation Logged once with what to do. The annotation keeps its value.
 //	the process dies                  Other workers re-run the work that only it held.
 package worker

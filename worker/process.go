@@ -17,6 +17,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/executor"
+	"github.com/bellwether-compute/bellwether/worker/internal/podcost"
 )
 
 // process is a worker process with its open connections and servers.
@@ -65,6 +66,12 @@ func (p *process) run(ctx context.Context) error {
 		return e.Run(working)
 	})
 	group.Go(func() error { return p.stand(standing) })
+	if p.cfg.PodDeletionCost {
+		group.Go(func() error {
+			p.annotatePod(working, e)
+			return nil
+		})
+	}
 	return group.Wait()
 }
 
@@ -90,4 +97,14 @@ func (p *process) stand(ctx context.Context) error {
 		defer p.health.leads(t)()
 		return leader.Lead(ctx, t)
 	})
+}
+
+// annotatePod keeps the annotation of this process's pod up to date until ctx is done.
+func (p *process) annotatePod(ctx context.Context, e *executor.Worker) {
+	annotator, err := podcost.New(podcost.Config{Cost: func() float64 { return e.DeathCost() / float64(p.cfg.Slots) }, Logger: p.log})
+	if err != nil {
+		p.log.Warn("Cannot annotate the pod with the cost of its deletion", "error", err)
+		return
+	}
+	annotator.Run(ctx)
 }

@@ -169,3 +169,12 @@ func TestBadConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestPodDeletionCost starts a worker outside a pod: it says what is missing, and works.
+func TestPodDeletionCost(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	c := newCluster(t)
+	w := c.start(func(cfg *worker.Config) { cfg.PodDeletionCost = true })
+	w.logged(`msg="Cannot annotate the pod with the cost of its deletion" .*KUBERNETES_SERVICE_HOST`)
+	c.await(c.submit("partitions=10"), "partitions=10")
+}

@@ -39,6 +39,7 @@ type workerFlags struct {
 	mtbf        time.Duration
 	withParent  bool
 	evictions   bool
+	podCost     bool
 	metadataURL string
 	allow       allowFlag
 	log         logFlags
@@ -69,6 +70,11 @@ whether its virtual machine is about to be evicted, redeployed or rebooted. If i
 the worker stops gracefully and then approves the event, so that Azure need not wait.
 Use it for one worker per machine, with a --drain-timeout below the 30 seconds that
 spot machines get. Freeze events (pauses of a few seconds) are ignored.
+
+With --pod-deletion-cost in a pod, the worker annotates its pod with the seconds of work
+that its death would cost, at most every 30 seconds, so that Kubernetes deletes the
+cheapest pods first. POD_NAME and POD_NAMESPACE name the pod, and its service account
+may patch pods; the chart's value podDeletionCost sets this up.
 
 Large partial results stay with the workers that made them, which also merge them.
 --memory bounds the memory that they take; beyond it they go to files in --spill-dir.
@@ -108,6 +114,7 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
+	cmd.Flags().BoolVar(&flags.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
 	cmd.Flags().StringVar(&flags.metadataURL, "metadata-url", "", "URL of Azure's metadata service")
 	for _, hidden := range []string{"with-parent", "metadata-url"} {
@@ -171,7 +178,7 @@ func (a *app) worker(ctx context.Context, flags workerFlags, memory int64) error
 			Lease: flags.lease, DrainTimeout: flags.drain,
 			Memory: memory, LimitMemory: true, SpillDir: flags.spillDir, MeanTimeBetweenFailures: flags.mtbf,
 			HTTP: flags.http.address, HTTPHosts: flags.http.hosts, HTTPToken: token, Name: a.name, Version: readBuild(a.name).Version,
-			WatchEvictions: flags.evictions, MetadataURL: flags.metadataURL, Logger: log,
+			WatchEvictions: flags.evictions, PodDeletionCost: flags.podCost, MetadataURL: flags.metadataURL, Logger: log,
 		})
 	}()
 	for stopping := false; ; stopping = true {

@@ -30,6 +30,15 @@ type jobShare struct {
 // is unknown too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
+// takes returns how many seconds of a slot a number of partitions takes, or 0 while that is
+// not known.
+func (s *jobShare) takes(partitions uint64) float64 {
+	if perSecond := s.perSecond(); perSecond > 0 {
+		return float64(partitions) / perSecond
+	}
+	return 0
+}
+
 // share returns a worker's share of a job. If there is none, share adds it.
 func (w *worker) share(j *job) *jobShare {
 	i, found := w.findShare(j.spec.ID)

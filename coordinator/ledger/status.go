@@ -62,15 +62,20 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 				continue
 			}
 			info.Busy++
-			// Reported partials are in the leader's memory, so only the work since the last
-			// progress would be lost with the worker.
+			// Small partials that were reported are in the leader's memory. The work since the
+			// last report is lost with the worker, and what the worker alone holds.
 			running := l.now - a.progressAt
-			info.Cost += running.Seconds()
+			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
 				info.Running = append(info.Running, wire.RunningSpan{
 					Number: a.id.Number, Job: a.job.spec.ID, For: running, Slot: a.slot,
 					Again: a.deaths > 0 || a.job.queue.failed.find(a.span.Lo) != nil,
 				})
+			}
+		}
+		for _, n := range w.nodes {
+			if at := n.job.forest.holdingOf(w.id, n.node); at != nil {
+				info.Cost += w.share(n.job).takes(at.exposed())
 			}
 		}
 		list = append(list, info)

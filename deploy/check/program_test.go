@@ -56,7 +56,7 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-var variable = regexp.MustCompile(`\b(?:BELLWETHER|NATS|AZURE)_[A-Z_]+\b`)
+var variable = regexp.MustCompile(`\b(?:BELLWETHER|NATS|AZURE|POD)_[A-Z_]+\b`)
 
 // checkVariables checks that 'worker --help' names each environment variable.
 func checkVariables(t *testing.T, names []string) {

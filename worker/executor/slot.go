@@ -66,7 +66,6 @@ func (s *slot) release(span *session.HeldSpan, t *task) {
 // handedOver is called after each delivery and each release. The caller must hold
 // Worker.mu.
 func (s *slot) handedOver() {
-	s.since = time.Now()
 	s.stop.Store(false)
 	s.w.wakeLink()
 }
@@ -96,6 +95,9 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 			return
 		}
 		now = time.Now()
+		if err == nil {
+			t.mapped(next-claim.Lo, now.Sub(before))
+		}
 		want = nextClaim(want, now.Sub(before), w.timing.claim)
 		clean = false
 		if err == nil && !s.stop.Load() {
@@ -242,6 +244,9 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		// The failed merge has emptied the merge stack.
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
+	}
+	if len(items) > 0 { // of a job with large partials, nothing is handed over until the span ends
+		s.since = time.Now()
 	}
 	for _, h := range held {
 		if wanted {

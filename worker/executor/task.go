@@ -18,18 +18,21 @@ import (
 
 // task is a job that this worker has opened or is opening.
 type task struct {
-	w       *Worker
-	opening wire.Opening
-	limits  jobs.Limits
-	storage jobStorage
-	ctx     context.Context // done when the job has ended, or the worker stops
-	cancel  context.CancelFunc
-	users   sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
-	opened  *jobs.Task     // set before the session is told that the job is open
-	stacks  []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
-	first   jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
-	panics  sync.Once      // logs the stack trace of the first panic only
-	orphans []string       // blobs to remove once the job has ended; set before ctx is done
+	w          *Worker
+	opening    wire.Opening
+	limits     jobs.Limits
+	storage    jobStorage
+	ctx        context.Context // done when the job has ended, or the worker stops
+	cancel     context.CancelFunc
+	users      sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
+	opened     *jobs.Task     // set before the session is told that the job is open
+	stacks     []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
+	first      jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
+	panics     sync.Once      // logs the stack trace of the first panic only
+	partitions atomic.Uint64  // run so far, and
+	took       atomic.Int64   // how long that took, in nanoseconds of slots
+
+	orphans []string // blobs to remove once the job has ended; set before ctx is done
 }
 
 // open opens a job in a goroutine. The caller must hold w.mu.

@@ -18,16 +18,33 @@ func (w *Worker) usage() wire.Usage {
 	return u
 }
 
-// DeathCost returns how much work of slots would be lost if the process died now: the work
-// since each busy slot last handed over its results, in slot-seconds.
+// DeathCost returns how much work of slots would be lost if the process died now, in
+// slot-seconds: the work since each busy slot last handed over results, and the work behind
+// the held nodes that are not durable.
 func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	cost := time.Duration(0)
+	cost := 0.0
 	for _, s := range w.slots {
 		if s.task != nil {
-			cost += time.Since(s.since)
+			cost += time.Since(s.since).Seconds()
 		}
 	}
-	return cost.Seconds()
+	w.session.Undurable(func(job string, partitions uint64) {
+		if t := w.tasks[job]; t != nil {
+			cost += t.takes(partitions)
+		}
+	})
+	return cost
+}
+
+// mapped adds a slot's work to the task's mean time per partition.
+func (t *task) mapped(partitions uint64, took time.Duration) {
+	t.partitions.Add(partitions)
+	t.took.Add(int64(took))
+}
+
+// takes returns how many seconds of a slot a number of partitions takes on average.
+func (t *task) takes(partitions uint64) float64 {
+	return time.Duration(t.took.Load()).Seconds() / float64(max(1, t.partitions.Load())) * float64(partitions)
 }

@@ -142,15 +142,21 @@ func (s *Session) Held() (nodes int, bytes uint64) {
 	return s.work.nodes, bytes
 }
 
-// undurableNodes returns how many held nodes are not durable.
-func (s *Session) undurableNodes() (n int) {
+// Undurable calls visit for each held node that is not durable, with the ID of its job and
+// its number of partitions.
+func (s *Session) Undurable(visit func(job string, partitions uint64)) {
 	for _, j := range s.work.jobs {
 		for _, h := range j.nodes {
 			if !j.isDurable(h) {
-				n++
+				visit(j.id, j.tree.Span(h.Node).Len())
 			}
 		}
 	}
+}
+
+// undurableNodes returns how many held nodes are not durable.
+func (s *Session) undurableNodes() (n int) {
+	s.Undurable(func(string, uint64) { n++ })
 	return n
 }
 
