@@ -1,13 +1,11 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -111,7 +110,7 @@ func (m squaresMapper) Map(ctx context.Context, partition uint64) (uint64, error
 // testWorker is a worker that runs.
 type testWorker struct {
 	t       *testing.T
-	log     *lockedBuffer
+	log     *logtest.Log
 	stop    context.CancelFunc
 	ended   chan error
 	stopped bool
@@ -121,7 +120,7 @@ type testWorker struct {
 // its configuration. The worker is stopped at the end of the test at the latest.
 func (c *testCluster) start(edit func(*worker.Config)) *testWorker {
 	c.t.Helper()
-	w := &testWorker{t: c.t, log: &lockedBuffer{}, ended: make(chan error, 1)}
+	w := &testWorker{t: c.t, log: &logtest.Log{}, ended: make(chan error, 1)}
 	cfg := worker.Config{
 		Cluster: c.cfg, Jobs: []jobs.Job{c.job}, Slots: 1, HTTP: "127.0.0.1:0",
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
@@ -262,22 +261,4 @@ func (c *testCluster) causes() (causes []string) {
 		causes = append(causes, fmt.Sprint(t.Cause))
 	}
 	return causes
-}
-
-// lockedBuffer is a buffer that several goroutines may use.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -3,7 +3,6 @@
 package hostile
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/deploy/local/procs"
@@ -45,7 +45,7 @@ type cluster struct {
 	t      *testing.T
 	client *client.Client
 	dir    string
-	log    *buffer
+	log    *logtest.Log
 	procs  *procs.Supervisor
 
 	mu       sync.Mutex
@@ -58,30 +58,7 @@ type cluster struct {
 	release string // file that releases the steady job
 }
 
-// buffer keeps the logs of the workers.
-type buffer struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.Write(p)
-}
-
 // since returns the log after the first n bytes.
-func (b *buffer) since(n int) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.data.Bytes()[n:])
-}
-
-func (b *buffer) len() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.Len()
-}
 
 // newCluster starts a cluster and its steady job. stop is called when the test ends.
 func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster {
@@ -103,7 +80,7 @@ func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster 
 		cfg.Azure.Config = account.Config{ConnectionString: connection}
 		env = append(env, "AZURE_STORAGE_CONNECTION_STRING="+connection)
 	}
-	c := &cluster{t: t, dir: t.TempDir(), log: &buffer{}, ended: make(chan struct{})}
+	c := &cluster{t: t, dir: t.TempDir(), log: &logtest.Log{}, ended: make(chan struct{})}
 	c.procs = procs.New(procs.Config{
 		Program: program, Env: env, Output: c.log,
 		Args: []string{
@@ -114,7 +91,7 @@ func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster 
 	t.Cleanup(func() {
 		c.stop()
 		if t.Failed() {
-			t.Logf("logs of the workers:\n%s", c.log.since(0))
+			t.Logf("logs of the workers:\n%s", c.log)
 		}
 	})
 	for range workers {

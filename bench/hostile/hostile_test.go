@@ -178,7 +178,7 @@ func (c *cluster) speed(from, to sample) float64 {
 func (c *cluster) check(tc testCase, baseline float64) {
 	t := c.t
 	t.Helper()
-	deaths, logged := len(c.died(0)), c.log.len()
+	deaths, logged := len(c.died(0)), len(c.log.String())
 	job := hostile
 	if tc.misdeed == slow {
 		job = patient
@@ -231,10 +231,10 @@ func (c *cluster) check(tc testCase, baseline float64) {
 		t.Errorf("%d processes died: %v", len(died), died)
 	}
 	if said := "Could not close a job"; tc.function == closed && tc.misdeed == garbage {
-		c.until("a worker has logged: "+said, func() bool { return strings.Contains(c.log.since(logged), said) })
+		c.until("a worker has logged: "+said, func() bool { return strings.Contains(c.log.String()[logged:], said) })
 	}
 	if t.Failed() {
-		t.Logf("logs of the workers during this case:\n%s", c.log.since(logged))
+		t.Logf("logs of the workers during this case:\n%s", c.log.String()[logged:])
 	}
 }
 

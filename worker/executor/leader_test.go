@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
@@ -410,13 +411,13 @@ type running struct {
 	t    testing.TB
 	stop context.CancelFunc
 	end  chan error
-	log  *logbook
+	log  *logtest.Log
 }
 
 // startWorker runs a worker with the ID w until the test's end, or stop.
 func startWorker(t testing.TB, nc *nats.Conn, store Store, slots int, known []jobs.Job, tune func(*timing, *session.Timing), edits ...func(*Config)) *running {
 	t.Helper()
-	log := &logbook{}
+	log := &logtest.Log{}
 	timing := defaultTiming
 	conversation := session.Timing{
 		DrainTimeout:  50 * time.Millisecond,
@@ -471,22 +472,4 @@ func (r *running) ended() error {
 		r.t.Fatal("the worker does not end")
 		return nil
 	}
-}
-
-// logbook keeps a log that the test reads.
-type logbook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logbook) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(line)
-}
-
-func (b *logbook) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

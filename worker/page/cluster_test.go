@@ -1,7 +1,6 @@
 package page_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,12 +9,12 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -106,7 +105,7 @@ func newCluster(t *testing.T) *testCluster {
 // start starts a worker and returns the URL of its page.
 func (c *testCluster) start(slots int, edit func(*worker.Config)) string {
 	c.t.Helper()
-	log := &lockedBuffer{}
+	log := &logtest.Log{}
 	cfg := workerConfig(c.cfg, slots, slog.New(slog.NewTextHandler(log, nil)))
 	cfg.HTTP = "127.0.0.1:0"
 	if edit != nil {
@@ -233,22 +232,4 @@ func (c *testCluster) do(method, url, token string, answer any) int {
 		c.t.Fatalf("%s: %v in %.500s", url, err, body)
 	}
 	return response.StatusCode
-}
-
-// lockedBuffer is a buffer that several goroutines may use.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -1,13 +1,12 @@
 package azure_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/secrettest"
 	"github.com/bellwether-compute/bellwether/jobs/store"
 	"github.com/bellwether-compute/bellwether/jobs/store/azure"
@@ -18,7 +17,7 @@ import (
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	secrettest.EachAccount(t, func(t *testing.T, a *account.Account) {
-		var log lockedBuffer
+		var log logtest.Log
 		d, err := azure.Open(a, azure.Config{
 			Cluster: "secrets", CallTimeout: 100 * time.Millisecond,
 			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -45,21 +44,4 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 			t.Errorf("the log contains %s:\n%s", secret, &log)
 		}
 	})
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -8,39 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(data)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func start(t *testing.T, cfg holdings.Config) (*holdings.Holdings, *lockedBuffer) {
+func start(t *testing.T, cfg holdings.Config) (*holdings.Holdings, *logtest.Log) {
 	t.Helper()
-	log := new(lockedBuffer)
+	log := new(logtest.Log)
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	h, err := holdings.New(cfg)
 	if err != nil {
