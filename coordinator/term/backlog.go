@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// backlog holds the messages that arrive while the active jobs are loaded. A message that
-// does not fit is dropped; its sender resends the message.
+// backlog contains the messages that arrive while the active jobs are being loaded. A message that
+// does not fit is dropped; its sender sends it again.
 type backlog struct {
 	reports map[string]queuedReport // the last report of each worker
 	bytes   int                     // total size of the reports
@@ -51,7 +51,7 @@ func (b *backlog) addCancel(c queuedCancel) {
 	}
 }
 
-// processBacklog processes the messages that arrived while the active jobs were loaded.
+// processBacklog processes the messages that arrived while the active jobs were being loaded.
 func (t *Term) processBacklog() {
 	b := t.backlog
 	t.backlog = backlog{}

@@ -2,25 +2,24 @@ package term
 
 import "context"
 
-// blobGC finds the blobs of an active job that can be deleted. Only the loop uses it.
+// blobGC finds the blobs of an active job that can be deleted. It is used only on the loop.
 //
-// A blob holds the partial of one node. Once that node has been in the forest, the node
-// or an ancestor of it stays there. The same holds for the forest of each later leader
-// that resumes from a checkpoint of this leader. So when the ledger drops a partial that
-// was in the forest, only two readers may still need the partial's blob:
+// A blob contains the partial of one node. When the node has entered the ledger's forest, the node
+// or an ancestor of it stays there. This is also true for the forest of each later leader that
+// resumes from a checkpoint of this leader. So when the ledger drops a partial that was in the
+// forest, only two readers may still need the partial's blob:
 //
-//   - The next leader, if it resumes from an older checkpoint. So the blob stays until a
-//     checkpoint requested after the drop is durable.
-//   - Merges in flight. So the blob stays until these merges are done.
+//   - The next leader, if it resumes from an older checkpoint. So the blob is kept until a
+//     checkpoint that was requested after the drop is durable.
+//   - Merges in flight. So the blob is kept until these merges are done.
 //
 // A worker may report the node again. The ledger then ignores the partial in the report.
 //
-// Some blobs stay until the job's end: blobs of nodes that were reported twice or
-// refused, and blobs of nodes that a leader merged between its last checkpoint and its
-// death.
+// Some blobs are kept until the job's end: blobs of nodes that were reported twice or refused, and
+// blobs of nodes that a leader merged between its last checkpoint and its death.
 type blobGC struct {
-	afterNext    []string       // blobs to delete once the next checkpoint to be requested is durable
-	afterCurrent []string       // blobs to delete once the checkpoint in flight is durable
+	afterNext    []string       // blobs to delete when the next checkpoint, which is not requested yet, is durable
+	afterCurrent []string       // blobs to delete when the checkpoint in flight is durable
 	merges       map[string]int // number of merges in flight, by blob
 }
 

@@ -8,22 +8,23 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Each client that may submit may also cancel, even jobs that do not exist. A request
-// that exceeds one of the following bounds gets no answer, and its sender retries.
+// Each client that may submit jobs may also send requests to cancel, even for jobs that do not
+// exist. So these requests are bounded. A request that exceeds a bound gets no answer, and its
+// sender retries.
 const (
-	maxWithdrawing = 100 // jobs that are neither active nor being begun, at once
+	maxWithdrawing = 100 // concurrent cancellations of jobs that are neither active nor being begun
 	maxCancels     = 100 // requests that wait for the end of one job
 )
 
-// Cancel cancels a job. It calls answer once the cancellation is durable, so a leader
-// that was replaced cannot answer.
+// Cancel cancels a job. It calls answer when the cancellation is durable, so a leader that was
+// replaced cannot answer.
 func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {
 		answer(fmt.Errorf("cancel job %.40q: %w", job, store.ErrNotFound))
 		return
 	}
 	if t.ledger == nil {
-		t.backlog.addCancel(queuedCancel{job, answer}) // a task may be resuming the job
+		t.backlog.addCancel(queuedCancel{job, answer}) // a task may be resuming the job at the moment
 		return
 	}
 	if j := t.jobs.active[job]; j != nil {
@@ -74,7 +75,7 @@ func (t *Term) withdrawn(id string, err error) {
 	p := t.jobs.pending[id]
 	t.jobs.withdrawing--
 	delete(t.jobs.pending, id)
-	if p.submission != nil { // so that the job is cleaned up
+	if p.submission != nil { // admit the job, so that it is cleaned up
 		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 	}
 	if err == nil {
@@ -86,10 +87,10 @@ func (t *Term) withdrawn(id string, err error) {
 	}
 }
 
-// putCancelled writes into the job's manifest that it was cancelled. A leader that later
-// receives the job's submission reads this manifest. No other task of this leader works on
-// the job. Tasks call putCancelled. If the job has ended in this term and has no manifest, it
-// was removed, and putCancelled writes nothing: a delayed write may have stored the spec again.
+// putCancelled marks a job as cancelled in its manifest. A leader that later receives the job's
+// submission reads this manifest. No other task of this leader works on the job. If the job has
+// ended in this term and has no manifest, it was removed. Then putCancelled writes nothing,
+// although there may be a spec, which a delayed write has stored again. Tasks call putCancelled.
 func (t *Term) putCancelled(id string, ended bool) error {
 	spec, err := t.readSpec(id)
 	if err == nil && ended {
@@ -113,7 +114,7 @@ func (t *Term) putCancelled(id string, ended bool) error {
 			return err
 		case manifest.State == store.Cancelled && manifest.Sequence > 1:
 			return nil
-		case manifest.State == store.Cancelled: // it may be from putInactive, whose reply was lost
+		case manifest.State == store.Cancelled: // putInactive may have written this manifest although its reply was lost
 			return t.retractRemoved(id, t.checkSpec(spec))
 		case manifest.State.Final():
 			return endedFirst(id, manifest.State)
@@ -124,7 +125,7 @@ func (t *Term) putCancelled(id string, ended bool) error {
 	}
 }
 
-// endedFirst returns the answer to a cancellation that came too late.
+// endedFirst returns the error for a cancellation that came after the job's end.
 func endedFirst(id string, state store.State) error {
 	return fmt.Errorf("job %s ended before it could be cancelled: it is %s", id, state)
 }

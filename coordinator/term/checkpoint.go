@@ -10,9 +10,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// checkpoint makes a job's state durable: first its large partials, then the manifest
-// that names them. If the job's end is decided before the manifest is written, the
-// checkpoint is abandoned.
+// checkpoint makes a job's state durable: first its large partials, then the manifest that names
+// them. If the job's end is decided before the write of the manifest begins, the checkpoint is
+// abandoned.
 func (t *Term) checkpoint(c ledger.Checkpoint) {
 	j := t.jobs.active[c.Job]
 	nodes := c.Snapshot.Nodes
@@ -52,7 +52,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 func (t *Term) movedToBlob(j *activeJob, ref ledger.Ref, p partial) {
 	if _, known := t.partials.byRef[ref]; known {
 		t.partials.byRef[ref] = p
-	} else { // the partial was merged in the meantime
+	} else { // the partial was merged during the write
 		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
 	}
 }
@@ -81,10 +81,10 @@ func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 // addSample adds the job's progress to its manifest, for display.
 func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
 
-// writeManifest replaces the job's manifest by the next manifest, which change makes from
-// a copy of the last one, and calls then once the next manifest is durable. The manifest
-// writes of a job follow one another, and each is conditional on the previous write. No
-// write follows a final manifest.
+// writeManifest replaces the job's manifest. The function change turns a copy of the last manifest
+// into the next one, and the function then is called when the next manifest is durable. Only one
+// write of a job's manifest is in flight at a time, and each is conditional on the previous write.
+// Nothing is written after a final manifest.
 func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
 	j.manifest.writes.acquire(func() {
 		next, version := j.manifest.last, j.manifest.version
@@ -107,19 +107,20 @@ func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then fu
 	})
 }
 
-// replaceManifest replaces the manifest that has version last by next. Tasks call it.
+// replaceManifest writes the manifest next if the stored manifest has the version last. Tasks call
+// replaceManifest.
 func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		// Another leader wrote the manifest, or this leader did and the reply was lost.
+		// Another leader has written the manifest, or this leader has, and the reply was lost.
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // the manifest was written, and the job has since been removed
+			return nil // the manifest was written, and the job was removed after that
 		case err != nil:
 			return err
 		case current.Epoch > next.Epoch:

@@ -12,7 +12,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config configures a term. A field that is zero gets its default, if it has a
+// Config is the configuration of a [Term]. If a field has a default, the zero value means the
 // default.
 type Config struct {
 	// Worker is the ID of the worker in the same process. Host and PID describe the
@@ -22,41 +22,42 @@ type Config struct {
 	PID    int
 
 	Store *store.Store
-	// Storage is the identity of Store, which the term's messages carry. If Storage is empty,
+	// Storage is the identity of Store, which the leader's messages contain. If Storage is empty,
 	// the storage of workers is not checked.
 	Storage string
 
 	Jobs   []jobs.Job // definitions of the jobs that the leader can plan, merge and finish
 	Logger *slog.Logger
 
-	// Ledger configures dispatch. The term sets its Epoch, Self, Storage and Build.
+	// Ledger is the configuration of the ledger. The term sets the fields Epoch, Self, Storage and
+	// Build.
 	Ledger ledger.Config
 
-	// BeaconEvery is the interval between beacons. A follower that misses a beacon
-	// loses nothing, since it pings the leader too. Default 1 s.
+	// BeaconEvery is the interval between beacons. A missed beacon does no harm, because followers
+	// also ping the leader. Default 1 s.
 	BeaconEvery time.Duration
 
-	// MaxActive is how many jobs of the same or a higher priority are active at once; other
-	// jobs wait. Jobs of all priorities together are at most four times as many, and at most
-	// 1000. The limit bounds the leader's memory and the size of receipts. Default 64, at
-	// most 1000.
+	// MaxActive is the number of active jobs from which on further jobs of the same or a lower
+	// priority wait. The number of active jobs of all priorities together is at most four times
+	// MaxActive, and never more than 1000. The limit bounds the leader's memory and the size of
+	// receipts. Default 64, at most 1000.
 	MaxActive int
 
-	// MaxMerging is how many merges and finishes of the jobs' own code run at once. The
-	// limit bounds memory, and leaves processors to the worker in this process. Default 1.
+	// MaxMerging is the largest number of concurrent calls of the jobs' Merge in the leader. The
+	// limit bounds memory, and leaves processor time to the worker in this process. Default 1.
 	MaxMerging int
 
-	// ExtendEvery is the interval at which the submissions of active jobs are extended, to
-	// keep them hidden in the queue. The interval must be well below the time for which the
+	// ExtendEvery is the interval at which the leader extends the submissions of active jobs, so
+	// that they stay hidden in the queue. The interval must be well below the time for which the
 	// queue hides a submission. Default 10 s.
 	ExtendEvery time.Duration
 
-	// StopWithin bounds the time for which a leader that was told to stop waits for its last
-	// checkpoints and for other workers that drain. Default 5 s.
+	// StopWithin is the longest time for which a leader that was told to stop waits for its last
+	// checkpoints and for other draining workers. Default 5 s.
 	StopWithin time.Duration
 
-	// Observe is called on the loop with each observation, for metrics; it must not
-	// block. May be nil.
+	// Observe, if not nil, is called on the loop with each observation, for metrics. It must not
+	// block.
 	Observe func(Observation)
 }
 

@@ -1,4 +1,4 @@
-// Package term is one term of a leader: everything between the ledger, which makes the
+// Package term is one term of a leader. It is the layer between the ledger, which makes the
 // decisions, and the process, which has a clock, a network and a scheduler. Only package
 // coordinator and the simulator use it.
 //
@@ -10,24 +10,23 @@
 //	                                       ▼             │
 //	                                     tasks: storage, jobs' merges
 //
-// The package has no goroutine, reads no clock, opens no socket and never blocks; a test
-// of the package's imports proves this. It uses the process only through [Env] and
-// [Transport]. The process calls the methods of [Term] on one loop, and none of them
-// blocks. Slow work is a task. A task is straight-line code beside the loop that blocks
-// only in calls of the store, of Env and of Transport. So the same code leads in a
-// process and in a simulation, where one thing happens at a time and a seed decides
-// which.
+// The package has no goroutine, reads no clock, opens no socket and never blocks; a test of the
+// package's imports proves this. It uses the process only through [Env] and [Transport]. The
+// process calls the methods of [Term] on one loop, and none of them blocks. Slow work is a task. A
+// task is code outside the loop that starts no goroutines and blocks only in calls of the store, of
+// Env and of Transport. So the same code can lead in a real process and in a simulation, in which
+// only one thing happens at a time and a seed decides what happens next.
 //
 // # Who owns what
 //
-// All mutable state belongs to the loop: the ledger, the table of partials, the jobs,
-// their manifests. A task gets values as arguments. Apart from its arguments, it uses only
-// immutable values (the configuration, the leadership, a job's spec and code). It returns
-// its outcome as a function, which the loop calls. There is one exception: a task that
-// writes partials checks whether its job is ending, and stops writing if so.
+// All mutable state belongs to the loop: the ledger, the table of partials, the jobs and their
+// manifests. A task gets values as arguments. Apart from its arguments, it uses only immutable
+// values (the configuration, the leadership, a job's spec and code). A task returns its outcome as
+// a function, which the loop calls. There is one exception: a task that writes partials checks
+// whether its job is ending, and if it is, stops writing.
 //
-// So the loop cannot distinguish a lost task from a task that has not returned, no matter what
-// the lost task wrote. The outcome of a task whose term is over is dropped.
+// When a term is over, the outcomes of its tasks are dropped. For the loop, a task that was lost is
+// therefore the same as a task that has not returned, no matter what it has written to storage.
 //
 // # The states of a job
 //
@@ -45,37 +44,39 @@
 //
 // In each state:
 //
-//   - pending: one task may write the job's manifest, to begin or to resume the job. If
-//     the job is cancelled in this state, there is a second task. Each task writes only
-//     if the manifest is still the one that the task read. So one of the two writes
-//     fails, and its task then finds the manifest of the other task. If there are too many
-//     active jobs, a pending job waits, without a task (see waiting.go).
-//   - active: first unplanned, until the plan that a worker has made is durable, then
-//     planned. The loop has the last manifest that was written. Writes of the manifest
-//     follow one another, and each is conditional on the previous write. The ledger
-//     requests one checkpoint of a job at a time, but a job may end while a checkpoint is
-//     in flight. The job's final write then waits for the write of that checkpoint. If a
-//     checkpoint has not begun its write when the end is decided, the checkpoint is
-//     abandoned and is not called durable. The write of the plan takes its turn among
-//     these writes, so no plan is written after the final manifest.
-//   - ending: no more partials are written into blobs. Further outcomes of the job's
-//     code are dropped.
-//   - ended: the final manifest is durable. Once no task writes a blob of the job, all
-//     its blobs are removed, then the index entry, then the submission. If the process
-//     dies during the cleanup, the entries that are left make the next leader resume it.
-//   - parked: this leader cannot work on the job, which takes no place among the active
-//     jobs. A job whose kind no worker knows is admitted when a worker that knows the kind
-//     says hello, or when its submission is delivered while there is such a worker. A
-//     damaged job is loaded again when its submission is delivered, and by the next leader.
+//   - pending: one task may write the job's manifest, to begin or to resume the job. If the job is
+//     cancelled in this state, there is a second task. Each task writes on the condition that the
+//     manifest has not changed since the task read it. So one of the two writes fails, and its task
+//     then finds the manifest of the other task. If there are too many active jobs, a pending job
+//     waits, without a task (see waiting.go).
+//   - active: unplanned at first, and planned when the plan that a worker has computed is durable.
+//     The loop knows the manifest that was written last. Only one write of the manifest is in
+//     flight at a time, and each is conditional on the previous write. The ledger requests one
+//     checkpoint of a job at a time, but a job may end while a checkpoint is in flight. The job's
+//     final write then waits for the write of that checkpoint. If the checkpoint has not begun its
+//     write when the end is decided, it is abandoned and does not become durable. The plan is
+//     written in the same sequence of writes, so no plan is written after the final manifest.
+//   - ending: no more partials are written into blobs. Later results of the job's code are dropped.
+//   - ended: the final manifest is durable. When no task is writing a blob of the job any more, the
+//     leader removes first all blobs of the job, then the index entry, and then the submission. If
+//     the process dies during this clean-up, the next leader finds the remaining entries and
+//     continues the clean-up.
+//   - parked: this leader cannot work on the job, and the job does not count as an active job. If
+//     the reason is that no worker knows the job's definition, the job is admitted when a worker
+//     that knows it sends a hello, or when the submission is delivered while there is such a
+//     worker. A damaged job is loaded again when its submission is delivered, and by the next
+//     leader.
 //
-// Large partials stay with workers. The leader has the bytes of small partials, and the names
-// of blobs; of a partial that a worker holds it knows node, size and checksum.
+// Large partials stay with workers. The leader has the bytes of small partials, and the names of
+// blobs. For a partial that a worker holds, the leader knows only the node, the size and the
+// checksum.
 //
-// The leader needs no definition of a job, since workers plan, merge and finish. With the
-// definition it merges in its own process, each merge within a limit of time (see merge.go).
-// A leader that resumes a job runs none of the job's code until the ledger requests a merge.
+// The leader does not need the definition of a job, because workers can plan, merge and finish. If
+// it has the definition, it merges in its own process, and each merge has a time limit (see
+// merge.go). A leader that resumes a job does not run any of the job's code before the ledger
+// requests a merge.
 //
-// Submissions are received once the ledger has recovered. Before that the leader does not
+// Submissions are received only when the ledger's recovery is over. Before that the leader does not
 // know its workers, and would park every job.
 //
 // The code that moves a submission through these states, up to active, is in load.go; the
@@ -83,8 +84,8 @@
 //
 // # What can fail, step by step
 //
-// At each step the process may die, or the term may end. A row also holds for a storage
-// call that takes effect only after the process has died or the term has ended.
+// At each step the process may die, or the term may end. The table also applies to storage calls
+// that take effect only after that.
 //
 //	step                what may be left         why that is safe
 //	──────────────────  ───────────────────────  ─────────────────────────────────────────
@@ -118,25 +119,25 @@
 //
 // # Removed jobs
 //
-// A client removes a job that has ended: it deletes the spec before the manifest. A leader
-// that does not know of the removal must not begin the job again. What may be left, or may
-// still arrive, are submissions in the queue and delayed writes: of the client that
-// submitted the job (the spec) and of leaders (index entry, plan, first manifest).
+// A client removes a job that has ended: it deletes the spec before the manifest. A leader that
+// does not know of the removal must not begin the job again. After a removal there may still be
+// submissions in the queue, and delayed writes may take effect: the spec, written by the client
+// that submitted the job, and the index entry, the plan and the first manifest, written by leaders.
 //
-// A submission names the version of the spec that was written before the submission was
-// sent. Drivers never reuse a version, and a spec is never replaced. So if storage has a
-// spec of the submission's version, no removal has deleted the spec yet. The rules are:
+// A submission contains the version of the spec, which is written before the submission is sent.
+// Drivers never reuse a version, and a spec is never replaced. So if storage contains a spec with
+// the submission's version, no removal has deleted the spec yet. The rules are:
 //
-//   - A job without a manifest is begun only for a submission, and only if its spec has the
-//     submission's version. Otherwise the submission is dropped. The index alone begins no
-//     job: its entry has no version.
-//   - After the write of a first manifest, the spec is read again. If it has the same
-//     version as before the write, a removal has not reached the manifest yet and will
-//     delete it. If not, the leader deletes its manifest and plan. The manifest has the
-//     version, so that another leader does the same if the writer dies before that, or if
+//   - A job without a manifest is begun only because of a submission, and only if its spec has the
+//     submission's version. If the version differs, the submission is dropped. An index entry is no
+//     reason to begin a job, because the entry has no version.
+//   - After the write of a first manifest, the spec is read again. If the spec still has the same
+//     version as before the write, a possible removal has not reached the manifest yet and will
+//     delete it. Otherwise the leader deletes its manifest and plan. The manifest contains the
+//     spec's version, so that another leader can do the same if the writer dies before that, or if
 //     the write takes effect later.
 //
-// In each order of events:
+// The following table shows that the rules work for each order of events:
 //
 //	a write of the spec is delayed     until before the removal: its condition fails, since
 //	                                   the spec exists, or the client reads its version
@@ -150,36 +151,35 @@
 //	an older program submitted it      it names no version, and the job is begun as long as
 //	                                   there is a spec
 //
-// A spec that was stored again after a removal stays, as a queued job that nobody begins,
-// until it is cancelled and removed. A leader never deletes the spec of a job that storage
-// shows: it may have been submitted again.
+// A spec that was stored again after a removal remains as a queued job that no leader begins, until
+// a user cancels and removes the job. A leader never deletes a spec, because the job may have been
+// submitted again.
 //
-// One read that finds nothing proves nothing: a job counts as removed if it is missing
-// again after goneAfter. Until then the leader deletes only its own first manifest and
-// plan, and keeps the submission, which would begin the job again. A manifest has the digest
-// of the job's spec: a begun job whose spec was deleted or replaced without a removal is
-// parked, and its records are kept.
+// A single read that finds nothing is no proof: a job counts as removed only if it is missing again
+// after the time goneAfter. Before that the leader deletes only its own first manifest and plan,
+// and keeps the submission, with which the job could begin again. A manifest contains the digest of
+// the job's spec. If the spec of a job that has begun was deleted or replaced although the job was
+// not removed, the job is parked and its records are kept.
 //
 // # Replies from storage
 //
-//   - Unavailable: the call is repeated until the term is over. Only steps that must come
-//     after the call wait.
-//   - The condition of a write does not hold: the task reads the stored manifest. If the
-//     manifest has this leader's epoch and the expected sequence number, this leader
-//     wrote the manifest and the reply was lost. If the manifest has a higher epoch, the
-//     term is over, and the task tells the loop. Any other manifest is impossible, and
-//     the leader steps down rather than guess.
-//   - An abandoned write takes effect later: if another write came in between, the
-//     condition of the late write fails. Otherwise the late write counts as this leader's
-//     own write.
+//   - Unavailable: the call is repeated until the term is over. Only steps that depend on the call
+//     have to wait.
+//   - The condition of a write does not hold: the task reads the stored manifest. If the manifest
+//     has this leader's epoch and the expected sequence number, this leader wrote the manifest and
+//     the reply was lost. If the manifest has a higher epoch, the term is over, and the task tells
+//     the loop. No other manifest is possible; if there is one, the leader steps down.
+//   - A write that the leader has given up takes effect later: if there was another write in
+//     between, the condition of the late write fails. Otherwise the late write is treated like any
+//     other write of this leader.
 //   - The manifest of a job that a worker reports is not found: the job was removed, or
 //     the storage was replaced while this process ran. If the storage still has the
 //     identity that it had when the process started, the worker is told that the job has
 //     ended. Otherwise the leader steps down.
-//   - Not found, or damaged: a damaged spec, plan or manifest parks its job. A damaged
-//     partial fails its job, since no leader could finish the job without the partial. So
-//     does a plan or a result whose blob is damaged, or that is too large for storage. The
-//     leader goes on with the other jobs.
-//   - Any other error: this process cannot lead. It steps down, so that another process
-//     can try.
+//   - Not found, or damaged: if a spec, plan or manifest is damaged, the job is parked. If a
+//     partial is damaged, the job fails, because no leader could finish the job without the
+//     partial. The job also fails if the blob of a plan or a result is damaged, or if it is too
+//     large for storage. The leader continues with the other jobs.
+//   - Any other error: this process cannot lead. It steps down, so that another process can try to
+//     lead.
 package term

@@ -20,7 +20,7 @@ func (t *Term) end(e ledger.EndJob) {
 		t.writeManifest(j, func(m *store.Manifest) {
 			addSnapshot(j, m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
-			t.addSample(m) // before the nodes are dropped
+			t.addSample(m) // while the manifest still has its nodes
 			m.Nodes, m.Attempts, m.CrashSuspects, m.Calls = nil, nil, nil, nil
 		}, func() { t.ended(j) })
 	}
@@ -47,7 +47,7 @@ func (t *Term) end(e ledger.EndJob) {
 	})
 }
 
-// jobFault is an error of the job's code or values. It ends the job.
+// jobFault is an error that the job's code or values have caused. It fails the job.
 type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
@@ -62,7 +62,7 @@ func (t *Term) storeResult(j *activeJob, result partial) (digest string, err err
 	return t.putResult(j, data)
 }
 
-// errNoRoom says that a job was cancelled while storage had no room for its result.
+// errNoRoom means that a job was cancelled while storage had no space for its result.
 var errNoRoom = errors.New("job was cancelled while there was no room for its result")
 
 // putResult writes the result. Tasks call it.
@@ -102,20 +102,20 @@ func (t *Term) ended(j *activeJob) {
 	}
 }
 
-// cleanUpEnded cleans up after a job of this leader, once the job's end is durable and no
-// task writes blobs of the job.
+// cleanUpEnded starts the clean-up of a job of this leader, if the job's end is durable and no task
+// is writing blobs of the job.
 func (t *Term) cleanUpEnded(j *activeJob) {
 	if !j.ended || j.blobs.writers > 0 {
 		return
 	}
-	// If the job was cut short, workers may have written blobs that they never reported.
+	// If the job did not complete, workers may have written blobs that they have never reported.
 	blobs := j.blobs.exist || j.manifest.last.State != store.Completed
 	t.startCleanUp(j.spec.ID, j.submission, blobs)
 }
 
-// startCleanUp cleans up after a job. If the job's submission is delivered again before the end
-// of the clean-up, startCleanUp repeats the clean-up with the later delivery, because storage may
-// refuse to delete a submission by an earlier one.
+// startCleanUp starts the clean-up of a job. If the job's submission is delivered again before the
+// clean-up has ended, the clean-up is repeated with the later delivery, because storage may refuse
+// to delete a message through an earlier delivery.
 func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool) {
 	if _, delivered := t.jobs.cleaning[id]; !delivered {
 		t.jobs.cleaning[id] = nil
@@ -132,15 +132,16 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 	})
 }
 
-// cleanUp removes a job that has ended from the places where leaders find jobs: first the
-// job's blobs, then the index entry and the submission. If cleanUp fails, the next leader
-// repeats it. Tasks call it.
+// cleanUp removes a job that has ended from the places where leaders look for jobs: the index and
+// the queue. Before that it removes the job's blobs. If cleanUp fails, the next leader repeats it.
+// Tasks call cleanUp.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },
 	}
 	if blobs {
-		// The blobs go first: without the index entry no leader would come back for the blobs.
+		// The blobs are removed first, because without the index entry no leader would find them
+		// again.
 		steps = slices.Insert(steps, 0, func(ctx context.Context) error { return t.cfg.Store.DropPartials(ctx, id) })
 	}
 	if submission != nil {

@@ -10,33 +10,33 @@ import (
 // Env is the process around a term: its clock, its loop and its goroutines. Tasks may
 // call all of its methods.
 type Env interface {
-	// Now returns the time. Any two results can be compared.
+	// Now returns the time. The results of different calls can be compared.
 	Now() time.Time
 
-	// Go runs a task beside the loop. A task blocks only in calls of the store, of
-	// [Transport.Probe], of Pause and of Guard. It may start before Go returns.
+	// Go runs a task outside the loop. A task blocks only in calls of the store, of
+	// [Transport.Probe], of Pause and of Guard. The task may start before Go returns.
 	Go(task func())
 
-	// Guard calls code of a job, and reports whether the code returned within the limit.
-	// Otherwise the code may continue in the background, and its effects must not be used.
-	// Tasks call Guard.
+	// Guard calls code of a job, and reports whether the code returned within the limit. If it did
+	// not, the code may continue in the background, and the caller must not use its results. Tasks
+	// call Guard.
 	Guard(limit time.Duration, code func()) (returned bool)
 
-	// Post queues a call on the loop, unless the term is over. The call runs after the
-	// current call of the [Term] has returned, never inside it.
+	// Post queues a call for the loop, unless the term is over. The call runs after the current
+	// call of a method of [Term] has returned, never during it.
 	Post(call func())
 
 	// Pause waits until d has passed or ctx is done.
 	Pause(ctx context.Context, d time.Duration)
 }
 
-// Transport sends the leader's messages that are not replies. A lost message only causes
-// a delay.
+// Transport sends the leader's messages, except replies. A lost message only causes a delay.
 type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
-	// Probe asks the worker for a sign of life and reports whether its process is
-	// certainly dead: silence alone is no proof. A task calls it, so it may block.
+	// Probe asks the worker for a sign of life, and reports whether the worker's process is
+	// certainly dead. If the worker only does not answer, Probe returns false. Probe may block,
+	// because tasks call it.
 	Probe(ctx context.Context, worker string) (dead bool)
 }

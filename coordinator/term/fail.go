@@ -7,16 +7,16 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// fencedError says that a later leader has written the manifest.
+// fencedError means that a later leader has written the manifest.
 type fencedError struct{ epoch uint64 }
 
 func (e *fencedError) Error() string {
 	return fmt.Sprintf("manifest belongs to another leader: epoch %d", e.epoch)
 }
 
-// fail handles an error that keeps the leader from making state durable. If a later
-// leader fenced this one, the term is over. Any other error is one that no retry fixes:
-// this process cannot lead and steps down, so that another process can try.
+// fail handles an error that keeps the leader from making state durable. If a later leader has
+// fenced this one, the term is over. After any other error a retry cannot help: this process cannot
+// lead and steps down, so that another process can try.
 func (t *Term) fail(err error) {
 	var fenced *fencedError
 	switch {
@@ -29,8 +29,8 @@ func (t *Term) fail(err error) {
 	}
 }
 
-// failJob handles an error of a merge, or of writing partials: a *jobFault fails the job,
-// any other error is one of the leader.
+// failJob handles an error of a merge, or of writing partials. If the error is a *jobFault, the job
+// fails. Otherwise the leader cannot lead.
 func (t *Term) failJob(j *activeJob, err error) {
 	var fault *jobFault
 	if errors.As(err, &fault) {

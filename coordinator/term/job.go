@@ -11,16 +11,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// jobTable has the jobs of the term, by ID. A job is in at most one of the maps, except
-// that a parked job or a job in cleaning may also be pending again.
+// jobTable contains the jobs of the term, by ID. A job is in at most one of the maps, except that a
+// job in parked or cleaning may also be in pending.
 type jobTable struct {
 	active      map[string]*activeJob
 	pending     map[string]*pendingJob
 	parked      map[string]parkedJob
-	cleaning    map[string]*store.Submission // jobs that have ended and are being cleaned up, with a later delivery or nil
-	withdrawing int                          // number of pending jobs that are being withdrawn
+	cleaning    map[string]*store.Submission // jobs that have ended and are being cleaned up; the value is a later delivery of the submission, or nil
+	withdrawing int                          // number of pending jobs that are being cancelled
 	assessed    int                          // number of pending jobs whose priority is being read
-	waiting     []waitingJob                 // pending jobs that wait for a place, the next to begin first
+	waiting     []waitingJob                 // pending jobs that wait until fewer jobs are active, in the order in which they will begin
 }
 
 func newJobTable() jobTable {
@@ -35,15 +35,15 @@ type activeJob struct {
 	job  jobs.Job  // zero if the leader's program does not have the definition
 	tree jobs.Tree // zero until the job is planned
 
-	submission *store.Submission // nil if this leader did not receive it
+	submission *store.Submission // nil if this leader has not received the submission
 	cancels    []func(error)     // answers to cancellations, sent at the job's end
-	cancelled  atomic.Bool       // a cancellation waits for its answer
+	cancelled  atomic.Bool       // there is a cancellation that has not been answered
 
 	manifest manifestState
 	blobs    blobState
 	merges   mergeState
 
-	ending atomic.Bool // the job's end is decided: no more blobs are written
+	ending atomic.Bool // the job's end is decided, so no more blobs are written
 	ended  bool        // the job's end is durable
 
 	throttle logThrottle
@@ -55,7 +55,7 @@ type manifestState struct {
 	version store.Version
 	writes  limiter // manifest writes, one at a time
 
-	durable    []jobs.Span // the spans of last.Nodes without their borders, for maps: see durableSpans
+	durable    []jobs.Span // the spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
 	durableFor uint64      // last.Sequence to which durable belongs
 
 	writtenAt       time.Time // when this leader last wrote the manifest
@@ -70,10 +70,10 @@ type blobState struct {
 	deletes limiter
 }
 
-// mergeState has the merges of a job that the ledger requested and that are not done.
+// mergeState contains the merges of a job that the ledger has requested and that are not done.
 type mergeState struct {
 	pairs []pair
-	tasks int // tasks that merge pairs, or wait for the limiter of merges
+	tasks int // number of tasks that merge pairs, or that wait for the limiter of merges
 }
 
 func (t *Term) newActiveJob(spec store.Spec) *activeJob {
@@ -85,14 +85,14 @@ func (t *Term) newActiveJob(spec store.Spec) *activeJob {
 
 func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Version: s.Version} }
 
-// pendingJob is a job whose manifest a task may write, to begin the job, to resume it or
-// to withdraw it. Each job has one such task at a time, and none while the job is active.
-// So the task that writes a manifest knows the previous one, and a manifest with this
-// leader's epoch and the expected sequence number was written by this leader.
+// pendingJob is a job whose manifest a task may write, to begin, to resume or to cancel the job.
+// Each job has at most one such task at a time, and none while the job is active. So the task that
+// writes a manifest knows the previous manifest, and a manifest with this leader's epoch and the
+// expected sequence number was written by this leader.
 type pendingJob struct {
-	withdrawing bool              // the job is being withdrawn, not begun
-	waiting     bool              // the job waits for a place, and no task works on it
-	submission  *store.Submission // nil if this leader did not receive it
+	withdrawing bool              // the job is being cancelled, not begun
+	waiting     bool              // the job waits until fewer jobs are active, and no task works on it
+	submission  *store.Submission // nil if this leader has not received the submission
 	cancels     []func(error)     // answers to cancellations
 }
 

@@ -1,14 +1,14 @@
 package term
 
-// limiter bounds how many operations run at once. Other operations wait in the order of
-// their acquire calls.
+// limiter bounds the number of concurrent operations. Further operations wait, in the order of
+// their calls of acquire.
 type limiter struct {
 	limit   int
 	running int
 	waiting []func()
 }
 
-// acquire calls begin as soon as a place is free: now, or during a later release.
+// acquire calls begin as soon as the limit allows it: now, or during a later call of release.
 func (l *limiter) acquire(begin func()) {
 	if !l.tryAcquire() {
 		l.waiting = append(l.waiting, begin)
@@ -17,7 +17,8 @@ func (l *limiter) acquire(begin func()) {
 	begin()
 }
 
-// tryAcquire takes a place if one is free.
+// tryAcquire reports whether the limit allows one more operation, and if so counts the operation as
+// running.
 func (l *limiter) tryAcquire() bool {
 	if l.running >= l.limit {
 		return false
@@ -26,7 +27,7 @@ func (l *limiter) tryAcquire() bool {
 	return true
 }
 
-// release gives a place back, or passes it to the operation that waits longest.
+// release ends an operation. If operations are waiting, the one that has waited longest begins.
 func (l *limiter) release() {
 	if len(l.waiting) == 0 {
 		l.running--

@@ -15,8 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// This file has the functions that process a submission, in the order of their calls:
-// receive, received, schedule, admit, load, admitted, activate.
+// This file contains the functions that process a submission, in the order of their calls: receive,
+// received, schedule, admit, load, admitted, activate.
 
 // receive takes the next submission from the queue.
 func (t *Term) receive() {
@@ -43,7 +43,7 @@ func (t *Term) received(s *store.Submission) {
 	parked, isParked := t.jobs.parked[s.ID]
 	_, cleaning := t.jobs.cleaning[s.ID]
 	switch {
-	case cleaning: // to load the job now could put it back into the index after cleanUp has removed it
+	case cleaning: // if the job were loaded now, it could be put back into the index after cleanUp has removed it
 		t.jobs.cleaning[s.ID] = s
 	case j != nil:
 		j.submission = s
@@ -52,7 +52,7 @@ func (t *Term) received(s *store.Submission) {
 	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind):
 		parked.submission = s
 		t.jobs.parked[s.ID] = parked
-	default: // if the job was damaged, it may have been removed since, so it is loaded again
+	default: // load the job again: if it was damaged, it may have been removed since
 		t.schedule(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
 }
@@ -74,12 +74,12 @@ func (t *Term) admit(id string, p *pendingJob) {
 	})
 }
 
-// loadedJob is the outcome of [Term.load]: one of active, ended, gone, queued and parked
-// is set.
+// loadedJob is the outcome of [Term.load]. Exactly one of the fields active, ended, gone, queued
+// and parked is set.
 type loadedJob struct {
 	id      string
 	active  *activeJob // this leader has fenced the job and may work on it
-	plan    jobs.Plan  // of the active job; zero if it is not planned
+	plan    jobs.Plan  // plan of the active job; zero if the job is not planned
 	ended   bool       // the job has ended, or was removed
 	removed bool       // the job has ended, and was removed before its submission was delivered
 	gone    bool       // the job is not in storage: see confirmGone
@@ -87,21 +87,21 @@ type loadedJob struct {
 	parked  parkedJob  // this leader cannot work on the job
 }
 
-// Reasons why one attempt to load a job has no outcome.
+// These errors mean that an attempt to load a job must be repeated.
 var (
 	errChanged = errors.New("manifest was changed by another write")
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. It fences the job and resumes it from its
-// manifest, or begins the job if no leader has begun it. After the fence the writes of
-// earlier leaders fail. Load runs none of the job's code. Submission is nil if this leader
-// has not received the submission. Tasks call load.
+// load takes over a job for this leader. It fences the job and resumes it from its manifest, or
+// begins the job if no leader has begun it. After the fence the writes of earlier leaders fail. It
+// does not run any of the job's code. The parameter submission is nil if this leader has not
+// received the submission. Tasks call load.
 func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) {
 	for {
 		loaded, err := t.loadOnce(id, submission)
 		switch {
-		case errors.Is(err, errChanged): // changed by another leader, or by this leader, whose reply was lost
+		case errors.Is(err, errChanged): // another leader has changed the manifest, or this leader has and the reply was lost
 		case errors.Is(err, errRemoved):
 			return loadedJob{id: id, gone: true}, t.retract(id)
 		case errors.Is(err, store.ErrCorrupt):
@@ -115,8 +115,8 @@ func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) 
 // loadOnce makes one attempt to load a job: it reads the job and writes the job's
 // manifest once.
 func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, error) {
-	// The manifest is read first. A removal deletes the spec before the manifest, so if
-	// the manifest is missing because of a removal, the spec is missing too.
+	// The manifest is read first. A removal deletes the spec before the manifest. So if the
+	// manifest is missing because of a removal, the spec is missing too.
 	manifest, version, manifestErr := t.readManifest(id)
 	spec, err := t.readSpec(id)
 	switch {
@@ -141,19 +141,19 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:
 		return damagedJob(id, fmt.Errorf("%w: the spec has SHA-256 %s, and the job was begun with %s", store.ErrCorrupt, spec.SHA256, manifest.SpecSHA256)), nil
 	case manifest.Sequence <= 1 && manifest.SpecVersion != "" && manifest.SpecVersion != spec.Written:
-		return loadedJob{}, errRemoved // the writer of the manifest may have died before it could see this
+		return loadedJob{}, errRemoved // the writer of the manifest may have died before it could notice this
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
 		return t.begin(spec, manifest, store.IfVersion(version))
 	}
 	j := t.newActiveJob(spec.Spec)
 	j.manifest.last, j.manifest.version = manifest, version
 	switch err := t.fence(j); {
-	case errors.Is(err, store.ErrNotFound): // the last leader ended the job, and the job has since been removed
+	case errors.Is(err, store.ErrNotFound): // the last leader has ended the job, and the job was removed after that
 		return loadedJob{}, errChanged
 	case err != nil:
 		return loadedJob{}, err
 	}
-	if j.manifest.last.State.Final() { // the last leader ended the job before the fence
+	if j.manifest.last.State.Final() { // the last leader has ended the job before the fence
 		return loadedJob{id: id, ended: true}, nil
 	}
 	plan, err := t.readPlan(id)
@@ -166,11 +166,11 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	return loadedJob{id: id, active: j, plan: plan}, nil
 }
 
-// begin writes the first manifest of a job if cond holds. The job is not planned yet.
-// Previous is the manifest to be replaced, if cond expects a manifest.
+// begin writes the first manifest of a job if the condition cond holds. The job is not planned yet.
+// If cond requires an existing manifest, the parameter previous is that manifest.
 func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
-	first := previous // with the fields that a later version wrote
+	first := previous // a copy, so that it keeps fields that a later version has written
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
@@ -192,11 +192,11 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 	return nil
 }
 
-// putInactive writes the manifest of a job that is not active, if cond holds; otherwise
-// the error is errChanged. If the manifest is the job's first, the job may have been
-// cancelled and removed after its spec was read. Then cond holds although the job is
-// gone, and the error is errRemoved. If storage still has the same spec, a removal has not
-// reached the manifest yet and will delete the new manifest too.
+// putInactive writes the manifest of a job that is not active, if the condition cond holds;
+// otherwise the error is errChanged. Before its first manifest is written, a job may be cancelled
+// and removed after its spec was read. Then cond holds although the job does not exist any more,
+// and the error is errRemoved. If storage still contains the same spec after the write, a possible
+// removal has not reached the manifest yet and will delete the new manifest too.
 func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
@@ -207,7 +207,7 @@ func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.C
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errChanged)
 	}
 	if err != nil || !cond.Absent() {
-		return version, err // the job cannot be gone, since its manifest was found
+		return version, err // the job was not removed, because its manifest was found
 	}
 	return version, t.checkSpec(spec)
 }
@@ -278,7 +278,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	case loaded.gone:
 		t.confirmGone(id, p)
 		return
-	case loaded.queued && p.submission != nil: // received in the meantime
+	case loaded.queued && p.submission != nil: // the submission was received in the meantime
 		t.schedule(id, t.addPending(id, p))
 		return
 	}
@@ -295,7 +295,7 @@ func (t *Term) admitted(loaded loadedJob) {
 		t.startCleanUp(id, p.submission, true)
 	}
 	switch {
-	case loaded.removed: // a manifest that says so would stay for ever
+	case loaded.removed: // do not write a manifest, because nothing would ever remove it
 		for _, answer := range p.cancels {
 			answer(fmt.Errorf("cancel job %s: %w", id, store.ErrNotFound))
 		}
@@ -304,18 +304,18 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 }
 
-// mayActivate reports whether a loaded job may become active. If no worker can plan a job,
-// the job does not take a place among the active jobs. If workers have partitions of the
-// job, they report them.
+// mayActivate reports whether a loaded job may become active. A job that no worker can run does not
+// become active, so that it does not count against the limit. A job that workers have worked on
+// does, because they may report its partitions.
 func (t *Term) mayActivate(j *activeJob) bool {
 	return len(j.manifest.last.Workers) > 0 || t.ledger.Knows(kindOf(j.spec))
 }
 
-// leave handles a loaded job that does not become active. Submission is nil if this leader
-// has not received it.
+// leave handles a loaded job that does not become active. The parameter submission is nil if this
+// leader has not received the submission.
 func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	switch {
-	case loaded.queued: // the submission brings the job
+	case loaded.queued: // the job begins when its submission is received
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
 		t.step(ledger.JobEnded{Job: loaded.id})
@@ -328,8 +328,9 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	}
 }
 
-// unpark admits parked jobs of the kinds that a worker knows, as far as there are places
-// for any job. The others are admitted once their submissions are delivered again.
+// unpark admits parked jobs whose definitions a worker knows, as long as the limit on active jobs
+// allows it for any priority. The other jobs are admitted when their submissions are delivered
+// again.
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
 		parked := t.jobs.parked[id]
@@ -348,7 +349,7 @@ func (t *Term) activate(j *activeJob, plan jobs.Plan) {
 	delete(t.jobs.parked, j.spec.ID)
 	m := j.manifest.last
 	resumed := len(m.Epochs) > 1
-	j.blobs.exist = resumed // an earlier leader may have written blobs that no manifest names
+	j.blobs.exist = resumed // if the job is resumed, an earlier leader may have written blobs that no manifest names
 	partitions, data, inStore := j.setPlan(plan)
 	e := ledger.JobAdded{
 		Spec: j.spec, Partitions: partitions, Data: data, InStore: inStore, CanMerge: j.job.Name() != "", Elapsed: max(0, t.since(m.Started)),

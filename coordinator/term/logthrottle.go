@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxLinesPerJob is how many of the ledger's decisions about one job are logged at level
-	// Info within throttleWindow. A job whose partitions all fail has a log line for each
-	// partition, and the first lines say enough.
+	// maxLinesPerJob is the largest number of the ledger's decisions about one job that are logged
+	// at level Info within throttleWindow. A job whose partitions all fail would cause a log line
+	// for each partition, although the first lines are enough.
 	maxLinesPerJob = 20
 	throttleWindow = time.Minute
 )
@@ -39,7 +39,7 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 
 // logDecision logs a decision of the ledger.
 func (t *Term) logDecision(l ledger.Log) {
-	text, _, _ := strings.Cut(l.Text, "\n") // the worker's log has the stack of a panic
+	text, _, _ := strings.Cut(l.Text, "\n") // without the stack of a panic, which is in the worker's log
 	var attrs []any
 	if l.Job != "" {
 		attrs = append(attrs, "job", l.Job)

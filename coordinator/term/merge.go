@@ -17,7 +17,7 @@ type pair struct {
 // One task merges several pairs. If each task merged only one pair, even fast merges
 // would wait for their turns on the loop, one after the other.
 const (
-	maxMergeTime  = time.Millisecond // after this time the remaining pairs wait for another task
+	maxMergeTime  = time.Millisecond // after this time the task ends, and another task merges the remaining pairs
 	maxMergePairs = 256
 )
 
@@ -25,7 +25,7 @@ const (
 // longer cannot be stopped; it continues in the background.
 const maxMergeCall = time.Second
 
-// errSlow says that a merge took longer than maxMergeCall.
+// errSlow means that a merge took longer than maxMergeCall.
 var errSlow = errors.New("merge takes too long")
 
 // merge queues a merge that the ledger requested.
@@ -64,8 +64,8 @@ func (t *Term) startMerges(j *activeJob) {
 	})
 }
 
-// take removes the share of one task, out of the given number of tasks, from the queued
-// pairs.
+// take removes from the queue as many pairs as one task should merge, if the given number of tasks
+// share the queued pairs.
 func (m *mergeState) take(tasks int) []pair {
 	n := min((len(m.pairs)+tasks-1)/tasks, maxMergePairs)
 	pairs := m.pairs[:n:n]
@@ -78,7 +78,7 @@ func (t *Term) mergesDone(j *activeJob) {
 	t.limits.merges.release()
 }
 
-// mergePairs merges pairs in order: the first pair, and further pairs while they take
+// mergePairs merges pairs in order: the first pair, and then further pairs as long as they take
 // little time and memory. Tasks call it.
 func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []nodePartial, took []time.Duration, err error) {
 	began := t.env.Now()
@@ -107,7 +107,7 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 		return nil, 0, err
 	}
 	began := t.env.Now()
-	var out struct { // not read if the code does not return in time
+	var out struct { // must not be read if the code does not return in time
 		data []byte
 		err  error
 	}
@@ -120,8 +120,8 @@ func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration,
 	return out.data, t.since(began), out.err
 }
 
-// giveUpMerges tells the ledger of pairs that the leader does not merge, because the job's
-// code takes too long: all that the job has queued.
+// giveUpMerges tells the ledger that the leader will not merge the given pairs, nor any queued pair
+// of the job, because the job's code takes too long.
 func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 	t.log.Warn("A merge takes long, workers merge this job's partials from now on", "job", j.spec.ID, "limit", maxMergeCall)
 	pairs = append(pairs, j.merges.pairs...)
@@ -133,9 +133,9 @@ func (t *Term) giveUpMerges(j *activeJob, pairs []pair) {
 	}
 }
 
-// merged handles the outcome of mergePairs: it tells the ledger of the pairs that were
-// merged and queues the other pairs again. The task's place in the limiter stays taken
-// until large partials are in blobs.
+// merged handles the outcome of mergePairs: it tells the ledger of the pairs that were merged and
+// queues the other pairs again. The task counts as running in the limiter until large partials are
+// in blobs.
 func (t *Term) merged(j *activeJob, pairs []pair, merged []nodePartial, took []time.Duration, failed error) {
 	j.merges.pairs = append(j.merges.pairs, pairs[len(merged):]...)
 	t.writeBlobs(j, merged, maxInMemory, func(err error) {

@@ -7,26 +7,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Observation is an event or a measurement of a term, for metrics. This file has all
-// kinds of observations.
+// Observation is an event or a measurement of a term, for metrics. All kinds of observations are in
+// this file.
 type Observation interface{ observation() }
 
-// MergeDone says that the job's code has merged two partials, or has failed to merge
-// them.
+// MergeDone means that the job's code has merged two partials, or has failed to merge them.
 type MergeDone struct{ Took time.Duration }
 
-// CheckpointDone says that a checkpoint is durable. Took is the time since the ledger
-// requested the checkpoint.
+// CheckpointDone means that a checkpoint is durable. Took is the time since the ledger requested
+// the checkpoint.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress says that a job's manifest is durable. Done is the number of partitions that
-// are done in this manifest and were not done in the previous manifest. Repeated is the
-// number of executions that this manifest adds, minus Done. Partitions that a dead leader
-// had not made durable count when the next leader's manifest contains them, so over all
-// terms Done counts each partition once.
+// Progress means that a job's manifest is durable. Done is the number of partitions that are done
+// in this manifest and were not done in the previous manifest. Repeated is the number of executions
+// of partitions that this manifest adds, minus Done. Partitions that a leader did not make durable
+// before it died are counted when the manifest of a later leader contains them. So in the sum over
+// all terms, Done counts each partition once.
 type Progress struct{ Done, Repeated uint64 }
 
-// PhaseDone says that the term has completed a phase of its beginning.
+// PhaseDone means that the term has completed one of the phases at its beginning.
 type PhaseDone struct {
 	Phase string // one of Phases
 	Took  time.Duration
@@ -35,16 +34,16 @@ type PhaseDone struct {
 // Phases lists the phases of a change of leader, in order, as in [store.TermRecord].
 var Phases = []string{"detect", "elect", "fence", "resume", "first_assignment", "first_result"}
 
-// Figures describes the cluster as the leader sees it. The term reports it at each
-// beacon, once the active jobs are loaded.
+// Figures contains the leader's figures for the cluster. The term reports them with each beacon,
+// after the active jobs are loaded.
 type Figures struct {
-	Workers int // known workers
+	Workers int // number of workers that the leader knows
 	Desired int // number of workers that the work needs: see ledger.Ledger.Demand
 
-	Planning int // jobs that are being planned or resumed
-	Running  int // active jobs
-	Queued   int // jobs that wait for a place among the active jobs
-	Waiting  int // parked jobs
+	Planning int // number of jobs that are being planned or resumed
+	Running  int // number of active jobs
+	Queued   int // number of jobs that wait because there are too many active jobs
+	Waiting  int // number of parked jobs
 
 	// Unsaved is the time since the oldest checkpoint in flight was requested; 0 if no
 	// checkpoint is in flight.
@@ -69,7 +68,7 @@ func (t *Term) observeFigures() {
 		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(targetDuration),
 		Planning: len(t.jobs.pending) - len(t.jobs.waiting), Running: len(t.jobs.active), Queued: len(t.jobs.waiting), Waiting: len(t.jobs.parked),
 	}
-	if f.Planning+f.Queued+f.Waiting > 0 { // jobs of unknown size
+	if f.Planning+f.Queued+f.Waiting > 0 { // there are jobs of unknown size
 		f.Desired = max(1, f.Desired)
 	}
 	for _, j := range t.jobs.active {
@@ -80,7 +79,7 @@ func (t *Term) observeFigures() {
 	t.cfg.Observe(f)
 }
 
-// observeProgress reports by how much a durable manifest is ahead of the previous one.
+// observeProgress reports the progress from the previous manifest to a durable manifest.
 func (t *Term) observeProgress(j *activeJob, before, after store.Manifest) {
 	done := doneIn(j.tree, after)
 	if after.State.Final() && after.State != store.Completed {
@@ -104,7 +103,7 @@ func doneIn(tree jobs.Tree, m store.Manifest) uint64 {
 	return done
 }
 
-// observePhases reports the phases that a record has and the previous one had not.
+// observePhases reports the phases that are in a record and were not in the previous record.
 func (t *Term) observePhases(before, after store.TermRecord) {
 	earlier := phases(before)
 	for i, took := range phases(after) {

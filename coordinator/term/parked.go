@@ -8,33 +8,33 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// parkedJob is a job that this leader cannot work on. The next leader tries again.
+// parkedJob is a job that this leader cannot work on. The next leader tries it again.
 type parkedJob struct {
-	kind   wire.JobKind // a kind that no worker knows; zero if the job is damaged
+	kind   wire.JobKind // name and version of the definition, which no worker knows; zero if the job is damaged
 	reason string
 
-	submission *store.Submission // its last delivery; nil if this leader did not receive it
+	submission *store.Submission // last delivery of the submission; nil if this leader has not received the submission
 }
 
 func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }
 
-// maxParked is the maximum number of parked jobs that are remembered. Further jobs are
-// loaded again each time their submission is delivered.
+// maxParked is the largest number of parked jobs that the leader remembers. Further jobs are loaded
+// again each time their submission is delivered.
 const maxParked = 10_000
 
-// unknownKind parks a job whose kind no worker knows.
+// unknownKind returns the parkedJob for a job whose definition no worker knows.
 func unknownKind(spec store.Spec) parkedJob {
 	reason := fmt.Sprintf("no worker knows %s version %s: start workers of a program that does, with --allow %[1]s if the job is restricted", spec.Job, spec.Version)
 	return parkedJob{kind: kindOf(spec), reason: reason}
 }
 
-// damagedJob parks a job that cannot be read from storage, so that the leader can work
-// on the other jobs.
+// damagedJob returns the outcome of loading a job that cannot be read from storage. The job is
+// parked, so that the leader can work on the other jobs.
 func damagedJob(id string, err error) loadedJob {
 	return loadedJob{id: id, parked: parkedJob{reason: err.Error()}}
 }
 
-// park remembers a job that this leader cannot work on, and logs it once.
+// park records a job that this leader cannot work on, and logs the reason once.
 func (t *Term) park(id string, p parkedJob) {
 	last, known := t.jobs.parked[id]
 	switch {

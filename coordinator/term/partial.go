@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// partial has the bytes of a node's partial: in memory, in a blob, or in both.
+// partial refers to the bytes of a node's partial: in memory, in a blob, or in both.
 type partial struct {
 	data []byte
 	blob string
@@ -21,15 +21,15 @@ type partial struct {
 }
 
 const (
-	// maxInMemory is the maximum size in bytes of a partial that the leader keeps in
-	// memory, and of a partial that a worker puts into a report.
+	// maxInMemory is the largest size in bytes of a partial that the leader keeps in memory, and of
+	// a partial that a worker puts into a report.
 	maxInMemory = 256 << 10
-	// maxInManifest is the maximum size in bytes of a partial in a manifest. A manifest is
-	// written as a whole each time, so a larger partial is written once, as a blob.
+	// maxInManifest is the maximum size in bytes of a partial in a manifest. The whole manifest is
+	// written each time, so a larger partial is written only once, into a blob.
 	maxInManifest = 4 << 10
 )
 
-// partialTable has the partials that the ledger refers to.
+// partialTable contains the partials to which the ledger refers.
 type partialTable struct {
 	byRef map[ledger.Ref]partial
 	last  ledger.Ref
@@ -41,7 +41,7 @@ func (p *partialTable) add(added partial) ledger.Ref {
 	return p.last
 }
 
-// use returns a partial whose node is in the forest.
+// use returns a partial, and records that its node is in the forest.
 func (p *partialTable) use(ref ledger.Ref) partial {
 	used := p.byRef[ref]
 	if ref != ledger.NoRef && !used.inForest {
@@ -51,7 +51,7 @@ func (p *partialTable) use(ref ledger.Ref) partial {
 	return used
 }
 
-// dropPartial removes a partial that the ledger will not refer to again. Its blob is
+// dropPartial removes a partial to which the ledger will not refer again. The partial's blob is
 // deleted later.
 func (t *Term) dropPartial(ref ledger.Ref) {
 	p := t.partials.byRef[ref]
@@ -83,9 +83,9 @@ type nodePartial struct {
 	partial
 }
 
-// writeBlobs writes the partials above limit bytes that have no blob yet, and then calls
-// then. It writes nothing if the job is ending, because the job's blobs are removed once
-// the tasks that write blobs have returned.
+// writeBlobs writes the partials that are larger than limit bytes and have no blob yet into blobs,
+// and after that calls the function then. If the job is ending, it writes nothing, because the
+// job's blobs are removed as soon as the tasks that write blobs have returned.
 func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
 	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {

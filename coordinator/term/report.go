@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Report processes a worker's report, which is valid and came in a message of size bytes.
-// The reply follows at once, or when the active jobs are loaded. Until they are loaded, a
-// report that does not fit into the backlog gets no reply.
+// Report processes a worker's report. The report must be valid; the parameter size is the size of
+// its message in bytes. The reply follows at once, or when the active jobs are loaded. Before that,
+// a report that does not fit into the backlog gets no reply.
 func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	if report.Epoch != t.leadership.Epoch {
 		reply(wire.Receipt{
@@ -43,8 +43,8 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 }
 
-// storePartials puts the partials of a job's report into the table and appends their
-// refs. It turns a damaged item into a failure, so that the item's partitions run again.
+// storePartials puts the partials of a job's report into the table and appends their refs. A
+// damaged item is replaced by a failure, so that the item's partitions run again.
 func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {
@@ -84,8 +84,8 @@ func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledge
 	return refs
 }
 
-// checkOutput returns a failure if a call's output is damaged, or if a call of Plan
-// returned no valid plan.
+// checkOutput returns a failure if a call's output is damaged, or if a call of Plan has returned an
+// invalid plan.
 func checkOutput(o *wire.Output) *wire.Failure {
 	err := o.Check()
 	if err == nil && o.Function == wire.Plan {
@@ -114,12 +114,12 @@ func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 
 // outsideTree returns the failure for a node that is not in a job's tree.
 func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
-	noPartition := tree.Partitions() // an index that no partition of the job has
+	noPartition := tree.Partitions() // the index of no partition of the job
 	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }
 
-// withOperands returns a receipt whose calls have their operands. withOperands omits a call
-// whose operands are gone, because the call's node or the job is finished.
+// withOperands returns a receipt in which the operands of calls are filled in. If the operands of a
+// call no longer exist, the call's node or the job is finished, and withOperands omits the call.
 func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 	receipt, refs := r.Receipt, r.Operands
 	receipt.Assigned = slices.Clone(receipt.Assigned)
@@ -131,12 +131,12 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 		call := *a.Call
 		call.Operands = make([]wire.Partial, len(a.Call.Operands))
 		for k := range call.Operands {
-			if refs[k] == ledger.NoRef { // a worker holds it
+			if refs[k] == ledger.NoRef { // a worker holds the operand
 				call.Operands[k] = a.Call.Operands[k]
 				continue
 			}
 			if _, known := t.partials.byRef[refs[k]]; !known {
-				call.Function = wire.Map // marks the call as one to omit
+				call.Function = wire.Map // marks the call for omission
 				break
 			}
 			p := t.partials.use(refs[k])

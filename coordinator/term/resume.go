@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// maxParallel is how many jobs a new leader loads at once, and how many submissions
-// the leader extends at once.
+// maxParallel is the number of jobs that a new leader loads concurrently, and of submissions that
+// the leader extends concurrently.
 const maxParallel = 16
 
 // resume fences and loads the jobs that were active before this term, and then begins
@@ -57,9 +57,9 @@ func (t *Term) loadAll(ids []string) {
 	}
 }
 
-// beginDispatch makes a ledger with the active jobs, which all carry this leader's
-// epoch by now. Submissions are received once the ledger has recovered: until then workers
-// may be unknown, and a job that no worker knows is parked.
+// beginDispatch creates a ledger with the active jobs, whose manifests all contain this leader's
+// epoch by now. Submissions are received only when the ledger's recovery is over. Before that, some
+// workers may be unknown, and a job that no worker knows would be parked.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
 	cfg.Epoch, cfg.Self, cfg.Storage, cfg.Build = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage, wire.ThisBuild()

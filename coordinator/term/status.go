@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Leader describes the leader.
+// Leader returns a description of the leader.
 func (t *Term) Leader() wire.LeaderInfo {
 	return wire.LeaderInfo{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, Host: t.cfg.Host, PID: t.cfg.PID, Since: t.leadership.Since,
@@ -21,7 +21,7 @@ func (t *Term) Leader() wire.LeaderInfo {
 	}
 }
 
-// Workers describes the workers.
+// Workers returns descriptions of the workers.
 func (t *Term) Workers() wire.Workers {
 	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
@@ -32,7 +32,7 @@ func (t *Term) Workers() wire.Workers {
 	return answer
 }
 
-// WorkersAfter answers a query for a part of the workers and for the cluster's figures.
+// WorkersAfter answers a query for some of the workers and for the cluster's figures.
 func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	answer := wire.Workers{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage, Totals: &wire.Totals{}}
 	if t.ledger != nil {
@@ -46,16 +46,17 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	return answer
 }
 
-// recentFor is how long a view of a job serves questions that allow recent answers.
+// recentFor is how long a view of a job is used for queries that allow answers that are not quite
+// new.
 const recentFor = 400 * time.Millisecond
 
-// views are the views of jobs that were made in the last moments, for all viewers.
+// views is a cache of the latest views of jobs, which all viewers share.
 type views struct {
 	byJob map[string]*ledger.View
 	begun time.Time // when the first of the views was made
 }
 
-// view returns the view of a job that answers a query, or nil if the job is not active.
+// view returns a view of a job for answering a query, or nil if the job is not active.
 func (t *Term) view(query wire.JobQuery) *ledger.View {
 	if t.ledger == nil {
 		return nil
@@ -74,8 +75,8 @@ func (t *Term) view(query wire.JobQuery) *ledger.View {
 	return v
 }
 
-// jobMap returns the map of a job that a query asks for, or nil if the job is not planned or
-// its end is durable.
+// jobMap returns the map of a job for which a query asks, or nil if the job is not planned or its
+// end is durable.
 func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	j := t.jobs.active[query.Job]
 	if len(query.Windows) == 0 || j == nil {
@@ -88,8 +89,8 @@ func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	return m
 }
 
-// durableSpans returns the finished spans in the last manifest. A manifest may have tens of
-// thousands of nodes, so the spans are computed once for all viewers.
+// durableSpans returns the finished spans in the last manifest. A manifest may contain tens of
+// thousands of nodes, so the spans are computed only once for all viewers.
 func (j *activeJob) durableSpans() []jobs.Span {
 	m := &j.manifest
 	if m.durableFor == m.last.Sequence {
@@ -107,7 +108,7 @@ func (j *activeJob) durableSpans() []jobs.Span {
 	return m.durable
 }
 
-// Jobs describes the active and the parked jobs, or only the job in the query.
+// Jobs returns descriptions of the active and the parked jobs, or only of the job in the query.
 func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 	answer := wire.Jobs{Epoch: t.leadership.Epoch, Storage: t.cfg.Storage}
 	if t.ledger != nil {
@@ -135,7 +136,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		answer.Jobs = append(answer.Jobs, parkedProgress(id, t.jobs.parked[id]))
 	}
 	answer.More = len(ids) - len(listed)
-	for i := range answer.Jobs { // only a query for one job gets all of its details
+	for i := range answer.Jobs { // only an answer to a query for one job contains all details
 		p := &answer.Jobs[i]
 		p.Skipped, p.Trouble = nil, p.Trouble[:min(len(p.Trouble), maxTrouble)]
 	}
@@ -146,7 +147,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 // maxTrouble is the maximum length in bytes of a job's Trouble in a list of jobs.
 const maxTrouble = 300
 
-// waitingProgress says why a job has not begun.
+// waitingProgress returns the progress of a job that waits, with the reason why it has not begun.
 func (t *Term) waitingProgress(id string) wire.JobProgress {
 	before := slices.IndexFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
 	return wire.JobProgress{Job: id, State: string(store.Queued), Trouble: fmt.Sprintf(

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Term is the state of a leader during one term. Its methods are called on one loop,
-// and none of them blocks.
+// Term is the state of a leader during one term. The methods must be called on one loop, and none
+// of them blocks.
 type Term struct {
 	cfg        Config
 	kinds      map[wire.JobKind]jobs.Job // the job definitions in cfg.Jobs
@@ -27,7 +27,7 @@ type Term struct {
 	reply     func(wire.Receipt) // answers the report that the ledger is processing
 	backlog   backlog
 	jobs      jobTable
-	receiving bool // a task receives a submission
+	receiving bool // a task is receiving a submission
 	partials  partialTable
 	limits    limits
 	times     times
@@ -35,13 +35,13 @@ type Term struct {
 	views     views
 }
 
-// limits bound the operations that run beside the loop.
+// limits bound the operations that run outside the loop.
 type limits struct {
 	merges     limiter // tasks that merge
 	extensions limiter // of submissions
 }
 
-// times are the instants at which the term last did something. Zero means never.
+// times contains when the term last did various things. Zero means never.
 type times struct {
 	begun      time.Time
 	beacon     time.Time
@@ -49,8 +49,8 @@ type times struct {
 	stopping   time.Time // when the term was told to stop
 }
 
-// New returns a term that has not begun. Ctx ends with the leadership, or earlier if the
-// term has left (see [Term.Left]). Tasks end with ctx. After ctx is done, the loop must
+// New returns a term that has not begun. The context must end with the leadership, or earlier, when
+// the term has handed over (see [Term.Left]). Tasks end with ctx. After ctx is done, the loop must
 // not call the term.
 func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, transport Transport) (*Term, error) {
 	cfg = cfg.withDefaults()
@@ -74,15 +74,15 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 	return t, nil
 }
 
-// Begin begins the term: it sends a beacon and loads the active jobs. The caller
-// already listens to workers.
+// Begin begins the term: it sends a beacon and loads the active jobs. Before this call, the caller
+// must have subscribed to the messages of workers.
 func (t *Term) Begin() {
 	t.sendBeacon()
 	t.resume()
 }
 
-// The intervals of ticks set the resolution of everything that depends on time.
-// During recovery ticks are more frequent, since workers may be waiting.
+// The interval of ticks is the resolution of everything that depends on time. During recovery ticks
+// are more frequent, because workers may be waiting for work.
 const (
 	tickEvery         = 50 * time.Millisecond
 	tickEveryRecovery = 5 * time.Millisecond
@@ -111,7 +111,7 @@ func (t *Term) Tick() {
 	}
 }
 
-// Stop begins a voluntary end of the term, with a last checkpoint of each job.
+// Stop begins an orderly end of the term, with a last checkpoint of each job.
 func (t *Term) Stop() {
 	if t.times.stopping.IsZero() {
 		t.times.stopping = t.env.Now()
@@ -120,10 +120,10 @@ func (t *Term) Stop() {
 	}
 }
 
-// Left reports whether a term that was told to stop may end: StopWithin has passed, or
-// everything that can be made durable is durable and no other draining worker needs the
-// leader. The successor is the worker that should lead next, or empty for any. The loop calls
-// Left after each other call of the term.
+// Left reports whether a term that was told to stop may end. It may end when StopWithin has passed,
+// or when all state is durable and no other draining worker needs the leader. The successor is the
+// worker that should lead next, or empty for any worker. The loop calls Left after each call of
+// another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
 		return "", false
@@ -134,7 +134,7 @@ func (t *Term) Left() (successor string, left bool) {
 	return t.successor(), true
 }
 
-// step feeds the ledger an event and performs the actions that it returns. While the
+// step passes an event to the ledger and performs the actions that the ledger returns. While the
 // active jobs are being loaded there is no ledger, and events are dropped.
 func (t *Term) step(e ledger.Event) {
 	if t.ledger == nil {
@@ -175,8 +175,8 @@ func (t *Term) perform(a ledger.Action) {
 	}
 }
 
-// spawn runs a task beside the loop. If the task returns a function, the loop then calls
-// it, and begins the waiting jobs for which the call has made places. A task uses its
+// spawn runs a task outside the loop. If the task returns a function, the loop calls this function,
+// and then begins waiting jobs if the limit on active jobs allows it. A task may use only its
 // arguments and immutable values; all other state belongs to the loop.
 func (t *Term) spawn(task func() (then func())) {
 	t.env.Go(func() {

@@ -8,13 +8,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// timeline has the milestones of a term, each as the time from the acquisition of the
-// lease to the milestone. Zero means that the term has not reached the milestone.
+// timeline contains the milestones of a term, each as the time from the acquisition of the lease to
+// the milestone. Zero means that the term has not reached the milestone.
 type timeline struct {
 	fenced          time.Duration // every active job's manifest has the epoch
 	recovered       time.Duration // the ledger may assign work
-	firstAssignment time.Duration // a worker was given a span
-	firstResult     time.Duration // a worker reported a node that it finished in this term
+	firstAssignment time.Duration // a span was assigned to a worker
+	firstResult     time.Duration // a worker reported a node that it had finished in this term
 
 	record    store.TermRecord // the record that was written last
 	recording bool             // a write of the record is in flight
@@ -33,8 +33,8 @@ func (t *Term) markFirstAssignment(receipt wire.Receipt) {
 	}
 }
 
-// recordTerm writes the term's record into the history if the term has reached another
-// milestone since the last write.
+// recordTerm writes the term's record into the history if the term has reached another milestone
+// since the last write of the record.
 func (t *Term) recordTerm() {
 	line := &t.timeline
 	if line.recording {

@@ -9,15 +9,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// This file decides which submitted jobs begin, and when. The queue delivers submissions
-// in the order of their arrival. So the leader receives more submissions than it begins,
-// and begins jobs of higher priority first and then older ones.
+// The code in this file decides which submitted jobs begin, and when. The queue delivers
+// submissions in the order of their arrival. So the leader receives more submissions than it
+// begins, and of these it begins jobs of higher priority first, and among jobs of equal priority
+// the oldest.
 
 const (
-	// maxWaiting is the maximum number of jobs that wait at once for a place among the
-	// active jobs. Further submissions stay in the queue, where their priority does not
-	// count. A waiting job takes about 2 KB, and its submission is extended every
-	// Config.ExtendEvery.
+	// maxWaiting is the largest number of jobs that wait because there are too many active jobs.
+	// Further submissions stay in the queue, where their priority has no effect. A waiting job
+	// takes about 2 KB, and its submission is extended every Config.ExtendEvery.
 	maxWaiting = 1000
 	// maxActiveShare bounds the active jobs of all priorities, as a multiple of
 	// Config.MaxActive.
@@ -26,7 +26,7 @@ const (
 	maxActive = 1000
 )
 
-// waitingJob is a pending job that waits for a place among the active jobs.
+// waitingJob is a pending job that waits because there are too many active jobs.
 type waitingJob struct {
 	id       string
 	priority int
@@ -36,8 +36,8 @@ func compareWaiting(a, b waitingJob) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.id, b.id))
 }
 
-// beginNext begins the waiting jobs that there is a place for, and receives the next
-// submission if one more job may wait and the ledger has recovered.
+// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may
+// wait and the ledger's recovery is over, it also receives the next submission.
 func (t *Term) beginNext() {
 	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
 		id := t.jobs.waiting[0].id
@@ -49,9 +49,9 @@ func (t *Term) beginNext() {
 	}
 }
 
-// mayBegin reports whether there is a place for a job of a priority: fewer than MaxActive
-// jobs of the same or a higher priority are active. So a job does not wait for active jobs
-// of lower priorities, unless the total has reached its bound.
+// mayBegin reports whether a job of a priority may begin: fewer than MaxActive jobs of the same or
+// a higher priority must be active. So a job does not wait for active jobs of lower priorities,
+// unless the total number of active jobs has reached its bound.
 func (t *Term) mayBegin(priority int) bool {
 	// The priorities of the jobs that are being loaded are not known yet.
 	loading := len(t.jobs.pending) - len(t.jobs.waiting) - t.jobs.assessed - t.jobs.withdrawing
@@ -68,8 +68,8 @@ func (t *Term) mayBegin(priority int) bool {
 	return ahead < t.cfg.MaxActive && total < min(maxActiveShare*t.cfg.MaxActive, maxActive)
 }
 
-// schedule begins a submitted job at once if there is a place for any job. Otherwise the
-// job's priority decides, which is in its spec.
+// schedule begins a submitted job at once if even a job of the lowest priority may begin. Otherwise
+// it first reads the job's priority from the spec.
 func (t *Term) schedule(id string, p *pendingJob) {
 	if len(t.jobs.waiting) == 0 && t.mayBegin(-store.MaxPriority) {
 		t.admit(id, p)
@@ -96,12 +96,13 @@ func (t *Term) schedule(id string, p *pendingJob) {
 	})
 }
 
-// errNoWait says that a job need not wait for a place: it is not new, or it cannot be read.
+// errNoWait means that a job need not wait until fewer jobs are active: the job is not new, or it
+// cannot be read.
 var errNoWait = errors.New("job need not wait")
 
-// assess returns the priority of a submitted job that has to wait. A submission that was
-// delivered often and never begun is treated as one that crashes leaders. So assess also
-// writes a manifest for a job that has waited under an earlier leader. Tasks call it.
+// assess returns the priority of a submitted job that has to wait. If the job has already waited
+// under an earlier leader, assess also writes a manifest for it. Without a manifest, a submission
+// that was delivered often would be considered one that crashes leaders. Tasks call assess.
 func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	spec, err := t.readSpec(s.ID)
 	switch {
@@ -128,7 +129,7 @@ func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	return spec.Priority, err
 }
 
-// stopWaiting takes a job out of the list of waiting jobs. The caller admits the job.
+// stopWaiting removes a job from the list of waiting jobs. The caller must admit the job.
 func (t *Term) stopWaiting(id string) {
 	t.jobs.pending[id].waiting = false
 	t.jobs.waiting = slices.DeleteFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
