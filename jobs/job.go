@@ -28,6 +28,7 @@ type Job struct {
 	finish    func(ctx context.Context, p Params, own bool, root []byte) (json.RawMessage, Attachment, error)
 
 	attaches     bool
+	inPlace      bool
 	onAttachment func(Attachment) // nil: the attachments of results are dropped
 	own          owned
 }
@@ -71,6 +72,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		recode:     b.recode,
 		finish:     b.finish,
 		attaches:   b.attachment.exists,
+		inPlace:    b.aliases(),
 	}, nil
 }
 
@@ -163,6 +165,9 @@ func (j Job) Merge(left, right []byte) ([]byte, error) {
 	}
 	return merged, nil
 }
+
+// InPlace reports whether the codec encodes and decodes partials without copying them.
+func (j Job) InPlace() bool { return j.inPlace }
 
 // Attaches reports whether the job's results may have an [Attachment].
 func (j Job) Attaches() bool { return j.attaches }
@@ -301,7 +306,26 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		forest: func() forest {
 			return &valueForest[T]{tree: tree, merge: b.def.Merge, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
 		},
+		spares: func(get func() []byte) bool {
+			if pool.share == nil || !b.aliases() {
+				return false
+			}
+			pool.more = func() (value T, ok bool) {
+				if data := get(); data != nil {
+					value, err := decodeInPlace(b.def.Codec, data)
+					return value, err == nil
+				}
+				return value, false
+			}
+			return true
+		},
 	}, nil
+}
+
+// aliases reports whether the codec encodes and decodes in no time, without copies.
+func (b binding[P, T, R]) aliases() bool {
+	_, ok := b.def.Codec.(interface{ aliases() })
+	return ok
 }
 
 func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {

@@ -139,6 +139,7 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 // spares is a pool of values that merges no longer need. All stacks of a task share it.
 type spares[T any] struct {
 	share func(a, b T) bool // nil unless the mapper is a Filler
+	more  func() (T, bool)  // set by Task.Spares; nil if no caller has spare memory
 
 	mu   sync.Mutex
 	list []T
@@ -169,7 +170,10 @@ func (s *spares[T]) get() (value T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) > 0 {
-		value = pop(&s.list)
+		return pop(&s.list)
+	}
+	if s.more != nil {
+		value, _ = s.more()
 	}
 	return value
 }

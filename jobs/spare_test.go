@@ -238,6 +238,29 @@ func TestOwnOperands(t *testing.T) {
 	}
 }
 
+// TestTaskSpares gives a Filler the memory of an encoded partial.
+func TestTaskSpares(t *testing.T) {
+	open := func(job Job) *Task {
+		return must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 2}))
+	}
+	spare := make([]byte, 4*8)
+	get := func() []byte { return spare }
+	task := open(vectorJob(filler{length: 4}, addVectors))
+	if !task.Spares(get) {
+		t.Fatal("a Filler of vectors takes no memory")
+	}
+	stack := task.NewStack()
+	if _, err := stack.Run(context.Background(), Span{Lo: 0, Hi: 1}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(stack.Drain(1)); &got[0].Data[0] != &spare[0] {
+		t.Error("the partial is not in the memory that was given")
+	}
+	if open(vectorJob(struct{ Mapper[[]float64] }{filler{length: 4}}, addVectors)).Spares(get) {
+		t.Error("a mapper that is no Filler takes memory")
+	}
+}
+
 func TestLocalGoexitInMerge(t *testing.T) {
 	job := vectorJob(filler{length: 4}, func(left, right []float64) ([]float64, error) {
 		runtime.Goexit()

@@ -13,7 +13,15 @@ type Task struct {
 	mapper any // may implement io.Closer
 	stack  func() Stack
 	forest func() forest
+	spares func(get func() []byte) bool
 }
+
+// Spares lets a [Filler] use memory that the caller does not need any more, which get returns: that
+// of encoded partials of the job, or nil if there is none. A function get is called from several
+// goroutines. Spares must be called before a stack runs. It returns false, and get is not called,
+// unless the mapper is a Filler and the codec decodes a partial without copying it. Only then may
+// a caller reuse the memory of a partial after a call of Merge.
+func (t *Task) Spares(get func() []byte) bool { return t.spares(get) }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
 // for as long as the slot works on the job, because the stack holds the Map function that the
