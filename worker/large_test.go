@@ -53,10 +53,16 @@ type vectorMapper struct {
 }
 
 func (m vectorMapper) Map(ctx context.Context, partition uint64) ([]float64, error) {
+	return m.Fill(ctx, partition, nil)
+}
+
+func (m vectorMapper) Fill(ctx context.Context, partition uint64, v []float64) ([]float64, error) {
 	if _, err := (squaresMapper{squaresParams{Partitions: m.Partitions, Sleep: m.Sleep, Hold: m.Hold}, m.cluster}).Map(ctx, partition); err != nil {
 		return nil, err
 	}
-	v := make([]float64, 100_000)
+	if len(v) != 100_000 {
+		v = make([]float64, 100_000)
+	}
 	for i := range v {
 		v[i] = 1 / float64(partition*7+uint64(i)+3)
 	}

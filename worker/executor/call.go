@@ -21,9 +21,10 @@ type call struct {
 	cancel  context.CancelFunc
 	ended   bool // the job has ended; guarded by Worker.mu
 
-	storage jobStorage
-	blob    string       // the blob that the call may have written, or empty
-	result  *heldPartial // the result, if the worker is going to hold it
+	storage  jobStorage
+	blob     string       // the blob that the call may have written, or empty
+	result   *heldPartial // the result, if the worker is going to hold it
+	operands []operand
 
 	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
@@ -75,6 +76,7 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	default:
 		w.session.Return(c.held, item)
 	}
+	c.loseTaken()
 	w.beginCalls()
 	w.wakeLink()
 	return c.ended
@@ -92,6 +94,7 @@ func (c *call) failure(err error) wire.Failure {
 // make reads the operands, makes the call, and moves large data into storage.
 func (c *call) make() (wire.Item, error) {
 	o, made := c.opening, c.held.Call()
+	defer c.releaseOperands()
 	job, known := c.w.known[o.Kind]
 	if !known {
 		return wire.Item{}, fmt.Errorf("job %s version %s is not known to this worker, which knows %s", o.Kind.Name, o.Kind.Version, c.w.knows())
@@ -100,12 +103,12 @@ func (c *call) make() (wire.Item, error) {
 	if err != nil {
 		return wire.Item{}, err
 	}
-	release, err := c.reserve()
+	release, err := c.reserve(job.InPlace())
 	if err != nil {
 		return wire.Item{}, err
 	}
 	defer release()
-	operands, err := c.operands()
+	operands, err := c.readOperands()
 	if err != nil {
 		return wire.Item{}, err
 	}
@@ -122,6 +125,9 @@ func (c *call) make() (wire.Item, error) {
 	}
 	if err != nil {
 		return wire.Item{}, err
+	}
+	if item.Partial != nil {
+		c.reuse(item.Partial.Data)
 	}
 	return c.store(item)
 }
@@ -144,41 +150,57 @@ func (c *call) lose(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.session.LoseCall(c.held, c.failure(err))
+	c.loseTaken()
 	w.checkUsable()
 	w.wakeLink()
 }
 
-// operands returns the bytes of the call's operands.
-func (c *call) operands() ([][]byte, error) {
-	var list [][]byte
-	for _, p := range c.held.Call().Operands {
-		data := p.Data
-		var err error
-		switch {
-		case p.Holder != "":
-			data, err = c.fetch(p)
-		case p.Blob == "":
-			err = p.Check()
-		default:
-			err = c.storage.retry("read partial", func() (err error) {
-				data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob)
-				return err
-			}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+// operand is an operand of a call.
+type operand struct {
+	data  []byte
+	own   bool   // nothing but the call uses the bytes
+	taken bool   // the worker held the partial, and does not have it any more
+	done  func() // ends the read of a partial that the worker holds; may be nil
+}
+
+// readOperands returns the bytes of the call's operands. The partials that this worker holds are
+// the last, because the merge may take over their memory.
+func (c *call) readOperands() (list [][]byte, err error) {
+	made := c.held.Call()
+	c.operands = make([]operand, len(made.Operands))
+	for _, own := range []bool{false, true} {
+		for i, p := range made.Operands {
+			if own != (p.Holder == c.w.cfg.ID) {
+				continue
+			}
+			if err := c.readOperand(p, &c.operands[i]); err != nil {
+				return nil, fmt.Errorf("operand of %v: %w", made.Function, err)
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("operand of %v: %w", c.held.Call().Function, err)
-		}
-		list = append(list, data)
+	}
+	for _, o := range c.operands {
+		list = append(list, o.data)
 	}
 	return list, nil
 }
 
-// owns reports whether nothing but the call uses an operand's bytes: those that it has read
-// from storage.
-func (c *call) owns(operand int) bool {
-	list := c.held.Call().Operands
-	return operand < len(list) && list[operand].Blob != ""
+func (c *call) readOperand(p wire.Partial, o *operand) error {
+	switch {
+	case p.Holder != "":
+		return c.fetch(p, o)
+	case p.Blob == "":
+		o.data = p.Data
+		return p.Check()
+	}
+	o.own = true
+	return c.storage.retry("read partial", func() (err error) {
+		o.data, err = c.w.store.Partial(c.ctx, c.opening.Job, p.Blob)
+		return err
+	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }
+
+// owns reports whether nothing but the call uses an operand's bytes.
+func (c *call) owns(i int) bool { return i < len(c.operands) && c.operands[i].own }
 
 // store moves the data of an item into storage if it is too large for a report.
 func (c *call) store(item wire.Item) (_ wire.Item, err error) {
@@ -189,7 +211,8 @@ func (c *call) store(item wire.Item) (_ wire.Item, err error) {
 	}
 	switch {
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.w.mayHold():
-		result := newHeldPartial(item.Partial.Node, item.Partial.Data, c.held.Call().Lacking)
+		p := item.Partial
+		result := heldPartial{wire.HeldNode{Node: p.Node, Size: uint64(len(p.Data)), Sum: p.Sum, Lacking: c.held.Call().Lacking}, p.Data}
 		c.result = &result
 		return wire.Item{}, nil
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline:

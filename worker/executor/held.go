@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"unsafe"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
@@ -33,15 +34,14 @@ func (w *Worker) mayHold() bool {
 type served struct{ w *Worker }
 
 // ReadAt implements [bulk.Source].
-func (s served) ReadAt(job string, node jobs.Node, offset int64, n int) ([]byte, error) {
-	data, err := s.w.held.ReadAt(job, node, offset, n)
-	return data, s.w.checkRead(job, node, err)
+func (s served) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
+	return s.w.checkRead(job, node, s.w.held.ReadAt(job, node, to, offset))
 }
 
-// readHeld returns the bytes of a partial that this worker holds.
-func (w *Worker) readHeld(job string, node jobs.Node) ([]byte, error) {
-	data, err := w.held.Read(job, node)
-	return data, w.checkRead(job, node, err)
+// readHeld returns the bytes of a partial that this worker holds, as [holdings.Holdings.Read] does.
+func (w *Worker) readHeld(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
+	data, own, done, err = w.held.Read(job, node)
+	return data, own, done, w.checkRead(job, node, err)
 }
 
 // checkRead handles the outcome of a read of a held partial. A partial that cannot be read is
@@ -49,6 +49,12 @@ func (w *Worker) readHeld(job string, node jobs.Node) ([]byte, error) {
 func (w *Worker) checkRead(job string, node jobs.Node, err error) error {
 	switch {
 	case errors.Is(err, holdings.ErrNotHeld):
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.held.Has(job, node) {
+			w.session.NodeLost(job, node)
+			w.wakeLink()
+		}
 		return bulk.ErrNotHeld
 	case err != nil:
 		w.cfg.Logger.Error("A partial is lost, its partitions run again", "job", job, "node", node.String(), "error", err)
@@ -70,19 +76,33 @@ func (w *Worker) memoryChanged() {
 	}
 }
 
-// checkMemory makes slots wait while memory is short, and then drops partials that are
-// durable.
+// checkMemory makes slots wait while memory is short. Then it drops partials that are durable, and
+// if none can be spilled, writes some to storage.
 func (w *Worker) checkMemory() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, n := range w.held.InMemory() {
+	for _, n := range w.held.List() {
 		if w.held.Short() && w.session.NodeDurable(n.Job, n.Node) {
 			w.session.NodeLost(n.Job, n.Node)
 			w.held.Drop(n.Job, n.Node)
 		}
 	}
-	w.session.Pause(w.held.Short())
+	if w.held.Stuck() {
+		for _, n := range w.held.List() {
+			if len(w.stores) < maxStoring && w.session.BeginStore(n.Job, n.Node) {
+				w.storeHeld(n.Job, n.Node)
+			}
+		}
+	}
+	w.pause()
 	w.work.Broadcast()
+}
+
+// pause makes slots wait if memory is short. The caller must hold w.mu.
+func (w *Worker) pause() {
+	if w.held != nil {
+		w.session.Pause(w.held.Short())
+	}
 }
 
 // storing is a write of a held partial to storage.
@@ -137,10 +157,11 @@ func (s *storing) write() (blob string, err error) {
 	case <-s.storage.ctx.Done():
 		return "", s.storage.ctx.Err()
 	}
-	data, err := s.w.readHeld(s.job, s.node)
+	data, _, done, err := s.w.readHeld(s.job, s.node)
 	if err != nil {
 		return "", err
 	}
+	defer done()
 	return s.storage.writePartial(s.node, data)
 }
 
@@ -167,38 +188,96 @@ type fetchError struct {
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// fetch returns the bytes of an operand that a worker holds: this one or another.
-func (c *call) fetch(o wire.Partial) (data []byte, err error) {
-	w := c.w
+// fetch reads an operand that a worker holds: this one or another. A merge takes over the memory of
+// a partial that this worker holds, because the partial is dropped once the merge has returned. If
+// the merge fails, the partial is lost.
+func (c *call) fetch(p wire.Partial, o *operand) error {
+	w, job := c.w, c.opening.Job
 	if w.held == nil {
-		return nil, &fetchError{o.Holder, errors.New("this worker fetches no operands")}
+		return &fetchError{p.Holder, errors.New("this worker fetches no operands")}
 	}
-	if o.Holder == w.cfg.ID {
-		data, err = w.readHeld(c.opening.Job, o.Node)
-	} else {
-		data, err = bulk.Fetch(c.ctx, w.cfg.Bulk, w.cfg.Subjects.Bulk(o.Holder), c.opening.Job, o.Node, o.Size, o.Sum)
+	var err error
+	switch {
+	case p.Holder != w.cfg.ID:
+		o.data, o.own = w.held.Buffer(int64(p.Size)), true
+		err = bulk.Fetch(c.ctx, w.cfg.Bulk, w.cfg.Subjects.Bulk(p.Holder), job, p.Node, o.data, p.Sum)
+	case c.mayTake():
+		if o.data, o.taken = w.held.Take(job, p.Node); o.taken {
+			o.own = true
+			break
+		}
+		fallthrough
+	default:
+		o.data, o.own, o.done, err = w.readHeld(job, p.Node)
 	}
 	if err != nil {
-		return nil, &fetchError{o.Holder, err}
+		return &fetchError{p.Holder, err}
 	}
-	return data, nil
+	return nil
 }
 
-// reserve waits until there is memory for the operands that the call fetches, and for its
-// result.
-func (c *call) reserve() (release func(), err error) {
+// mayTake reports whether the session drops the operands that this worker holds when the call
+// returns.
+func (c *call) mayTake() bool {
+	made := c.held.Call()
+	return made.Function == wire.Merge && made.Lacking == 0
+}
+
+// releaseOperands ends the reads of partials that this worker holds.
+func (c *call) releaseOperands() {
+	for _, o := range c.operands {
+		if o.done != nil {
+			o.done()
+		}
+	}
+}
+
+// loseTaken tells the session which partials the call has taken and not merged into a partial that
+// this worker holds. The caller must hold w.mu.
+func (c *call) loseTaken() {
+	for i, o := range c.operands {
+		if node := c.held.Call().Operands[i].Node; o.taken && c.w.held.DropTaken(c.opening.Job, node) {
+			c.w.session.NodeLost(c.opening.Job, node)
+		}
+	}
+}
+
+// reuse makes the memory of operands that a merge has freed spare memory.
+func (c *call) reuse(merged []byte) {
+	c.w.mu.Lock()
+	t := c.w.tasks[c.opening.Job]
+	reuses := t != nil && t.reuses
+	c.w.mu.Unlock()
+	for _, o := range c.operands {
+		if reuses && o.own && !overlap(o.data, merged) {
+			c.w.held.Reuse(o.data)
+		}
+	}
+}
+
+// overlap reports whether two slices share memory.
+func overlap(a, b []byte) bool {
+	x, y := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return x < y+uintptr(cap(b)) && y < x+uintptr(cap(a))
+}
+
+// reserve waits until there is memory for the operands that the call reads, and for its result.
+// If the job's partials are merged in place, the operands' memory becomes that of the result.
+func (c *call) reserve(inPlace bool) (release func(), err error) {
 	if c.w.held == nil {
 		return func() {}, nil
 	}
 	var need, largest uint64
 	for _, o := range c.held.Call().Operands {
-		need += o.Size // decoded
-		if o.Holder != c.w.cfg.ID {
-			need += o.Size // fetched
+		if !inPlace {
+			need += o.Size // decoded
+			largest = max(largest, o.Size)
 		}
-		largest = max(largest, o.Size)
+		if !c.mayTake() || o.Holder != c.w.cfg.ID || !c.w.held.InMemory(c.opening.Job, o.Node) {
+			need += o.Size
+		}
 	}
-	if largest == 0 {
+	if need+largest == 0 {
 		return func() {}, nil
 	}
 	return c.w.held.Reserve(c.ctx, int64(min(need+largest, 1<<62)))
@@ -210,6 +289,7 @@ var _ bulk.Source = served{}
 // w.mu.
 func (w *Worker) holdResult(held *session.HeldCall, result heldPartial) {
 	if job := held.Opening().Job; w.session.ReturnHeld(held, result.HeldNode) {
-		w.held.Put(job, result.Node, result.data)
+		t := w.tasks[job]
+		w.held.Put(job, result.Node, result.data, t != nil && t.reuses)
 	}
 }

@@ -95,6 +95,9 @@ func (l *link) loop(ctx context.Context) error {
 		if l.left {
 			return nil
 		}
+		if l.w.held != nil && l.w.held.Short() { // perhaps partials have become durable
+			l.w.checkMemory()
+		}
 		in, restored = session.Tick{}, false
 		timer.Reset(l.due - l.w.now())
 		select {

@@ -19,6 +19,7 @@ type slot struct {
 	number int         // number of the slot, from 0
 	stop   atomic.Bool // makes the merge stack return at the next partition; set and cleared under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
+	uses   int64       // bytes of the merge stack, as far as they are known
 	since  time.Time   // when the slot took its span or last handed over results; guarded by Worker.mu
 }
 
@@ -81,13 +82,22 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	want := uint64(1)
 	clean := true // no partition was run since the last delivery
 	var next uint64
+	defer s.account(t, jobs.Span{})
+	stacked := jobs.Span{}
 	for t.ctx.Err() == nil {
 		w.mu.Lock()
+		w.pause()
 		claim := w.session.Claim(span, want, now.Sub(began) >= w.timing.slice)
-		w.mu.Unlock()
 		if claim.Empty() {
+			w.mu.Unlock()
 			break
 		}
+		if stacked.Empty() {
+			stacked.Lo = claim.Lo
+		}
+		stacked.Hi = claim.Hi
+		s.account(t, stacked)
+		w.mu.Unlock()
 		t.before(span, "Map")
 		before := now
 		var err error
@@ -113,11 +123,28 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 			return
 		}
 		clean = hi == next
+		stacked = jobs.Span{Lo: hi, Hi: next}
+		s.account(t, stacked)
 		now = time.Now()
 	}
 	if !clean {
 		s.deliver(span, t, done{hi: next, next: next})
 	}
+}
+
+// account counts the memory of the merge stack after the partitions of a span, and of the next
+// partial.
+func (s *slot) account(t *task, span jobs.Span) {
+	size := t.partialSize.Load()
+	if s.w.held == nil || size == 0 && s.uses == 0 {
+		return
+	}
+	uses := int64(0)
+	if !span.Empty() {
+		uses = int64(len(t.tree.Cover(span))+1) * size
+	}
+	s.w.held.Use(uses - s.uses)
+	s.uses = uses
 }
 
 // errLost says that the code of a slot did not return in time. By now it has returned. The
@@ -250,7 +277,8 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	}
 	for _, h := range held {
 		if wanted {
-			w.held.Put(t.opening.Job, h.Node, h.data)
+			t.partialSize.Store(max(t.partialSize.Load(), int64(h.Size)))
+			w.held.Put(t.opening.Job, h.Node, h.data, t.reuses)
 		}
 	}
 	return true

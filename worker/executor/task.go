@@ -18,19 +18,22 @@ import (
 
 // task is a job that this worker has opened or is opening.
 type task struct {
-	w          *Worker
-	opening    wire.Opening
-	limits     jobs.Limits
-	storage    jobStorage
-	ctx        context.Context // done when the job has ended, or the worker stops
-	cancel     context.CancelFunc
-	users      sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
-	opened     *jobs.Task     // set before the session is told that the job is open
-	stacks     []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
-	first      jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
-	panics     sync.Once      // logs the stack trace of the first panic only
-	partitions atomic.Uint64  // run so far, and
-	took       atomic.Int64   // how long that took, in nanoseconds of slots
+	w           *Worker
+	opening     wire.Opening
+	limits      jobs.Limits
+	tree        jobs.Tree // set before the session is told that the job is open
+	storage     jobStorage
+	ctx         context.Context // done when the job has ended, or the worker stops
+	cancel      context.CancelFunc
+	users       sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
+	reuses      bool           // the memory of the job's partials may be used again; set before opened
+	opened      *jobs.Task     // set before the session is told that the job is open
+	stacks      []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
+	first       jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
+	panics      sync.Once      // logs the stack trace of the first panic only
+	partitions  atomic.Uint64  // run so far, and
+	took        atomic.Int64   // how long that took, in nanoseconds of slots
+	partialSize atomic.Int64   // bytes of the largest partial that this worker has held; 0 if it has held none
 
 	orphans []string // blobs to remove once the job has ended; set before ctx is done
 }
@@ -114,6 +117,9 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.tree, err = jobs.NewTree(plan.Partitions); err != nil {
+		return nil, err
+	}
 	t.before(t.alone(), "Open")
 	var opened *jobs.Task
 	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
@@ -130,6 +136,9 @@ func (t *task) open() (*jobs.Task, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if t.w.held != nil {
+		t.reuses = opened.Spares(func() []byte { return t.w.held.Spare(t.partialSize.Load()) })
 	}
 	return opened, t.fork(opened)
 }

@@ -117,7 +117,7 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 	w.work = sync.NewCond(&w.mu)
 	hello := wire.Hello{Host: cfg.Host, PID: cfg.PID, Slots: cfg.Slots, Since: cfg.Since, Storage: cfg.Storage, Build: wire.ThisBuild(), Version: cfg.Version[:min(len(cfg.Version), wire.MaxVersion)], Holds: cfg.Bulk != nil}
 	if cfg.Bulk != nil {
-		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
+		if w.held, err = holdings.New(holdings.Config{Limit: cfg.Memory, Dir: cfg.SpillDir, Spares: 2*cfg.Slots + 2, Logger: cfg.Logger, Changed: w.memoryChanged}); err != nil {
 			return nil, fmt.Errorf("configure worker: %w", err)
 		}
 	}
@@ -201,7 +201,9 @@ func (w *Worker) direct(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.DropNode:
-		w.held.Drop(a.Job, a.Node)
+		if !w.session.HoldsNode(a.Job, a.Node) { // it was not computed again since
+			w.held.Drop(a.Job, a.Node)
+		}
 	case session.StoreNode:
 		w.storeHeld(a.Job, a.Node)
 	case session.EndJob:

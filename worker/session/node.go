@@ -191,11 +191,35 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 		s.dropNode(j, n)
 	}
 	for _, n := range r.Store {
-		if at, found := j.findNode(n); found && !j.nodes[at].storing && j.nodes[at].stored == 0 {
-			j.nodes[at].storing = true
+		if s.BeginStore(j.id, n) {
 			s.do(StoreNode{j.id, n})
 		}
 	}
+}
+
+// BeginStore records that the caller begins to write a held partial to storage, as after
+// [StoreNode]. It returns false if the partial is being written, or in storage, or not held.
+func (s *Session) BeginStore(job string, n jobs.Node) bool {
+	j, _ := s.find(job)
+	if j == nil {
+		return false
+	}
+	at, found := j.findNode(n)
+	if !found || j.nodes[at].storing || j.nodes[at].stored > 0 {
+		return false
+	}
+	j.nodes[at].storing = true
+	return true
+}
+
+// HoldsNode reports whether a node is held.
+func (s *Session) HoldsNode(job string, n jobs.Node) bool {
+	j, _ := s.find(job)
+	if j == nil {
+		return false
+	}
+	_, found := j.findNode(n)
+	return found
 }
 
 // Pause says whether memory is short. While it is, the worker begins no partition.

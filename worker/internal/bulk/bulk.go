@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	chunkSize = 256 << 10 // below the limit of a NATS message, which is 1 MiB or more
+	chunkSize = 512 << 10 // below the limit of a NATS message, which is 1 MiB or more
 	window    = 8
 
 	// Window is how many bytes of a fetch are on the way at most.
@@ -35,10 +35,10 @@ var (
 	ErrDamaged    = errors.New("the bytes are damaged")
 )
 
-// Source has the partials that a worker serves. ReadAt returns n bytes from offset on. If the
-// source does not have the partial, the error is [ErrNotHeld]. The bytes are not changed.
+// Source has the partials that a worker serves. ReadAt reads the bytes from offset on. If the
+// source does not have the partial, the error is [ErrNotHeld].
 type Source interface {
-	ReadAt(job string, node jobs.Node, offset int64, n int) ([]byte, error)
+	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
 }
 
 // status is the first byte of an answer. The bytes follow if it is statusOK.
@@ -80,9 +80,10 @@ type Server struct {
 // Serve answers requests on a subject until Close.
 func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
+	answered := make([]byte, 0, 1+chunkSize) // requests are answered one after the other, and Respond copies the answer
 	var err error
 	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
-		_ = m.Respond(answer(source, m.Data)) // an answer that is lost is asked for again
+		_ = m.Respond(answer(source, m.Data, answered)) // an answer that is lost is asked for again
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve partials on %s: %w", subject, err)
@@ -98,40 +99,42 @@ func (s *Server) Close() {
 	}
 }
 
-func answer(source Source, request []byte) []byte {
+// answer returns the answer to a request, in the memory of buffer.
+func answer(source Source, request, buffer []byte) []byte {
 	job, node, offset, n, ok := decodeRequest(request)
 	if !ok {
 		return []byte{statusMalformed}
 	}
-	data, err := source.ReadAt(job, node, offset, n)
-	switch {
+	data := buffer[:1+n]
+	data[0] = statusOK
+	switch err := source.ReadAt(job, node, data[1:], offset); {
 	case errors.Is(err, ErrNotHeld):
 		return []byte{statusNotHeld}
 	case err != nil:
 		return []byte{statusUnreadable}
 	}
-	return append(append(make([]byte, 0, 1+len(data)), statusOK), data...)
+	return data
 }
 
-// Fetch returns the bytes of a partial that the worker behind subject holds, and that has the
-// given size and CRC-32C.
-func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, size uint64, sum uint32) ([]byte, error) {
+// Fetch reads into data the bytes of a partial that the worker behind subject holds, and that has
+// the size of data and the given CRC-32C. After an error the content of data is undefined.
+func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, data []byte, sum uint32) error {
 	f := &fetch{
 		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),
-		data: make([]byte, size), asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
+		data: data, asked: map[int]time.Time{}, answers: make(chan *nats.Msg, 4*window),
 	}
 	sub, err := nc.ChanSubscribe(f.inbox+".*", f.answers)
 	if err != nil {
-		return nil, fmt.Errorf("fetch node %v: %w", node, err)
+		return fmt.Errorf("fetch node %v: %w", node, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
 	if err := f.run(ctx); err != nil {
-		return nil, fmt.Errorf("fetch node %v of %d bytes: %w", node, size, err)
+		return fmt.Errorf("fetch node %v of %d bytes: %w", node, len(data), err)
 	}
 	if got := wire.Checksum(f.data); got != sum {
-		return nil, fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, size, ErrDamaged, got, sum)
+		return fmt.Errorf("fetch node %v of %d bytes: %w: their checksum is %08x, want %08x", node, len(data), ErrDamaged, got, sum)
 	}
-	return f.data, nil
+	return nil
 }
 
 // fetch is a fetch that runs.

@@ -32,17 +32,24 @@ type source struct {
 	read func(offset int64) // called before each read
 }
 
-func (s *source) ReadAt(job string, n jobs.Node, offset int64, length int) ([]byte, error) {
+func (s *source) ReadAt(job string, n jobs.Node, to []byte, offset int64) error {
 	if s.read != nil {
 		s.read(offset)
 	}
 	switch {
 	case s.err != nil:
-		return nil, s.err
+		return s.err
 	case job != "job" || n != node:
-		return nil, bulk.ErrNotHeld
+		return bulk.ErrNotHeld
 	}
-	return s.data[offset : offset+int64(length)], nil
+	copy(to, s.data[offset:])
+	return nil
+}
+
+// fetch fetches a partial of a size.
+func fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, size uint64, sum uint32) ([]byte, error) {
+	data := make([]byte, size)
+	return data, bulk.Fetch(ctx, nc, subject, job, node, data, sum)
 }
 
 func random(n int) []byte {
@@ -70,7 +77,7 @@ func serve(t *testing.T, s *source) *nats.Conn {
 func TestFetch(t *testing.T) {
 	for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 7_000_001} {
 		s := &source{data: random(size)}
-		got, err := bulk.Fetch(t.Context(), serve(t, s), subject, "job", node, uint64(size), wire.Checksum(s.data))
+		got, err := fetch(t.Context(), serve(t, s), subject, "job", node, uint64(size), wire.Checksum(s.data))
 		if err != nil || !bytes.Equal(got, s.data) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
@@ -91,7 +98,7 @@ func TestFetchFails(t *testing.T) {
 		"another checksum": {&source{data: data}, subject, "job", 1, bulk.ErrDamaged},
 		"cannot read":      {&source{err: errors.New("disk")}, subject, "job", 1, bulk.ErrUnreadable},
 	} {
-		_, err := bulk.Fetch(t.Context(), serve(t, c.source), c.subject, c.job, node, uint64(len(data)), c.sum)
+		_, err := fetch(t.Context(), serve(t, c.source), c.subject, c.job, node, uint64(len(data)), c.sum)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
@@ -118,7 +125,7 @@ func TestHolderDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err = bulk.Fetch(t.Context(), natstest.Connect(t, url), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
+	_, err = fetch(t.Context(), natstest.Connect(t, url), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
 	if !errors.Is(err, bulk.ErrGone) {
 		t.Errorf("after %v: got %v, want ErrGone", time.Since(began), err)
 	}
@@ -135,7 +142,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 	}
-	_, err := bulk.Fetch(ctx, serve(t, s), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
+	_, err := fetch(ctx, serve(t, s), subject, "job", node, uint64(len(s.data)), wire.Checksum(s.data))
 	if !errors.Is(err, context.Canceled) || last.Load() > 32<<20 {
 		t.Errorf("got %v, the holder was asked for byte %d", err, last.Load())
 	}
@@ -162,7 +169,7 @@ func BenchmarkFetch(b *testing.B) {
 	sum := wire.Checksum(s.data)
 	b.SetBytes(int64(len(s.data)))
 	for b.Loop() {
-		if _, err := bulk.Fetch(b.Context(), fetcher, subject, "job", node, uint64(len(s.data)), sum); err != nil {
+		if _, err := fetch(b.Context(), fetcher, subject, "job", node, uint64(len(s.data)), sum); err != nil {
 			b.Fatal(err)
 		}
 	}

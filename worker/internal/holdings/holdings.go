@@ -3,20 +3,29 @@
 //
 //	          Put                     more than the limit
 //	slots ─────────▶ in memory ──────────────────────────▶ spilling ─▶ spilled
-//	calls                │  ▲                                 │           │
-//	                     │  └──────── the folder is full ─────┘           │
-//	                     ▼                   Drop                          ▼
-//	                   gone ◀───────────────────────────────────────── file removed
+//	calls             │  │  ▲                               │           │
+//	                  │  │  └────── the folder is full ─────┘           │
+//	             Take │  │                Drop                          │
+//	                  ▼  ▼                                              ▼
+//	         a merge ──▶ gone ◀──────────────────────────────────── file removed
+//	                      │
+//	                      └──▶ spare memory ──▶ Buffer
 //
-// Reservations are operands and results of merges, which count against the same limit. A
-// merge frees memory, so one of them may always go on: then the limit is exceeded by that
-// merge alone.
+// Three more things count against the limit: the merge stacks of slots (Use), operands of
+// merges (Reserve), and one partial more, so that a slot can begin. Whatever does not fit waits,
+// with two exceptions that keep a worker with little memory going. If nothing is in memory, a
+// slot may begin. One merge may always go on, since a merge frees memory. So the limit is
+// exceeded by one partial at most, if partials are decoded in place.
+//
+// The memory of a partial that nobody reads any more is kept for the next one, if the job allows
+// that. Such spare memory is used before new memory, and given up when memory is short.
 //
 // # What can fail
 //
 //   - The folder is full, or cannot be written: the partial stays in memory, a line in the
-//     log names job, node and size, and the next attempt is made 10 s later. [Holdings.Short]
-//     is true until memory is free again, so slots wait.
+//     log names job, node and size, and the next attempt is made 10 s later. Until then
+//     [Holdings.Stuck] is true, so that the caller writes partials to storage.
+//     [Holdings.Short] is true until memory is free again, so slots wait.
 //   - A file cannot be read back: the partial is lost, and Read returns the error.
 //   - The process is killed: its files were removed when they were made, so that the
 //     operating system frees them.
@@ -46,7 +55,9 @@ type Config struct {
 	// Limit is how many bytes of partials, operands and results of merges may be in memory.
 	Limit int64
 	// Dir is the spill folder. If it is empty, nothing is spilled.
-	Dir    string
+	Dir string
+	// Spares is how many buffers of spare memory are kept at most.
+	Spares int
 	Logger *slog.Logger
 	// Changed, if not nil, is called when Short has changed. It must not block.
 	Changed func()
@@ -63,7 +74,10 @@ type Holdings struct {
 	inMemory int64
 	reserved int64
 	reserves int // number of reservations
-	retryAt  time.Time
+	stacks   int64
+	largest  int64 // bytes of the largest partial so far
+	spares   [][]byte
+	retryAt  time.Time // when a failed write to the spill folder is attempted again
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
@@ -74,12 +88,15 @@ type key struct {
 	node jobs.Node
 }
 
-// part is a partial. Its data is nil once it is spilled.
+// part is a partial. Its data is nil once it is spilled or taken.
 type part struct {
 	key
 	data    []byte
 	file    *os.File
 	size    int64
+	readers int  // number of reads of data that are not done
+	reuse   bool // the memory of data may be used for other partials
+	taken   bool
 	dropped bool
 }
 
@@ -114,18 +131,67 @@ func newFile(dir string) (*os.File, error) {
 }
 
 // Put adds a partial, whose bytes must not be changed any more. If it is there already, the
-// two are the same bytes, and Put keeps one.
-func (h *Holdings) Put(job string, node jobs.Node, data []byte) {
+// two are the same bytes, and Put keeps one. If reuse is true, nothing refers to the memory of
+// data once the partial is dropped, so that it becomes spare memory.
+func (h *Holdings) Put(job string, node jobs.Node, data []byte, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := key{job, node}
-	if h.parts[k] != nil || h.closed {
+	old := h.parts[k]
+	if old != nil && !old.taken || h.closed {
 		return
 	}
-	p := &part{key: k, data: data, size: int64(len(data))}
+	if old != nil {
+		h.drop(old)
+	}
+	p := &part{key: k, data: data, size: int64(len(data)), reuse: reuse}
 	h.parts[k] = p
 	h.order = append(h.order, p)
-	h.change(p.size, 0)
+	h.largest = max(h.largest, p.size)
+	h.change(&h.inMemory, p.size)
+}
+
+// Take returns the bytes of a partial that is in memory and that nobody reads. The caller may
+// change the bytes. The partial cannot be read any more, and counts against the limit until it is
+// dropped.
+func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.parts[key{job, node}]
+	if p == nil || p.data == nil || p.readers > 0 {
+		return nil, false
+	}
+	data, p.data, p.taken = p.data, nil, true
+	h.order = slices.DeleteFunc(h.order, func(o *part) bool { return o == p })
+	return data, true
+}
+
+// Has reports whether a partial is held. It is true for one that was taken and not dropped.
+func (h *Holdings) Has(job string, node jobs.Node) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.parts[key{job, node}] != nil
+}
+
+// InMemory reports whether a partial can be read without a file.
+func (h *Holdings) InMemory(job string, node jobs.Node) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.parts[key{job, node}]
+	return p != nil && p.data != nil
+}
+
+// DropTaken removes a partial that was taken. It returns false if there is none, or if the partial
+// was put again.
+func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.parts[key{job, node}]
+	if p == nil || !p.taken {
+		return false
+	}
+	h.drop(p)
+	return true
 }
 
 // Drop removes a partial.
@@ -146,6 +212,9 @@ func (h *Holdings) DropJob(job string) {
 			h.drop(p)
 		}
 	}
+	if len(h.parts) == 0 {
+		h.spares = nil // perhaps no job with partials of this size comes for a long time
+	}
 }
 
 func (h *Holdings) drop(p *part) {
@@ -159,62 +228,133 @@ func (h *Holdings) drop(p *part) {
 
 // forget removes a partial from memory.
 func (h *Holdings) forget(p *part) {
-	if i := slices.Index(h.order, p); i >= 0 {
+	switch i := slices.Index(h.order, p); {
+	case i >= 0:
 		h.order = slices.Delete(h.order, i, i+1)
+		if p.reuse && p.readers == 0 {
+			h.addSpare(p.data)
+		}
 		p.data = nil
-		h.change(-p.size, 0)
+	case p.taken:
+		p.taken = false
+	default:
+		return
+	}
+	h.change(&h.inMemory, -p.size)
+}
+
+// Reuse adds memory that nothing refers to to the spare memory.
+func (h *Holdings) Reuse(data []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.addSpare(data)
+}
+
+func (h *Holdings) addSpare(data []byte) {
+	if len(h.spares) < h.cfg.Spares && !h.closed {
+		h.spares = append(h.spares, data)
+		h.trim()
 	}
 }
 
-// Read returns the bytes of a partial, which must not be changed.
-func (h *Holdings) Read(job string, node jobs.Node) ([]byte, error) {
-	h.mu.Lock()
-	p := h.parts[key{job, node}]
-	var data []byte
-	if p != nil {
-		data = p.data
+// trim gives up spare memory that is more than the limit allows.
+func (h *Holdings) trim() {
+	spare := int64(0)
+	for i, data := range h.spares {
+		if spare += int64(cap(data)); h.used()+spare > h.cfg.Limit {
+			clear(h.spares[i:])
+			h.spares = h.spares[:i]
+			return
+		}
 	}
-	h.mu.Unlock()
+}
+
+// Spare returns n bytes of spare memory, or nil if there is none. The bytes are not cleared.
+func (h *Holdings) Spare(n int64) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, data := range h.spares {
+		if c := int64(cap(data)); n > 0 && n <= c && c <= n+n/8 {
+			h.spares = slices.Delete(h.spares, i, i+1)
+			return data[:n]
+		}
+	}
+	return nil
+}
+
+// Buffer returns n bytes of memory, which are not cleared.
+func (h *Holdings) Buffer(n int64) []byte {
+	if data := h.Spare(n); data != nil {
+		return data
+	}
+	return make([]byte, n)
+}
+
+// Read returns the bytes of a partial. If own is true, they are the caller's alone. Otherwise they
+// must not be changed, and the caller calls done when it needs them no more.
+func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
+	p, data := h.begin(job, node)
 	switch {
 	case p == nil:
-		return nil, ErrNotHeld
+		return nil, false, nil, ErrNotHeld
 	case data != nil:
-		return data, nil
+		return data, false, sync.OnceFunc(func() { h.end(p, data) }), nil
 	}
-	return h.readFile(p, 0, int(p.size))
+	data = h.Buffer(p.size)
+	return data, true, func() {}, h.readFile(p, data, 0)
 }
 
-// ReadAt returns n bytes of a partial.
-func (h *Holdings) ReadAt(job string, node jobs.Node, offset int64, n int) ([]byte, error) {
-	h.mu.Lock()
-	p := h.parts[key{job, node}]
-	var data []byte
-	if p != nil {
-		data = p.data
+// ReadAt reads a part of a partial.
+func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
+	p, data := h.begin(job, node)
+	if p == nil {
+		return ErrNotHeld
 	}
-	h.mu.Unlock()
+	if data != nil {
+		defer h.end(p, data)
+	}
 	switch {
-	case p == nil:
-		return nil, ErrNotHeld
-	case offset < 0 || n < 0 || offset+int64(n) > p.size:
-		return nil, fmt.Errorf("read %d bytes from %d of node %v, which has %d", n, offset, node, p.size)
+	case offset < 0 || offset+int64(len(to)) > p.size:
+		return fmt.Errorf("read %d bytes from %d of node %v, which has %d", len(to), offset, node, p.size)
 	case data != nil:
-		return data[offset : offset+int64(n)], nil
+		copy(to, data[offset:])
+		return nil
 	}
-	return h.readFile(p, offset, n)
+	return h.readFile(p, to, offset)
 }
 
-func (h *Holdings) readFile(p *part, offset int64, n int) ([]byte, error) {
-	data := make([]byte, n)
-	if _, err := p.file.ReadAt(data, offset); err != nil && !(errors.Is(err, io.EOF) && n == 0) {
+// begin returns a partial and its data, if that is in memory. The caller then calls end.
+func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p = h.parts[key{job, node}]; p == nil || p.taken {
+		return nil, nil
+	}
+	if p.data != nil {
+		p.readers++
+	}
+	return p, p.data
+}
+
+// end ends a read of the data of a partial. The last reader of a dropped partial frees the data.
+func (h *Holdings) end(p *part, data []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.readers--; p.readers == 0 && p.data == nil && p.reuse {
+		h.addSpare(data)
+	}
+}
+
+func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
+	if _, err := p.file.ReadAt(to, offset); err != nil && !(errors.Is(err, io.EOF) && len(to) == 0) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if p.dropped {
-			return nil, ErrNotHeld
+			return ErrNotHeld
 		}
-		return nil, fmt.Errorf("read node %v of job %s, %d bytes, from the spill folder: %w", p.node, p.job, p.size, err)
+		return fmt.Errorf("read node %v of job %s, %d bytes, from the spill folder: %w", p.node, p.job, p.size, err)
 	}
-	return data, nil
+	return nil
 }
 
 // Reserve waits until n bytes of memory are free, or no other reservation is there. It
@@ -227,20 +367,27 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err er
 	})()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for h.reserves > 0 && h.inMemory+h.reserved+n > h.cfg.Limit {
+	for h.reserves > 0 && h.used()+n > h.cfg.Limit {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		h.freed.Wait()
 	}
 	h.reserves++
-	h.change(0, n)
+	h.change(&h.reserved, n)
 	return sync.OnceFunc(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.reserves--
-		h.change(0, -n)
+		h.change(&h.reserved, -n)
 	}), nil
+}
+
+// Use adds n bytes, which may be negative, to the memory of merge stacks.
+func (h *Holdings) Use(n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.change(&h.stacks, n)
 }
 
 // Short reports whether memory is short, so that no partition should begin.
@@ -250,28 +397,39 @@ func (h *Holdings) Short() bool {
 	return h.short()
 }
 
-func (h *Holdings) short() bool { return h.inMemory+h.reserved > h.cfg.Limit }
+// used returns how many bytes count against the limit, without spare memory.
+func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
-// Bytes returns how many bytes are in memory, reservations included, and how many are
-// spilled.
+func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.largest > h.cfg.Limit }
+
+// Stuck reports whether memory is short and the spill folder does not help.
+func (h *Holdings) Stuck() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.short() && !h.spilling && len(h.order) > 0 && (h.cfg.Dir == "" || time.Now().Before(h.retryAt))
+}
+
+// Bytes returns how many bytes are in memory, those of stacks and reservations included, and how
+// many are spilled.
 func (h *Holdings) Bytes() (inMemory, spilled int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.parts {
-		if p.data == nil {
+		if p.file != nil {
 			spilled += p.size
 		}
 	}
-	return h.inMemory + h.reserved, spilled
+	return h.used(), spilled
 }
 
-// change changes the memory in use, and begins to spill if it is too much.
-func (h *Holdings) change(inMemory, reserved int64) {
+// change changes a part of the memory in use, and begins to spill if it is too much.
+func (h *Holdings) change(which *int64, n int64) {
 	before := h.short()
-	h.inMemory += inMemory
-	h.reserved += reserved
-	if inMemory+reserved < 0 {
+	*which += n
+	if n < 0 {
 		h.freed.Broadcast()
+	} else {
+		h.trim()
 	}
 	if h.short() != before {
 		h.cfg.Changed()
@@ -293,16 +451,22 @@ func (h *Holdings) spill() {
 	for h.short() && !h.closed && len(h.order) > 0 {
 		p := h.order[0]
 		data := p.data
+		p.readers++
 		h.mu.Unlock()
 		f, err := h.write(data)
 		h.mu.Lock()
+		p.readers--
 		switch {
 		case err != nil:
 			h.retryAt = time.Now().Add(retrySpill)
+			h.cfg.Changed() // the caller may write partials to storage
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
 		case p.dropped || h.closed:
 			_ = f.Close() // it is not needed any more
+			if p.reuse && p.readers == 0 {
+				h.addSpare(data)
+			}
 		default:
 			p.file = f
 			h.forget(p)
@@ -332,8 +496,8 @@ func (h *Holdings) Close() {
 	h.spills.Wait()
 }
 
-// InMemory returns the job, node and size of the partials in memory, the largest first.
-func (h *Holdings) InMemory() []wire.HeldNode {
+// List returns the job, node and size of the partials in memory, the largest first.
+func (h *Holdings) List() []wire.HeldNode {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var list []wire.HeldNode

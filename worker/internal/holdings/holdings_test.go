@@ -48,19 +48,20 @@ func TestSpill(t *testing.T) {
 	dir := t.TempDir()
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: dir})
 	for i := range 10 {
-		h.Put("j", jobs.Leaf(uint64(i)), data(i, 300))
+		h.Put("j", jobs.Leaf(uint64(i)), data(i, 300), true)
 	}
-	eventually(t, "seven partials are spilled", func() bool {
+	eventually(t, "eight partials are spilled", func() bool { // there is room for one more
 		inMemory, spilled := h.Bytes()
-		return inMemory == 900 && spilled == 2100 && !h.Short()
+		return inMemory == 600 && spilled == 2400 && !h.Short()
 	})
 	for i := range 10 {
-		got, err := h.Read("j", jobs.Leaf(uint64(i)))
-		if err != nil || !bytes.Equal(got, data(i, 300)) {
-			t.Errorf("partial %d: %v", i, err)
+		got, own, done, err := h.Read("j", jobs.Leaf(uint64(i)))
+		if err != nil || !bytes.Equal(got, data(i, 300)) || own != (i < 8) {
+			t.Fatalf("partial %d: %v, own: %v", i, err, own)
 		}
-		got, err = h.ReadAt("j", jobs.Leaf(uint64(i)), 100, 50)
-		if err != nil || !bytes.Equal(got, data(i, 50)) {
+		done()
+		part := make([]byte, 50)
+		if err = h.ReadAt("j", jobs.Leaf(uint64(i)), part, 100); err != nil || !bytes.Equal(part, data(i, 50)) {
 			t.Errorf("part of partial %d: %v", i, err)
 		}
 	}
@@ -68,10 +69,10 @@ func TestSpill(t *testing.T) {
 		t.Errorf("files with names: %v", left)
 	}
 	h.Drop("j", jobs.Leaf(0))
-	if _, err := h.Read("j", jobs.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
+	if _, _, _, err := h.Read("j", jobs.Leaf(0)); !errors.Is(err, holdings.ErrNotHeld) {
 		t.Errorf("a dropped partial: %v", err)
 	}
-	if _, err := h.ReadAt("j", jobs.Leaf(1), 299, 2); err == nil {
+	if err := h.ReadAt("j", jobs.Leaf(1), make([]byte, 2), 299); err == nil {
 		t.Error("read past the end of a partial")
 	}
 	h.DropJob("j")
@@ -91,11 +92,12 @@ func TestSpillFails(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	h.Put("j", jobs.Leaf(0), data(0, 2000))
+	h.Put("j", jobs.Leaf(0), data(0, 2000), false)
 	eventually(t, "the log names the partial", func() bool {
 		return strings.Contains(log.String(), "job=j node=0/0 bytes=2000")
 	})
-	if got, err := h.Read("j", jobs.Leaf(0)); err != nil || len(got) != 2000 || !h.Short() {
+	eventually(t, "the caller stores partials", h.Stuck)
+	if got, _, _, err := h.Read("j", jobs.Leaf(0)); err != nil || len(got) != 2000 || !h.Short() {
 		t.Errorf("%d bytes, %v, short: %v", len(got), err, h.Short())
 	}
 }
@@ -110,7 +112,7 @@ func TestNoFolder(t *testing.T) {
 func TestReserve(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
-	h.Put("j", jobs.Leaf(0), data(0, 900))
+	h.Put("j", jobs.Leaf(0), data(0, 500), false)
 	release, err := h.Reserve(t.Context(), 500)
 	if err != nil || !h.Short() || len(changes) != 1 {
 		t.Fatalf("%v, short: %v, %d changes", err, h.Short(), len(changes))
@@ -134,5 +136,65 @@ func TestReserve(t *testing.T) {
 	(<-second)()
 	if h.Short() {
 		t.Error("memory is still short")
+	}
+}
+
+// TestTake takes a partial that nobody reads, and reuses the memory of dropped ones.
+func TestTake(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 10_000, Spares: 2})
+	h.Put("j", jobs.Leaf(0), data(0, 100), true)
+	_, own, done, err := h.Read("j", jobs.Leaf(0))
+	if err != nil || own {
+		t.Fatalf("%v, own: %v", err, own)
+	}
+	if _, ok := h.Take("j", jobs.Leaf(0)); ok {
+		t.Error("took a partial that is read")
+	}
+	h.Drop("j", jobs.Leaf(0))
+	if h.Spare(100) != nil {
+		t.Error("the memory of a partial that is read is spare")
+	}
+	done()
+	if spare := h.Spare(100); len(spare) != 100 || h.Spare(100) != nil {
+		t.Errorf("want one spare of 100 bytes, got one of %d", len(spare))
+	}
+
+	h.Put("j", jobs.Leaf(1), data(1, 100), true)
+	taken, ok := h.Take("j", jobs.Leaf(1))
+	if !ok || !bytes.Equal(taken, data(1, 100)) {
+		t.Fatalf("took: %v", ok)
+	}
+	if _, _, _, err := h.Read("j", jobs.Leaf(1)); !errors.Is(err, holdings.ErrNotHeld) || !h.Has("j", jobs.Leaf(1)) {
+		t.Errorf("a taken partial: %v", err)
+	}
+	if used, _ := h.Bytes(); used != 100 {
+		t.Errorf("%d bytes are used, want those of the taken partial", used)
+	}
+	h.Put("j", jobs.Leaf(1), data(1, 100), true) // it was computed again
+	if h.DropTaken("j", jobs.Leaf(1)) {
+		t.Error("dropped a partial that was put again")
+	}
+	if used, _ := h.Bytes(); used != 100 {
+		t.Errorf("%d bytes are used", used)
+	}
+	h.Reuse(taken)
+	if h.Spare(99) == nil || h.Spare(50) != nil {
+		t.Error("spare memory is for partials of about the same size")
+	}
+}
+
+// TestSparesGiveWay fills the memory: spare memory is given up, and partials are not spilled for it.
+func TestSparesGiveWay(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000, Spares: 10})
+	for range 5 {
+		h.Reuse(data(0, 100))
+	}
+	h.Put("j", jobs.Leaf(0), data(0, 100), true)
+	h.Use(700)
+	if h.Short() {
+		t.Error("memory is short")
+	}
+	if h.Spare(100) == nil || h.Spare(100) == nil || h.Spare(100) != nil {
+		t.Error("want two buffers of spare memory left")
 	}
 }
