@@ -190,7 +190,7 @@ func (l *Ledger) dueRetry(w *worker, j *job) *failedPartition {
 
 // pieceSize returns how many partitions the next piece for a worker should have. The method is
 // guided self-scheduling (Polychronopoulos and Kuck, 1987): a piece is a share of the queue, so
-// pieces shrink towards the end of the job. A piece takes at least minWork and at most half a
+// pieces shrink towards the end of the job. A piece takes at least leastWork and at most half a
 // horizon. While the rate is unknown, pieces are small, so that the rate is soon known and no
 // worker gets work for hours.
 func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
@@ -199,7 +199,7 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	if perSecond == 0 {
 		return max(1, min(share/4, maxFirstPiece))
 	}
-	least, most := perSecond*l.minWork().Seconds(), perSecond*l.horizon().Seconds()/2
+	least, most := perSecond*l.leastWork(j).Seconds(), perSecond*l.horizon().Seconds()/2
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 

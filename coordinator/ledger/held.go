@@ -67,7 +67,7 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	if !j.large && j.skipped.len > 0 {
 		j.skipsIn = j.checkpoint.request()
 	}
-	j.large = true
+	j.large, j.largest = true, max(j.largest, n.Size)
 	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
 	if added {
 		if j.calls.find(wire.Merge, n.Node) != nil {
@@ -357,6 +357,15 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 			o.held.storeWanted = true
 		}
 	}
+}
+
+// fetchBytesPerSecond is how fast a worker fetches a partial from another worker of a busy cluster.
+const fetchBytesPerSecond = 200_000_000
+
+// leastWork returns the least work that is worth giving to another slot: that of a message, or of
+// fetching the resulting partial.
+func (l *Ledger) leastWork(j *job) time.Duration {
+	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }
 
 // takeSubtree returns the span of the next piece of a job with large partials. The piece consists

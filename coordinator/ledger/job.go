@@ -27,7 +27,8 @@ type job struct {
 	deadline    time.Duration // time at which the job fails because it takes too long; 0: never
 	merges      mergePlace
 	mergedBytes uint64
-	large       bool // a worker has held a partial of the job
+	large       bool   // a worker has held a partial of the job
+	largest     uint64 // size of the largest of these partials
 	settling    []settling
 	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions
 

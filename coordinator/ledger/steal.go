@@ -70,7 +70,7 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 			}
 			_, left := l.remaining(a)
 			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the assignment's worker does not start it
-			if left <= l.minWork() && !waits || len(found) == n && left <= found[n-1].left {
+			if left <= l.leastWork(j) && !waits || len(found) == n && left <= found[n-1].left {
 				continue
 			}
 			c := candidate{a, left}
