@@ -58,8 +58,6 @@ type cluster struct {
 	release string // file that releases the steady job
 }
 
-// since returns the log after the first n bytes.
-
 // newCluster starts a cluster and its steady job. stop is called when the test ends.
 func newCluster(t *testing.T, on jobscluster.StorageKind, name string) *cluster {
 	t.Helper()

@@ -108,12 +108,16 @@ func idOf(r *http.Request) (string, error) {
 	return id, nil
 }
 
+func acceptsGzip(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+}
+
 // compressed returns a writer that compresses with gzip if the browser accepts gzip.
 // The function flush sends the bytes that were written so far.
 func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush func() error) {
 	rc := http.NewResponseController(w)
 	w.Header().Set("Vary", "Accept-Encoding")
-	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if !acceptsGzip(r) {
 		return w, rc.Flush
 	}
 	w.Header().Set("Content-Encoding", "gzip")

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,28 +12,29 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"time"
 )
 
 //go:embed assets
 var embedded embed.FS
 
-// scripts are the page's scripts, in the order in which they are loaded. They share one
-// global scope, so that a saved page can contain them one after the other.
+// scripts are the parts of the page's script, in order. The page loads them as one file,
+// because each further request would delay the first paint.
 var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "job.js", "map.js", "workers.js", "page.js"}
 
 // assets are the files of the page, by name.
 type assets map[string]asset
 
 type asset struct {
-	data []byte
-	tag  string // changes with the data
+	data   []byte
+	zipped []byte // data, compressed with gzip
+	tag    string // changes with the data
 }
 
 // document is the data of the page's template.
 type document struct {
 	Cluster string
-	Scripts []string // names of the scripts; empty in a saved page
 
 	// The following fields are set only in a saved page.
 	Style template.CSS
@@ -44,20 +46,33 @@ var pageTemplate = template.Must(template.ParseFS(embedded, "assets/page.html"))
 
 func newAssets(cfg Config) (assets, error) {
 	list := assets{}
-	add := func(name string, data []byte) {
-		sum := sha256.Sum256(data)
-		list[name] = asset{data, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	style, err := fs.ReadFile(embedded, "assets/page.css")
+	if err != nil {
+		return nil, fmt.Errorf("read the page: %w", err)
 	}
-	for _, name := range append([]string{"page.css"}, scripts...) {
-		data, err := fs.ReadFile(embedded, "assets/"+name)
+	list.add("page.css", style)
+	var script bytes.Buffer
+	for _, name := range scripts {
+		part, err := fs.ReadFile(embedded, "assets/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("read the page: %w", err)
 		}
-		add(name, data)
+		script.Write(part)
+		script.WriteString("\n")
 	}
-	html, err := render(document{Cluster: cfg.Cluster.Name, Scripts: scripts})
-	add("page.html", html)
+	list.add("script.js", script.Bytes())
+	html, err := render(document{Cluster: cfg.Cluster.Name})
+	list.add("page.html", html)
 	return list, err
+}
+
+func (a assets) add(name string, data []byte) {
+	sum := sha256.Sum256(data)
+	var zipped bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid, and a buffer takes everything
+	_, _ = z.Write(data)
+	_ = z.Close()
+	a[name] = asset{data, zipped.Bytes(), hex.EncodeToString(sum[:8])}
 }
 
 func render(d document) ([]byte, error) {
@@ -76,9 +91,16 @@ func (a assets) serve(name string) http.HandlerFunc {
 			http.NotFound(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("ETag", file.tag)
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(file.data))
+		data, tag := file.data, file.tag
+		h := w.Header()
+		if acceptsGzip(r) {
+			data, tag = file.zipped, tag+"-gzip"
+			h.Set("Content-Encoding", "gzip")
+		}
+		h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Vary", "Accept-Encoding")
+		h.Set("ETag", strconv.Quote(tag))
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 	}
 }

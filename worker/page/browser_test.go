@@ -133,6 +133,19 @@ func (b *browser) until(condition string) {
 	}
 }
 
+// logPaints logs how long the first paint of the page took, and how long it takes when the
+// page is loaded again.
+func (b *browser) logPaints() {
+	b.t.Helper()
+	var paints []int
+	for range 5 {
+		b.until(`performance.getEntriesByName("first-contentful-paint").length`)
+		paints = append(paints, int(look[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`)))
+		b.do(chromedp.Reload())
+	}
+	b.t.Logf("first contentful paint after %d ms", paints)
+}
+
 // at looks at the page in a window of a width. Nothing may scroll sideways.
 func (b *browser) at(width int) {
 	b.t.Helper()

@@ -53,8 +53,8 @@ func TestOtherSites(t *testing.T) {
 	}{
 		{"/", "", "none", "navigate", 200},
 		{"/", "", "cross-site", "navigate", 200}, // a link
-		{"/page/page.js", "", "same-origin", "no-cors", 200},
-		{"/page/page.js", "", "cross-site", "no-cors", 403},
+		{"/page/script.js", "", "same-origin", "no-cors", 200},
+		{"/page/script.js", "", "cross-site", "no-cors", 403},
 		{"/api/v1/nothing", "", "cross-site", "navigate", 403},
 		{"/api/v1/nothing", "http://127.0.0.1:9464", "", "", 404},
 		{"/api/v1/nothing", "http://attacker.example", "", "", 403},

@@ -43,9 +43,8 @@ func TestViews(t *testing.T) {
 	if all := look[float64](b, `cells.all.cells.length * cells.all.step`); all < 1e9 {
 		t.Errorf("the map has %.0f partitions, want 10^9", all)
 	}
-	if paint := look[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`); paint > 0 {
-		t.Logf("first contentful paint after %.0f ms", paint)
-	}
+	b.logPaints()
+	b.until(`cells && view.map.total.durable > 100 && document.querySelector("#fails .fail")`)
 	for _, scheme := range []string{"light", "dark"} {
 		look[any](b, `setTheme("`+scheme+`"); drawAgain(); 0`)
 		for _, width := range []int{1400, 360} {
@@ -143,11 +142,12 @@ func TestLeaderKilled(t *testing.T) {
 	b.do(chromedp.EmulateViewport(1400, 900))
 	b.open(url)
 	b.until(`view.opened === "` + id + `" && view.map && view.map.done > 10 && view.cluster.totals.workers === 2`)
-	look[any](b, `window.loaded = 1; window.epochs = []; on("cluster", () => epochs.push([performance.now(), view.cluster.leader && view.cluster.leader.epoch])); 0`)
+	look[any](b, `window.loaded = 1; window.epochs = []; on("cluster", () => epochs.push([performance.now(), view.cluster.leader && view.cluster.leader.epoch]));
+		on("terms", () => { if (view.terms.terms[0].epoch === 2) window.phases ||= performance.now(); }); 0`)
 	began := look[float64](b, `performance.now()`)
 	kill()
 	b.until(`view.cluster.leader && view.cluster.leader.epoch === 2 && view.terms.terms[0].epoch === 2 && view.terms.terms[0].first_assignment_ms !== null`)
-	t.Logf("the next leader was shown after %.0f ms", look[float64](b, `epochs.find(([, epoch]) => epoch === 2)[0]`)-began)
+	t.Logf("the next leader was shown after %.0f ms, its phases after %.0f ms", look[float64](b, `epochs.find(([, epoch]) => epoch === 2)[0]`)-began, look[float64](b, `phases`)-began)
 	b.until(`document.querySelector("#failovers summary").textContent.includes("1 → 2") && view.map.done > 20`)
 	look[any](b, `document.querySelector("#failovers summary").click(); 0`)
 	b.until(`document.querySelectorAll("#failovers details[open] .fall dt").length >= 5`)

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,13 +73,8 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 	if err != nil {
 		return nil, fmt.Errorf("encode the saved page: %w", err)
 	}
-	var code bytes.Buffer
-	for _, name := range scripts {
-		code.Write(p.assets[name].data)
-		code.WriteString("\n")
-	}
 	return render(document{
-		Cluster: p.cfg.Cluster.Name, Style: template.CSS(p.assets["page.css"].data), Code: template.JS(code.String()), Saved: template.JS(data),
+		Cluster: p.cfg.Cluster.Name, Style: template.CSS(p.assets["page.css"].data), Code: template.JS(p.assets["script.js"].data), Saved: template.JS(data),
 	})
 }
 
