@@ -18,21 +18,21 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// Config describes a worker process. [Run] validates it. Cluster and Jobs are required;
-// the other fields have defaults.
+// Config is the configuration of a worker process. [Run] validates it. Cluster and Jobs are
+// required; the other fields have defaults.
 type Config struct {
-	// Cluster says which cluster to join and how to reach the cluster's NATS and storage.
+	// Cluster identifies the cluster to join, with the settings for its NATS and its storage.
 	Cluster cluster.Config
 
-	// Jobs are the definitions that this process can run, at least one. No two definitions
-	// have the same name and version. Leaders assign the process no other jobs.
+	// Jobs are the definitions that this process can run, at least one. Each must have a different
+	// name or version. Leaders assign only these jobs to the process.
 	Jobs []jobs.Job
 
-	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two processes
-	// may have the same ID. The default is the host's name and a random suffix.
+	// ID is the worker's ID: 1 to 80 lower-case letters, digits and dashes. Each process must have
+	// a different ID. The default is the host's name and a random suffix.
 	ID string
 
-	// Slots is how many partitions run at once. The default is GOMAXPROCS, since a
+	// Slots is how many partitions run at the same time. The default is GOMAXPROCS, because a
 	// partition is expected to keep one core busy.
 	Slots int
 
@@ -41,34 +41,34 @@ type Config struct {
 	// duration. The default is 15 s.
 	Lease time.Duration
 
-	// DrainTimeout bounds how long running partitions may take to end when the process is
-	// told to stop, at least 1 s. Partitions that take longer are cancelled and run again
-	// elsewhere. The default is 20 s, which fits into the 30 s that Kubernetes gives by
-	// default and leaves time for the handover.
+	// DrainTimeout is the time that running partitions have to end when the process is told to
+	// stop, at least 1 s. Partitions that take longer are cancelled, and another worker runs them
+	// again. The default is 20 s: Kubernetes by default allows 30 s for stopping, so there is time
+	// left for the handover.
 	DrainTimeout time.Duration
 
 	// Memory is how many bytes of large partials, and of operands and results of merges, the
-	// process keeps in memory, at least 64 MiB. Beyond it, large partials go to SpillDir, and
-	// then slots wait. The default is three quarters of the limit of the process's cgroup, or
-	// of the machine's memory.
+	// process keeps in memory, at least 64 MiB. Above this limit, large partials are moved to
+	// SpillDir; if that is not enough, slots wait. The default is three quarters of the memory
+	// limit of the process's cgroup, or of the machine's memory.
 	Memory int64
 
-	// SpillDir is a folder for large partials that do not fit in Memory. The files have no
-	// names, and are gone when the process ends. The default is the folder for temporary
-	// files.
+	// SpillDir is a folder for large partials that do not fit in Memory. The files have no names,
+	// so they disappear when the process ends. The default is the folder for temporary files.
 	SpillDir string
 
-	// LimitMemory sets the soft limit of the Go runtime to a third more than Memory, unless
-	// the environment sets GOMEMLIMIT. It suits a program that is only a worker.
+	// LimitMemory sets the memory limit of the Go runtime to a third more than Memory, unless the
+	// environment sets GOMEMLIMIT. It is meant for programs that are only a worker.
 	LimitMemory bool
 
-	// MeanTimeBetweenFailures is how long a worker lives on average if it is not told to stop.
-	// While this process leads, workers write large partials to storage if the work that their
-	// death would cost is worth the write. The default is 6 h, for spot machines.
+	// MeanTimeBetweenFailures is the average time until a worker's process dies if it is not told
+	// to stop. While this process leads, it decides with this figure when workers should write
+	// large partials to storage, so that a death does not cost too much work. The default is 6 h,
+	// which is typical of spot machines.
 	MeanTimeBetweenFailures time.Duration
 
-	// HTTP is the address on which to serve /healthz, /readyz and /metrics, and a page that
-	// shows the cluster, such as ":9464". If it is empty, the process serves no HTTP.
+	// HTTP is the address, such as ":9464", on which the process serves /healthz, /readyz, /metrics
+	// and a page that shows the cluster. If HTTP is empty, the process does not serve HTTP.
 	HTTP string
 
 	// HTTPHosts lists further host names that browsers may use in the page's address. IP
@@ -80,7 +80,7 @@ type Config struct {
 	// page is read-only.
 	HTTPToken string
 
-	// Name is the program's name, which NATS shows for its connection. The default is
+	// Name is the program's name, which NATS shows for the process's connection. The default is
 	// "bellwether".
 	Name string
 
@@ -88,10 +88,11 @@ type Config struct {
 	// the command workers show. The default is "(devel)".
 	Version string
 
-	// WatchEvictions asks Azure's metadata service every second whether this virtual
-	// machine is about to be evicted, redeployed or rebooted. Before such an event, the
-	// process stops as if ctx had ended, and then approves the event. Only one worker per
-	// machine should watch, with a DrainTimeout below the 30 s that spot machines get.
+	// If WatchEvictions is true, the process asks Azure's metadata service every second whether
+	// this virtual machine is about to be evicted, redeployed or rebooted. Before such an event,
+	// the process stops as if ctx had ended, and then approves the event. Only one worker per
+	// machine should do this. Its DrainTimeout should be less than 30 s, the time that spot
+	// machines get.
 	WatchEvictions bool
 
 	// MetadataURL is the address of the metadata service. Only tests change the default.
@@ -103,10 +104,10 @@ type Config struct {
 	// Without them, the process logs what is missing and works without the annotation.
 	PodDeletionCost bool
 
-	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment
-	// sets GOMAXPROCS. LimitCPU suits a program that is only a worker. The slots keep their
-	// cores busy, messages do not wait behind partitions, and the garbage collector leaves
-	// the other cores to other processes.
+	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment sets
+	// GOMAXPROCS. It is meant for programs that are only a worker. With this setting the slots keep
+	// their cores busy, messages are processed without waiting for partitions, and the garbage
+	// collector leaves the other cores to other processes.
 	LimitCPU bool
 
 	// Logger receives the log, whose lines name the worker under the key "self". The
@@ -117,7 +118,7 @@ type Config struct {
 // Bounds of Config.
 const (
 	minLease        = 100 * time.Millisecond
-	minDrainTimeout = time.Second // leaves time for a checkpoint
+	minDrainTimeout = time.Second // long enough for a checkpoint
 	minMemory       = 64 << 20
 	minMTBF         = time.Minute
 )
@@ -168,8 +169,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// NewID returns a worker ID that no other process has. The ID is the host's name, which
-// people recognize, and a random suffix.
+// NewID returns a unique worker ID: the host's name, which people recognize, and a random suffix.
 func NewID() string {
 	var suffix [4]byte
 	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand

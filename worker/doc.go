@@ -1,7 +1,6 @@
-// Package worker runs a whole worker process of a cluster. A Go program becomes a worker by
-// calling [Run], without the command line. Run connects to NATS and to storage, takes part
-// in elections, leads if elected, and executes what the leader assigns, until its context
-// ends.
+// Package worker runs a whole worker process of a cluster. A Go program becomes a worker by calling
+// [Run], and does not need the command line. Run connects to NATS and to storage, takes part in
+// elections, leads if elected, and executes what the leader assigns, until its context ends.
 //
 //	             ┌──────────────────────── Run ─────────────────────────┐
 //	ctx ends ───▶│ executor      slots, tasks, reports to the leader    │◀──▶ NATS
@@ -14,14 +13,14 @@
 //
 // A process stops gracefully when ctx ends or when Azure evicts the process's machine:
 //
-//  1. The executor drains: running partitions end, the rest of their spans is given back,
-//     and results are kept until the leader, which may be this process, has made them
-//     durable. This takes [Config].DrainTimeout at most.
-//  2. The election ends. If this process leads, it takes a last checkpoint and hands the
-//     lease over to another worker. If other workers are draining too, the leader waits for
-//     a moment, so that it names none of them its successor, and for those that still run
-//     partitions if nobody else could lead.
-//  3. The eviction, if there is one, is approved. Connections are closed, and Run returns.
+//  1. The executor drains: running partitions end, the rest of their spans is given back, and the
+//     executor keeps results until the leader, which may be this process, has made them durable.
+//     This takes at most [Config].DrainTimeout.
+//  2. The election ends. If this process leads, it takes a last checkpoint and hands the lease over
+//     to another worker. If other workers have just begun to drain, the leader waits a short time,
+//     so that it does not choose one of them as its successor. If all other workers are draining,
+//     it also waits for those that still run partitions.
+//  3. If there is an eviction, it is approved. Connections are closed, and Run returns.
 //
 // # What can fail
 //

@@ -10,20 +10,19 @@ import (
 
 const (
 	evictionPoll      = time.Second // a spot machine has 30 s until its eviction
-	evictionPollMax   = time.Minute // while the service does not answer, for example outside Azure
+	evictionPollMax   = time.Minute // interval if the service does not answer, for example outside Azure
 	evictionFirstCall = 150 * time.Second
 	evictionCall      = 5 * time.Second
 )
 
-// awaitEviction waits until Azure announces an event that ends this machine, or until ctx
-// is done. If the service does not answer, awaitEviction logs one line and polls less
-// often.
+// awaitEviction waits until Azure announces an event that ends this machine, or until ctx is done.
+// If the service does not answer, awaitEviction logs one line, and sends requests less often.
 func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) (event imds.Event, evicted bool) {
 	machine := ""
 	poll := func() (event imds.Event, evicted bool, err error) {
 		timeout := evictionCall
 		if machine == "" {
-			timeout = evictionFirstCall // the first request may have to enable the service
+			timeout = evictionFirstCall // the first request may enable the service, which takes long
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

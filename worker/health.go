@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/executor"
 )
 
-// health is the state of the process that /healthz, /readyz and /metrics show. The methods
-// of health may be called from any goroutine.
+// health is the state of the process that /healthz, /readyz and /metrics show. The methods may be
+// called from any goroutine.
 type health struct {
 	idle    executor.Status // shown until the executor starts
 	nc      *nats.Conn
@@ -21,8 +21,8 @@ type health struct {
 
 	executor atomic.Pointer[executor.Worker] // nil until storage is open
 	ended    atomic.Bool                     // the executor has ended, and the process is about to end
-	epoch    atomic.Uint64                   // epoch under which this process leads, or 0
-	turned   chan struct{}                   // offered a value at each turn of the leader's loop
+	epoch    atomic.Uint64                   // epoch under which this process leads; 0 if it does not lead
+	turned   chan struct{}                   // the leader's loop offers a value at each iteration
 }
 
 func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
@@ -41,7 +41,7 @@ func (h *health) leads(t *election.Term) (end func()) {
 	}
 }
 
-// leaderTurned records a turn of the leader's loop. leaderTurned never blocks.
+// leaderTurned records an iteration of the leader's loop. It never blocks.
 func (h *health) leaderTurned() {
 	select {
 	case h.turned <- struct{}{}:
@@ -49,7 +49,7 @@ func (h *health) leaderTurned() {
 	}
 }
 
-// status returns the executor's present status.
+// status returns the executor's current status.
 func (h *health) status() executor.Status {
 	if e := h.executor.Load(); e != nil {
 		return e.Status()
@@ -59,14 +59,13 @@ func (h *health) status() executor.Status {
 	return s
 }
 
-// turnTimeout is how long a loop may take for one turn. The executor's loop and the
-// leader's loop turn at least once a second, far more often under load, and never block
-// within a turn.
+// turnTimeout is how long one iteration of a loop may take. The loops of the executor and of the
+// leader run through an iteration at least once a second, and far more often under load, and never
+// block within an iteration.
 const turnTimeout = 2 * time.Second
 
-// stalled waits for a turn of the executor's loop and, if this process leads, of the
-// leader's loop. stalled returns a reason for each loop that does not turn within
-// turnTimeout.
+// stalled waits for the next iteration of the executor's loop and, if this process leads, of the
+// leader's loop. It returns a reason for each loop for which this takes longer than turnTimeout.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()

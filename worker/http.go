@@ -26,7 +26,7 @@ type httpServer struct {
 // healthAnswer is the body of /healthz and /readyz.
 type healthAnswer struct {
 	OK      bool            `json:"ok"`
-	Reasons []string        `json:"reasons"` // why the process is not healthy or not ready
+	Reasons []string        `json:"reasons"` // the reasons why the process is not healthy or not ready
 	Leads   bool            `json:"leads"`   // this process is the leader
 	Worker  executor.Status `json:"worker"`
 }
@@ -43,8 +43,8 @@ func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
 		return nil, configError{fmt.Errorf("serve health and metrics: %w", err)}
 	}
 	mux := http.NewServeMux()
-	// A process that waits for NATS, storage or a leader is healthy, since a restart
-	// would not help. Only a restart helps a process whose loops do not turn.
+	// A process that waits for NATS, storage or a leader is healthy, because a restart would not
+	// help. A process with a loop that hangs is not healthy, because only a restart helps.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		stalled := h.stalled(r.Context())
 		h.answer(w, len(stalled) == 0, append(stalled, h.notReady()...))

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// fallbackMemory is the default of Config.Memory if neither the process's cgroup nor the
-// machine says how much memory there is.
+// fallbackMemory is the default of Config.Memory if the amount of memory cannot be read from the
+// process's cgroup or from the system.
 const fallbackMemory = 1 << 30
 
 // DefaultMemory returns the default of Config.Memory: three quarters of the memory that this
 // process may use.
 func DefaultMemory() int64 { return max(minMemory, defaultMemory("/")) }
 
-// defaultMemory returns three quarters of the memory that the process may use: of the limit
-// of its cgroup, or of the machine's memory. Root is the root of the file system.
+// defaultMemory returns three quarters of the memory that the process may use, which is the limit
+// of its cgroup or the machine's memory. The parameter root is the root of the file system.
 func defaultMemory(root string) int64 {
 	least := int64(math.MaxInt64)
 	read := func(path string, parse func(text string) (int64, error)) {
@@ -31,7 +31,7 @@ func defaultMemory(root string) int64 {
 			}
 		}
 	}
-	number := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) } // "max" is no number
+	number := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) } // the text may be "max", which is not a number
 	for _, dir := range []string{"sys/fs/cgroup", filepath.Join("sys/fs/cgroup", ownCgroup(root))} {
 		read(filepath.Join(dir, "memory.max"), number)
 	}
@@ -48,7 +48,7 @@ func defaultMemory(root string) int64 {
 
 // ownCgroup returns the path of the process's cgroup (version 2), or "".
 func ownCgroup(root string) string {
-	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // missing where there are no cgroups
+	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // the file is missing on systems without cgroups
 	for line := range bytes.Lines(data) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::"); ok {
 			return path
@@ -57,16 +57,16 @@ func ownCgroup(root string) string {
 	return ""
 }
 
-// limitMemory makes the garbage collector work harder as the process comes near to a third
-// more than memory: see [Config].LimitMemory.
+// limitMemory sets the memory limit of the Go runtime to a third more than memory, so that the
+// garbage collector runs more often near this limit: see [Config].LimitMemory.
 func limitMemory(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory + memory/3)
 	}
 }
 
-// spillDir returns the spill folder: the given one, or the folder for temporary files if
-// files can be written there. Otherwise it returns "", and nothing is spilled.
+// spillDir returns the spill folder: the folder dir, or, if dir is empty, the folder for temporary
+// files. If files cannot be written there, it returns "", and nothing is spilled.
 func spillDir(dir string, log *slog.Logger) string {
 	if dir != "" {
 		return dir
@@ -77,7 +77,7 @@ func spillDir(dir string, log *slog.Logger) string {
 		log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
 		return ""
 	}
-	_ = os.Remove(f.Name()) // it is empty
+	_ = os.Remove(f.Name()) // the file is empty
 	_ = f.Close()
 	return dir
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// metrics are the values that /metrics serves. Labels have few values, all known in
-// advance: no IDs of jobs or workers. A process shows its counters from its start on, so
-// that rates include the first increment. Gauges whose value only the leader knows are
-// shown by the leader only.
+// metrics are the values that /metrics serves. Labels have only few values, which are all known in
+// advance, so they never contain IDs of jobs or workers. A process exports its counters from its
+// start on, so that rates include the first increment. Gauges whose value only the leader knows are
+// exported only by the leader.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -31,10 +31,10 @@ type metrics struct {
 	done, repeated prometheus.Counter
 
 	figures         atomic.Pointer[term.Figures] // the leader's figures; nil if this process does not lead or has no figures yet
-	checkpointBytes atomic.Int64                 // size of the last checkpoint in this term; 0 before the first checkpoint
+	checkpointBytes atomic.Int64                 // size in bytes of the last checkpoint in this term; 0 before the first checkpoint
 }
 
-// leaderOnly is the last sentence of the help text of a gauge that only the leader shows.
+// leaderOnly is the last sentence of the help text of a gauge that only the leader exports.
 const leaderOnly = " Only the leader has this metric."
 
 // summable is the last sentence of the help text of a metric that a process counts only
@@ -43,10 +43,10 @@ const summable = " Counted by leaders, so the sum over all workers is the cluste
 
 // Histogram buckets, in seconds.
 var (
-	// shortTimes suits reports and merges, which take about a millisecond and at worst a
-	// few seconds.
+	// shortTimes is for reports and merges, which take about a millisecond, and a few seconds in
+	// the worst case.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
-	// longTimes suits checkpoints, which wait for storage, and takeovers, which wait for a
+	// longTimes is for checkpoints, which wait for storage, and for takeovers, which wait for a
 	// lease of up to a minute.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
@@ -135,7 +135,7 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, value))
 }
 
-// The metrics that only the leader shows.
+// These are the metrics that only the leader exports.
 var (
 	jobsMetric = prometheus.NewDesc(namespace+"jobs",
 		"Jobs that have not ended, by state: planning, running, queued until other jobs have ended, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
@@ -150,7 +150,7 @@ var (
 		"Time since the oldest checkpoint that is not durable yet was requested; 0 if there is none."+leaderOnly, nil, nil)
 )
 
-// leaderCollector collects the metrics that only the leader shows.
+// leaderCollector collects the metrics that only the leader exports.
 type leaderCollector struct{ *metrics }
 
 func (leaderCollector) Describe(to chan<- *prometheus.Desc) {

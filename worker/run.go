@@ -21,15 +21,15 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/internal/imds"
 )
 
-// ErrStuck says that a worker has stopped and code of a job has not returned. If such code
-// occupies all slots, the worker drains and stops, so that a supervisor can start
-// it again. The goroutines of the code are left behind, so the program must exit.
+// ErrStuck means that a worker has stopped although code of a job has not returned. If such code
+// occupies all slots, the worker drains and stops, so that a supervisor can start it again. The
+// goroutines of that code continue to run, so the program must exit.
 var ErrStuck = executor.ErrStuck
 
-// Run runs a worker process. Run returns nil after it has stopped in order, because ctx
-// ended or because Azure evicts the machine. Run returns an error that is [ErrConfig] if
-// cfg cannot work, an error that is [cluster.ErrPayload] if a NATS server that it connects to
-// refuses large messages, and an error that is [ErrStuck] if a job's code did not return.
+// Run runs a worker process. It returns nil after an orderly stop, because ctx has ended or because
+// Azure evicts the machine. It returns [ErrConfig] if cfg is not valid, [cluster.ErrPayload] if a
+// NATS server to which it connects refuses large messages, and [ErrStuck] if code of a job did not
+// return.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -121,9 +121,9 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return err
 }
 
-// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the
-// process until ctx is done. The read is not part of an attempt to open the storage, because
-// slow storage may not answer all requests in the time of one attempt.
+// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process
+// until ctx is done. The identity is not read in the same attempt in which storage is opened,
+// because slow storage may not be able to answer all requests within the time of one attempt.
 func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
 	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
 		identity, err := p.store.Identity(ctx)
@@ -162,13 +162,13 @@ func limitCPU(slots int) {
 	}
 }
 
-// reconnectWait is the least pause between two attempts to reach NATS; up to the same time
-// is added at random. The pause is much shorter than a lease, and long enough for a server
-// with many clients.
+// reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up
+// to the same length is added. The pause is much shorter than a lease, but long enough for a server
+// to which many clients reconnect.
 const reconnectWait = 250 * time.Millisecond
 
-// connectNATS returns a connection that connects in the background, reconnects after each
-// loss and never gives up. It calls refuse if a server cannot be used.
+// connectNATS returns a connection that connects in the background, reconnects after each loss and
+// retries for ever. It calls the function refuse if a server cannot be used.
 func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, error) {
 	last := ""
 	connected := func(message string) nats.ConnHandler {
@@ -182,7 +182,7 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID,
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(), // credentials may be corrected while the worker retries
+		nats.IgnoreAuthErrorAbort(), // retry after refused credentials too, because an operator may correct them
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.ConnectHandler(connected("Connected to NATS")),
@@ -192,7 +192,7 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 				log.Warn("Lost the connection to NATS", "error", err)
 			}
 		}),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // called from one goroutine
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // called only from one goroutine
 			if text := err.Error(); text != last {
 				last = text
 				log.Warn("Cannot reach NATS, retrying", "error", err)
@@ -208,8 +208,9 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	)
 }
 
-// connectBulk returns a connection for the bytes of large partials, which connects and
-// reconnects like that of connectNATS. It logs nothing, since the other connection does.
+// connectBulk returns a connection for the bytes of large partials. It connects and reconnects in
+// the same way as the connection of connectNATS, but logs nothing, because the other connection
+// already does.
 func connectBulk(cfg Config) (*nats.Conn, error) {
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
 		nats.RetryOnFailedConnect(true),
@@ -217,7 +218,7 @@ func connectBulk(cfg Config) (*nats.Conn, error) {
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // a fetch that fails is logged
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // ignored, because a fetch that fails is logged
 	)
 }
 
@@ -227,8 +228,8 @@ const (
 	openPauseMax = 2 * time.Second
 )
 
-// retryOpen calls open until it succeeds. If ctx ends first, it returns neither a value nor
-// an error. If open returns an error that retrying cannot fix, retryOpen returns the error.
+// retryOpen calls open until it succeeds. If ctx ends first, retryOpen returns neither a value nor
+// an error. If open returns an error that retries cannot fix, retryOpen returns that error.
 func retryOpen[T any](ctx context.Context, log *slog.Logger, open func(context.Context) (*T, error)) (*T, error) {
 	last := ""
 	for pause := openPause; ; pause = min(2*pause, openPauseMax) {

@@ -11,9 +11,11 @@ import (
 
 // AttachmentStore is an optional interface of a [Store] that keeps attachments of results.
 type AttachmentStore interface {
-	// Fits returns store.ErrTooLarge if storage can never keep size more bytes.
+	// Fits returns store.ErrTooLarge if storage can never keep size more bytes, even with
+	// everything else deleted.
 	Fits(ctx context.Context, size int64) error
-	// PutAttachmentPiece stores a part of an attachment. Storing it again is not an error.
+	// PutAttachmentPiece stores a piece of an attachment. Storing the same piece again is not an
+	// error.
 	PutAttachmentPiece(ctx context.Context, job, sha256 string, offset int64, piece []byte) error
 	// DropAttachment removes all pieces of an attachment.
 	DropAttachment(ctx context.Context, job, sha256 string) error
@@ -21,10 +23,10 @@ type AttachmentStore interface {
 	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 }
 
-// writeAttachment writes the attachment of a result, before the result is reported. So an
-// attachment is complete before a leader can commit the result that describes it. A process
-// that dies during the write leaves pieces. The next call of Finish overwrites the pieces
-// under the same names, or the removal of the job removes them.
+// writeAttachment writes the attachment of a result before the result is reported. So the
+// attachment is complete before a leader can commit the result that describes it. If the process
+// dies during the write, some pieces remain in storage. The next call of Finish overwrites them,
+// because it uses the same keys, or they are removed together with the job.
 func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {
@@ -33,7 +35,7 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	retryable := func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }
 	err := s.retry("check room for attachment", func() error {
 		err := kept.Fits(s.ctx, a.Size())
-		if errors.Is(err, store.ErrFull) { // pieces that an earlier call has written need no room
+		if errors.Is(err, store.ErrFull) { // continue, because pieces that an earlier call has written need no more space
 			return nil
 		}
 		return err
@@ -50,9 +52,9 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	return err
 }
 
-// dropAttachment removes the attachment of a job that has ended, unless the job's result may
-// contain it. Another worker may have written the same attachment, so it stays if the job
-// completed.
+// dropAttachment removes the attachment of a job that has ended. If the job completed, the
+// attachment is kept, because the job's result may describe it: another worker may have written the
+// same attachment.
 func (s jobStorage) dropAttachment(a jobs.Attachment) {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {

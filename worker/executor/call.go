@@ -19,7 +19,7 @@ type call struct {
 	opening wire.Opening
 	ctx     context.Context // done when the job has ended, or the worker stops
 	cancel  context.CancelFunc
-	ended   bool // the job has ended; guarded by Worker.mu
+	ended   bool // true if the job has ended; guarded by Worker.mu
 
 	storage  jobStorage
 	blob     string       // the blob that the call may have written, or empty
@@ -29,7 +29,7 @@ type call struct {
 	attachment jobs.Attachment // the attachment of the result that Finish returned
 }
 
-// beginCalls begins the calls that wait and may run. The caller must hold w.mu.
+// beginCalls begins waiting calls, as many as may run. The caller must hold w.mu.
 func (w *Worker) beginCalls() {
 	for !w.quit {
 		held := w.session.TakeCall()
@@ -52,7 +52,7 @@ func (c *call) run() {
 		return
 	}
 	if c.blob != "" {
-		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this one was written
+		c.storage.dropPartial(c.blob) // the leader may have removed the job's blobs before this blob was written
 	}
 	if c.attachment.Name() != "" {
 		c.storage.dropAttachment(c.attachment)
@@ -66,7 +66,7 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	defer w.mu.Unlock()
 	delete(w.calls, c.held)
 	switch {
-	case c.ctx.Err() != nil: // an error is not a failure of the code
+	case c.ctx.Err() != nil: // the call was cancelled, so an error is not a failure of the job's code
 		w.session.AbandonCall(c.held)
 	case err == nil && c.result != nil:
 		w.holdResult(c.held, *c.result)
@@ -143,7 +143,7 @@ func limit(l jobs.Limits, function wire.Function) time.Duration {
 	return l.Merge
 }
 
-// lose tells the session that the call does not return.
+// lose tells the session that the code of the call does not return.
 func (c *call) lose(err error) {
 	w := c.w
 	w.cfg.Logger.Error("A job's code does not return", "job", c.opening.Job, "function", c.held.Call().Function.String(), "error", err)

@@ -20,16 +20,16 @@ type Config struct {
 	// Subjects are the subjects of the cluster that the worker joins.
 	Subjects wire.Subjects
 
-	// ID names the worker: 1 to 80 lower-case letters, digits and dashes. No two
-	// processes may have the same ID, since a leader numbers reports by worker ID.
+	// ID is the worker's ID: 1 to 80 lower-case letters, digits and dashes. Each process must have
+	// a different ID, because leaders distinguish workers by their IDs.
 	ID string
 
-	// Slots is how many spans run at once, at least 1. 0 means GOMAXPROCS: a
+	// Slots is how many spans run at the same time, at least 1. 0 means GOMAXPROCS, because a
 	// partition is expected to keep one core busy.
 	Slots int
 
-	// Host, PID and Since describe the process to people: the host's name, the process ID
-	// and the time when the process started.
+	// Host, PID and Since describe the process, for display: the host's name, the process ID and
+	// the time when the process started.
 	Host  string
 	PID   int
 	Since time.Time
@@ -41,38 +41,39 @@ type Config struct {
 	// storage. If Storage is empty, leaders are not checked.
 	Storage string
 
-	// Jobs are the definitions that the worker can run, at least one. No two definitions
-	// have the same name and version. Leaders assign the worker no other jobs.
+	// Jobs are the definitions that the worker can run, at least one. Each must have a different
+	// name or version. Leaders assign only these jobs to the worker.
 	Jobs []jobs.Job
 
-	// DrainTimeout bounds how long a worker that is told to stop waits for its running
-	// partitions to end and for its items to be durable. DrainTimeout is at least 1 s,
-	// which leaves time for a checkpoint. 0 means 20 s, which fits into the 30 s that
-	// Kubernetes gives by default.
+	// DrainTimeout is how long a worker that is told to stop waits for its running partitions to
+	// end and for its items to become durable. It is at least 1 s, which is long enough for a
+	// checkpoint. 0 means 20 s, which is below the 30 s that Kubernetes allows for stopping by
+	// default.
 	DrainTimeout time.Duration
 
 	// Bulk is a connection for the bytes of large partials, so that control messages never wait
-	// behind them. The caller closes it after Run has returned. If Bulk is nil, the worker
-	// holds no large partials: it writes each of them to storage.
+	// behind them. The caller closes it after Run has returned. If Bulk is nil, the worker does not
+	// hold large partials, but writes each of them to storage.
 	Bulk *nats.Conn
 
-	// Memory is how many bytes of large partials, and of operands and results of merges, the
-	// worker keeps in memory. Beyond it, partials go to the folder SpillDir, and then slots
-	// wait. Required with Bulk. If SpillDir is empty, nothing is spilled.
+	// Memory is how many bytes of large partials, and of operands and results of merges, the worker
+	// keeps in memory. Above this limit, partials are moved to the folder SpillDir; if that is not
+	// enough, slots wait. Memory is required if Bulk is set. If SpillDir is empty, partials are not
+	// moved to files.
 	Memory   int64
 	SpillDir string
 
-	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls it when
-	// the leader of the epoch that it follows has not answered for some seconds: perhaps no
-	// leader has that epoch. If ReadEpoch is nil, the worker follows the highest epoch that
-	// it has heard. ReadEpoch must return soon after its context is done.
+	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls it when the
+	// leader that it follows has not answered for some seconds, because the epoch may be one that
+	// no leader has. If ReadEpoch is nil, the worker follows the highest epoch that it has heard
+	// of. ReadEpoch must return soon after its context is done.
 	ReadEpoch func(ctx context.Context) (uint64, error)
 
-	// ReportDone, if not nil, is called with the time from when a report was first sent
-	// until its receipt arrived. The function must not block.
+	// ReportDone, if not nil, is called after each report with the time from the first sending of
+	// the report to the arrival of its receipt. It must not block.
 	ReportDone func(took time.Duration)
 
-	// Logger gets the log lines for operators. Logger is required.
+	// Logger receives log lines for operators. It is required.
 	Logger *slog.Logger
 }
 

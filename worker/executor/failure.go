@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// failure converts the error of a partition to the form that a report carries.
+// failure converts the error of a partition to its form in a report.
 func failure(partition uint64, err error) wire.Failure {
 	var at *jobs.PartitionError
 	if errors.As(err, &at) {
-		partition, err = at.Partition, at.Err // the failure has the partition in its own field
+		partition, err = at.Partition, at.Err // the failure has a field for the partition
 	}
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded cuts a text to the length that a message may carry. bounded keeps the beginning
-// of the text, which has a panic's value and innermost calls.
+// bounded cuts a text to the length that is allowed in a message. It keeps the beginning of the
+// text, which contains the value and the innermost calls of a panic.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= wire.MaxErrorText {

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// limitError says that a job's code took longer than its limit.
+// limitError is the error for a job's code that took longer than its limit.
 type limitError struct {
-	what     string // the function, if the context of the error does not name it
+	what     string // name of the function; empty if the error's context names it
 	limit    time.Duration
 	returned error // what the code returned when its context was done; nil if it did not return
 }
@@ -37,16 +37,15 @@ type guard struct {
 	w     *Worker
 	limit time.Duration // 0: none
 
-	// late, if not nil, is called when the limit has passed. It returns false if the code has
-	// begun something else since the last call, or since the start, so that the limit begins
-	// again.
+	// late, if not nil, is called when the limit has passed. It returns false if the code has begun
+	// something else since the last call of late, or since the start; then the limit begins again.
 	late func() bool
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed.
-// It waits until the code has returned, and at most timing.stopTimeout after the end of the
-// context. In that case gone is not nil, and gets a value once the code has returned after
-// all. Until gone gets a value, the caller must not use data that the code uses.
+// run calls code with a context that is done when parent is done or the limit has passed. It waits
+// until the code has returned, but at most timing.stopTimeout after the end of the context. If the
+// code has not returned by then, gone is not nil, and gets a value when the code returns after all.
+// Until gone gets a value, the caller must not use data that the code uses.
 func (g guard) run(parent context.Context, code func(ctx context.Context) error) (gone <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit
@@ -73,8 +72,8 @@ func (g guard) run(parent context.Context, code func(ctx context.Context) error)
 	return nil, returned
 }
 
-// wait waits until the context is done, which is also the case once the code has returned,
-// or until the limit has passed. It reports whether the limit has passed.
+// wait waits until the context is done or the limit has passed. The context is also done when the
+// code has returned. wait reports whether the limit has passed.
 func (g guard) wait(ctx context.Context, done chan struct{}) (passed bool) {
 	if g.limit == 0 {
 		<-ctx.Done()

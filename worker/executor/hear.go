@@ -11,7 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear converts a message to an input of the session. An ignored message becomes a tick.
+// hear converts a message to an input of the session. If the message is ignored, the input is a
+// tick.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {
@@ -36,12 +37,12 @@ func (l *link) read(m *nats.Msg) (session.Input, error) {
 	return readNudge(m)
 }
 
-// readAnswer reads the reply to a report, or to the question who leads.
+// readAnswer reads the reply to a report, or to a request for the leader.
 func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 	nobody := m.Header.Get("Status") == "503" // NATS: no responders
 	if to == answerTo {
 		if nobody {
-			return nil, nil // a leader's beacon will arrive, or the session asks again
+			return nil, nil // ignored, because a leader's beacon will arrive, or the session will ask again
 		}
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
 		if err != nil {
@@ -81,8 +82,8 @@ func readNudge(m *nats.Msg) (session.Input, error) {
 	return session.Nudged{Epoch: nudge.Epoch, Storage: nudge.Storage}, nil
 }
 
-// readProbe replies to a leader that asks whether this process lives. The session handles
-// the probe as a nudge.
+// readProbe replies to a leader that asks whether this process is alive. The session treats the
+// probe as a nudge.
 func (l *link) readProbe(m *nats.Msg) (session.Input, error) {
 	probe, err := wire.Decode[wire.Probe](m.Data)
 	if err != nil {

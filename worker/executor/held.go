@@ -30,7 +30,7 @@ func (w *Worker) mayHold() bool {
 	return w.session.MayHold()
 }
 
-// served gives other workers the partials that this one holds.
+// served provides the partials that this worker holds to other workers.
 type served struct{ w *Worker }
 
 // ReadAt implements [bulk.Source].
@@ -67,8 +67,8 @@ func (w *Worker) checkRead(job string, node jobs.Node, err error) error {
 	return err
 }
 
-// memoryChanged is called when memory has become short, or is no longer. It is called with
-// the lock of the holdings, so the link does the rest.
+// memoryChanged is called when memory has become short, or is no longer short. Its caller holds the
+// lock of the holdings, so memoryChanged only wakes the link, which calls checkMemory.
 func (w *Worker) memoryChanged() {
 	select {
 	case w.memory <- struct{}{}:
@@ -115,7 +115,7 @@ type storing struct {
 	ended   bool // the job has ended; guarded by Worker.mu
 }
 
-// maxStoring is how many held partials are written at a time.
+// maxStoring is how many held partials are written to storage at the same time.
 const maxStoring = 2
 
 // storeHeld begins to write a held partial to storage. The caller must hold w.mu.
@@ -165,7 +165,8 @@ func (s *storing) write() (blob string, err error) {
 	return s.storage.writePartial(s.node, data)
 }
 
-// endHeld drops what the worker holds of a job that has ended. The caller must hold w.mu.
+// endHeld drops the partials that the worker holds of a job that has ended. The caller must hold
+// w.mu.
 func (w *Worker) endHeld(job string) {
 	if w.held == nil {
 		return
@@ -179,7 +180,7 @@ func (w *Worker) endHeld(job string) {
 	}
 }
 
-// fetchError says from which worker an operand could not be fetched.
+// fetchError is the error for an operand that could not be fetched from its holder.
 type fetchError struct {
 	holder string
 	err    error
@@ -285,8 +286,8 @@ func (c *call) reserve(inPlace bool) (release func(), err error) {
 
 var _ bulk.Source = served{}
 
-// holdResult tells the session of the result of a call, and keeps its partial. The caller must hold
-// w.mu.
+// holdResult passes the result of a call to the session, and keeps the partial. The caller must
+// hold w.mu.
 func (w *Worker) holdResult(held *session.HeldCall, result heldPartial) {
 	if job := held.Opening().Job; w.session.ReturnHeld(held, result.HeldNode) {
 		t := w.tasks[job]

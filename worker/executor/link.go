@@ -13,19 +13,19 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// link connects the worker's session with NATS. link turns messages, connection changes and
-// the passing of time into the session's inputs, and performs the session's actions. All
-// work of the link happens on the goroutine that runs loop.
+// link connects the worker's session with NATS. It turns messages, connection changes and the
+// passing of time into inputs of the session, and performs the session's actions. All work of the
+// link happens on the goroutine that runs loop.
 type link struct {
 	w      *Worker
 	nc     *nats.Conn
 	subs   []*nats.Subscription
-	msgs   chan *nats.Msg // messages of all subscriptions; senders resend messages that overflow
+	msgs   chan *nats.Msg // messages of all subscriptions; if it is full, messages are dropped, and their senders send them again
 	status chan nats.Status
 	inbox  string // prefix of the subjects on which replies arrive
 
-	connected bool          // whether the session was last told that NATS is connected
-	due       time.Duration // when the session wants a tick
+	connected bool          // what the session was last told about the connection to NATS
+	due       time.Duration // when the session needs a tick
 	left      bool          // the session has ended
 	report    struct {      // the report that was sent last
 		exchange uint64
@@ -43,11 +43,11 @@ type recordRead struct {
 	err error
 }
 
-// errDisconnected says that the connection was closed, by its owner or by the NATS client.
+// errDisconnected means that the connection was closed, by its owner or by the NATS client.
 var errDisconnected = errors.New("the connection to NATS is closed")
 
 const (
-	answerTo  = "leader" // last token of the subject for replies to the question who leads
+	answerTo  = "leader" // last token of the subject for replies to requests for the leader
 	msgBuffer = 256
 )
 
@@ -76,13 +76,13 @@ func (l *link) close() {
 	l.nc.RemoveStatusListener(l.status)
 }
 
-// loop talks to leaders until ctx is done and the worker is drained.
+// loop exchanges messages with leaders until ctx is done and the worker has drained.
 func (l *link) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	stop, unfit := ctx.Done(), (<-chan struct{})(l.w.unfit)
 	var in session.Input = session.Tick{}
-	restored := false // the connection was restored, perhaps before its loss was noticed
+	restored := false // the connection was restored, possibly before its loss was noticed
 	for {
 		if l.nc.IsClosed() {
 			return errDisconnected
@@ -145,7 +145,7 @@ func (l *link) step(in session.Input) {
 	}
 }
 
-// perform performs an action that needs NATS, or concerns the process as a whole.
+// perform performs an action that needs NATS, or that concerns the process as a whole.
 func (l *link) perform(action session.Action) {
 	w := l.w
 	switch a := action.(type) {
@@ -163,7 +163,7 @@ func (l *link) perform(action session.Action) {
 		}
 		w.kill()
 		w.mu.Lock()
-		w.work.Broadcast() // see task.before
+		w.work.Broadcast() // for task.before, which waits for the receipt
 		w.mu.Unlock()
 	case session.Leave:
 		l.left = true
@@ -219,7 +219,7 @@ func (l *link) askLeader() {
 // readTimeout bounds a read of the lease's record. The session asks for the next read later.
 const readTimeout = 3 * time.Second
 
-// readRecord reads the lease's record beside the loop.
+// readRecord reads the lease's record on another goroutine.
 func (l *link) readRecord(followed uint64) {
 	w := l.w
 	if w.cfg.ReadEpoch == nil || l.reading {

@@ -8,7 +8,7 @@ import (
 // logLimiter limits the number of log lines about each kind of trouble.
 type logLimiter struct {
 	log   *slog.Logger
-	every time.Duration // least time between two lines about one kind of trouble
+	every time.Duration // shortest time between two lines about one kind of trouble
 	kinds map[string]*limited
 }
 

@@ -17,7 +17,7 @@ import (
 type slot struct {
 	w      *Worker
 	number int         // number of the slot, from 0
-	stop   atomic.Bool // makes the merge stack return at the next partition; set and cleared under Worker.mu
+	stop   atomic.Bool // makes the stack's Run return at the next partition; set and cleared under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
 	uses   int64       // bytes of the merge stack, as far as they are known
 	since  time.Time   // when the slot took its span or last handed over results; guarded by Worker.mu
@@ -34,7 +34,7 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span and returns it with its task. take returns nil when the slot should
+// take waits for a span, and returns the span with its task. It returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
@@ -53,7 +53,8 @@ func (s *slot) take() (*session.HeldSpan, *task) {
 	}
 }
 
-// release gives back the slot and the partitions of its span that are not delivered.
+// release gives the span back to the session, with its partitions that are not delivered, and frees
+// the slot.
 func (s *slot) release(span *session.HeldSpan, t *task) {
 	w := s.w
 	w.mu.Lock()
@@ -147,8 +148,8 @@ func (s *slot) account(t *task, span jobs.Span) {
 	s.uses = uses
 }
 
-// errLost says that the code of a slot did not return in time. By now it has returned. The
-// session has given up the span, and the merge stack is not used again.
+// errLost means that the code of a slot did not return in time, but has returned now. The session
+// has given up the span, and the stack is not used again.
 var errLost = errors.New("code was given up")
 
 // runClaim runs the partitions of a claim. It returns the first partition that is not done.
@@ -192,7 +193,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	return next, failed
 }
 
-// lose gives up a span whose code does not return, and waits until it does.
+// lose gives up a span whose code does not return, and waits until the code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
 	w := s.w
 	w.mu.Lock()
@@ -209,9 +210,9 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	t.stacks[s.number] = nil
 }
 
-// nextClaim returns how many partitions to claim so that they take about target, if each
-// takes as long as a partition of the last claim. The number grows in steps because
-// partitions may take different times.
+// nextClaim returns how many partitions to claim so that they take about the time target. It
+// assumes that each takes as long as a partition of the last claim. The number grows only
+// gradually, because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -228,8 +229,8 @@ type done struct {
 	err  error  // error of partition next, or nil
 }
 
-// deliver hands over the finished partitions before d.hi, and then d.err as the failure of
-// partition d.next. deliver reports whether the slot may continue with the span.
+// deliver hands over the results of the partitions before d.hi and, if d.err is not nil, the
+// failure of partition d.next. It reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
@@ -268,7 +269,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	}
 	wanted := w.session.Holds(span)
 	if err := w.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
-		// The failed merge has emptied the merge stack.
+		// The failed merge has emptied the stack.
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
@@ -284,10 +285,10 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	return true
 }
 
-// items removes the results of the partitions before hi from the merge stack and returns
-// them as items. After an error, items returns only some of the items, and the stack is not
-// used again. A partial that is too large for a report is held by the worker, or if it may not
-// hold it, items waits until it is in storage.
+// items removes the results of the partitions before hi from the stack and returns them as items.
+// After an error it returns only some of the items, and the stack is not used again. If a partial
+// is too large for a report, the worker holds it. If the worker may not hold it, items writes it to
+// storage.
 func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, held []heldPartial, err error) {
 	defer func() {
 		if err != nil {

@@ -5,14 +5,14 @@ type Status struct {
 	ID        string `json:"id"`
 	Connected bool   `json:"connected"` // connected to NATS
 	Epoch     uint64 `json:"epoch"`     // epoch of the leader that the worker follows; 0 before the first leader
-	Answered  bool   `json:"answered"`  // the leader accepted the last report that it answered
+	Answered  bool   `json:"answered"`  // the last report that the leader answered was accepted
 	Draining  bool   `json:"draining"`
 	Slots     int    `json:"slots"`
-	Usable    int    `json:"usable"` // number of slots that do not run code that does not return
+	Usable    int    `json:"usable"` // number of slots that are not lost to code that does not return
 	Busy      int    `json:"busy"`   // number of slots that run a span
 	Queued    int    `json:"queued"` // number of spans that wait for a slot
 	Items     int    `json:"items"`  // number of finished nodes and failures kept until they are durable
 	Bytes     int    `json:"bytes"`  // size of the kept items, in bytes
 	Nodes     int    `json:"nodes"`  // number of large partials that the worker holds
-	Held      uint64 `json:"held"`   // their size in bytes
+	Held      uint64 `json:"held"`   // total size in bytes of the large partials
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// jobStorage writes what a job needs in storage, and retries.
+// jobStorage reads and writes data of one job in storage, with retries.
 type jobStorage struct {
 	w   *Worker
 	job string
@@ -67,8 +67,8 @@ func (s jobStorage) dropPartial(blob string) {
 	}
 }
 
-// retry repeats a call to storage until the call succeeds, the call fails with an error
-// that is not retryable, or the context is done.
+// retry repeats a call to storage until the call succeeds, until it fails with an error that is not
+// retryable, or until the context is done.
 func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {
 	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()

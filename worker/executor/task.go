@@ -28,9 +28,9 @@ type task struct {
 	users       sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
 	reuses      bool           // the memory of the job's partials may be used again; set before opened
 	opened      *jobs.Task     // set before the session is told that the job is open
-	stacks      []jobs.Stack   // one merge stack per slot, made for the slot's first span; only its slot uses it
-	first       jobs.Stack     // the stack that open made, until a slot takes it; guarded by Worker.mu
-	panics      sync.Once      // logs the stack trace of the first panic only
+	stacks      []jobs.Stack   // one stack per slot, created for the slot's first span; each is used only by its slot
+	first       jobs.Stack     // the stack that open has created, until a slot takes it; guarded by Worker.mu
+	panics      sync.Once      // so that only the stack trace of the first panic is logged
 	partitions  atomic.Uint64  // run so far, and
 	took        atomic.Int64   // how long that took, in nanoseconds of slots
 	partialSize atomic.Int64   // bytes of the largest partial that this worker has held; 0 if it has held none
@@ -48,7 +48,7 @@ func (w *Worker) open(o wire.Opening) {
 	w.goroutines.Go(t.run)
 }
 
-// run opens the job. Once the job has ended and no slot runs it, run closes the job.
+// run opens the job. When the job has ended and no slot runs it any more, run closes the job.
 func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
@@ -69,7 +69,7 @@ func (t *task) run() {
 	t.close(opened)
 }
 
-// close closes the job. It leaves code behind that does not return.
+// close closes the job. If the job's Close does not return, close does not wait for it.
 func (t *task) close(opened *jobs.Task) {
 	_, err := guard{w: t.w, limit: t.limits.Open}.run(context.WithoutCancel(t.ctx), func(context.Context) error { return opened.Close() })
 	if err != nil {
@@ -77,8 +77,8 @@ func (t *task) close(opened *jobs.Task) {
 	}
 }
 
-// announce tells the session the outcome of opening the job. announce reports whether the
-// job is now open.
+// announce tells the session the outcome of opening the job, and reports whether the job is now
+// open.
 func (t *task) announce(opened *jobs.Task, err error) bool {
 	w, id := t.w, t.opening.Job
 	w.mu.Lock()
@@ -143,8 +143,9 @@ func (t *task) open() (*jobs.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// fork makes the first stack and its fork, so that a Fork that does not return takes no slot.
-// If that fails, fork closes the job.
+// fork creates the first stack and calls the job's Fork for it. This is done before a slot runs the
+// job, so that a Fork that does not return does not occupy a slot. If Fork fails, fork closes the
+// job.
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
@@ -185,8 +186,8 @@ func (t *task) alone() *session.HeldSpan {
 	return t.w.session.Alone(t.opening.Job)
 }
 
-// before is called before a function of the job is called for a span. If the span runs alone,
-// before waits until the leader knows of the call, in case it ends the process.
+// before is called before each call of a function of the job for a span. If the span runs alone,
+// before waits until the leader knows of the call, because the call may end the process.
 func (t *task) before(span *session.HeldSpan, function string) {
 	w := t.w
 	w.mu.Lock()
@@ -230,8 +231,9 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the items' partials from storage if the job has ended. No other
-// process removes a partial that was stored after the leader removed the job's partials.
+// dropUndelivered removes the items' partials from storage if the job has ended. This is necessary
+// because no other process removes a partial that was stored after the leader had removed the job's
+// partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {

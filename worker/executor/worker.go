@@ -25,18 +25,18 @@ type Store interface {
 	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
-	// PutPartial stores a partial that is too large for a message. The blob's name is
-	// derived from the blob's content. The name is returned together with an error too,
-	// because a write that failed may have taken effect.
+	// PutPartial stores a partial that is too large for a message. The blob's name is derived from
+	// the blob's content. PutPartial returns the name even if it returns an error, because the
+	// failed write may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
-	// DropPartial removes a partial. DropPartial is called only after the job has ended.
+	// DropPartial removes a partial. It is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
-// ErrStuck says that a job's code did not return although its context was done. The
-// job's goroutines keep running, so the process should end.
+// ErrStuck means that a job's code did not return although its context was done. The goroutines of
+// that code continue to run, so the process should end.
 var ErrStuck = errors.New("a job's code does not return")
 
 // Worker runs the spans that leaders assign.
@@ -48,18 +48,19 @@ type Worker struct {
 	timing  timing
 	started time.Time // the session's instants are durations since this time
 
-	// life is done when everything that runs must stop: partitions, openings, writes.
+	// life is a context that is done when everything must stop: partitions, the opening of jobs,
+	// and writes.
 	life       context.Context
 	kill       context.CancelFunc
 	goroutines sync.WaitGroup // slots and tasks
 
-	wake  chan struct{} // buffer of one; a value asks the link to step the session
-	ping  chan struct{} // no buffer; Turns sends on it to wait for the link's next turn
-	unfit chan struct{} // closed once no slot, or no call, is usable
+	wake  chan struct{} // buffer of one; a value asks the link to call the session's Step
+	ping  chan struct{} // no buffer; Turns sends to it, to wait for the next iteration of the link's loop
+	unfit chan struct{} // closed when no slot is usable, or when no call can be made any more
 
 	held       *holdings.Holdings // nil if the worker holds no large partials
 	memory     chan struct{}      // buffer of one; a value asks the link to check the memory
-	storeTurns chan struct{}      // as many values as held partials are being written
+	storeTurns chan struct{}      // contains one value for each held partial that is being written
 
 	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
 	work    *sync.Cond // signalled when there may be a span to take, or quit is set
@@ -71,12 +72,12 @@ type Worker struct {
 	quit    bool // slots must return, and no call begins
 }
 
-// timing has the worker's durations, except those of the conversation with the leader.
+// timing contains the worker's durations, except those of the conversation with the leader.
 type timing struct {
 	claim       time.Duration // approximate time that the partitions of a claim take
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
-	stopTimeout time.Duration // how long a job's code may take to return once its context is done
-	logEvery    time.Duration // least time between two log lines about the same kind of trouble
+	stopTimeout time.Duration // how long a job's code may take to return after its context is done
+	logEvery    time.Duration // shortest time between two log lines about the same kind of trouble
 }
 
 var defaultTiming = timing{
@@ -86,8 +87,8 @@ var defaultTiming = timing{
 	logEvery:    10 * time.Second,
 }
 
-// New checks the configuration and makes a worker. The caller closes the connection after
-// Run has returned.
+// New checks the configuration and returns a worker. The caller must close the connection after Run
+// has returned.
 func New(nc *nats.Conn, store Store, cfg Config) (*Worker, error) {
 	return newWorker(nc, store, cfg, defaultTiming, session.Timing{})
 }
@@ -134,16 +135,16 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 	return w, nil
 }
 
-// now returns the session's present instant.
+// now returns the current time on the session's clock.
 func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
-// Run executes spans until ctx is done, and then drains: running partitions end, the rest
-// of their spans is given back, and computed items are kept until the leader has made them
-// durable. Draining takes at most DrainTimeout. After this time, running partitions are
-// cancelled and lost, and Run returns within about two seconds.
+// Run executes spans until ctx is done, and then drains: running partitions end, the rest of their
+// spans is given back, and computed items are kept until the leader has made them durable. Draining
+// takes at most DrainTimeout. After this time, the partitions that still run are cancelled and
+// their work is lost, and Run returns within about two seconds.
 //
-// Run also returns, with an error, when the connection is closed. A connection that is lost
-// and restored is no error. Run must be called only once.
+// Run also returns, with an error, when the connection is closed. Run does not return if the
+// connection is lost and restored. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	link, err := newLink(w, w.nc)
 	if err != nil {
@@ -226,8 +227,8 @@ func (w *Worker) direct(action session.Action) {
 	}
 }
 
-// checkUsable makes the worker drain once it has no usable slot, or can make no call: a
-// new process can use them all. The caller must hold w.mu.
+// checkUsable makes the worker drain if it has no usable slot, or cannot make calls any more,
+// because a new process could use all slots again. The caller must hold w.mu.
 func (w *Worker) checkUsable() {
 	slots, calls := w.session.Usable()
 	if slots > 0 && calls > 0 {
@@ -240,8 +241,8 @@ func (w *Worker) checkUsable() {
 	}
 }
 
-// interrupt makes running slots hand over their results at the end of their partition. If
-// only is not nil, it interrupts only the slots that run a span of this task. The caller
+// interrupt makes busy slots hand over their results at the end of their current partition. If the
+// parameter only is not nil, this applies only to slots that run a span of that task. The caller
 // must hold w.mu.
 func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
@@ -263,8 +264,8 @@ func (w *Worker) wakeLink() {
 	}
 }
 
-// Turns waits until the goroutine that talks to leaders has taken a turn. Turns returns an
-// error if ctx is done first.
+// Turns waits until the loop of the link has run through an iteration, which shows that it does not
+// hang. It returns an error if ctx is done first.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
 	case w.ping <- struct{}{}:

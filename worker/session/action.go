@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is an instruction to the caller of [Session.Step]. Every kind of action is in this
-// file. An action that only informs is a [Notice].
+// Action is an instruction to the caller of [Session.Step]. All kinds of actions are in this file.
+// An action that only informs the caller is a [Notice].
 type Action interface{ action() }
 
 // SendReport sends a report to the leader of the report's epoch. The reply is the input
@@ -25,13 +25,13 @@ type ResendReport struct{ Exchange uint64 }
 type AskLeader struct{}
 
 // ReadRecord asks for the epoch in the lease's record in storage, because the leader of the
-// followed epoch has not answered for long. The reply is the input [RecordRead] with the same
-// Followed. If the record cannot be read, there is no reply.
+// followed epoch has not answered for a long time. The reply is the input [RecordRead] with the
+// same Followed. If the record cannot be read, there is no reply.
 type ReadRecord struct{ Followed uint64 }
 
-// CollectFromSlots asks every slot that runs a span to deliver its results at the end of
-// the present partition. A report waits for these results until [Timing.HandOver] has
-// passed.
+// CollectFromSlots asks every slot that runs a span to deliver its results at the end of the
+// current partition. The next report waits for these results, but not longer than
+// [Timing.HandOver].
 type CollectFromSlots struct{}
 
 // OpenJob opens a job. The caller reports the outcome with [Session.Opened] or
@@ -42,9 +42,9 @@ type OpenJob struct{ Opening wire.Opening }
 // and closes the job.
 type EndJob struct {
 	Job string
-	// Blobs are the partials in storage that are not known to be durable. The leader may
-	// have removed the job's partials before it learned of the blobs, so the worker must
-	// remove them.
+	// Blobs are the blobs that the worker has written and that are not known to be durable. The
+	// leader may have removed the job's partials before it learned of these blobs, so the worker
+	// must remove them.
 	Blobs []string
 }
 
@@ -54,8 +54,8 @@ type DropNode struct {
 	Node jobs.Node
 }
 
-// StoreNode writes the partial of a held node to storage. The reply is
-// [Session.NodeStored], or [Session.NodeNotStored]. The partial stays.
+// StoreNode writes the partial of a held node to storage. The reply is [Session.NodeStored], or
+// [Session.NodeNotStored]. The caller keeps the partial.
 type StoreNode struct {
 	Job  string
 	Node jobs.Node
@@ -64,23 +64,23 @@ type StoreNode struct {
 // WakeSlots wakes idle slots so that they call [Session.Take].
 type WakeSlots struct{}
 
-// CancelRunning cancels everything that runs: draining has taken too long.
-type CancelRunning struct{ Running int } // number of slots and calls that run
+// CancelRunning cancels all running spans and calls, because draining has taken too long.
+type CancelRunning struct{ Running int } // number of slots and calls that are running
 
 // Leave ends the session: the worker has drained, or draining has taken too long. Leave is
 // the last action.
 type Leave struct {
 	Reason  LeaveReason
-	Items   int // number of kept items and of held nodes not known to be durable; other workers compute them again
+	Items   int // number of kept items and held nodes that are not known to be durable; other workers compute them again
 	Running int // number of slots and calls that still run
 }
 
-// LeaveReason says why a worker leaves the cluster.
+// LeaveReason is the reason why a worker leaves the cluster.
 type LeaveReason string
 
 // Reasons to leave.
 const (
-	Drained     LeaveReason = "drained"         // the leader knows that the worker holds nothing, and has made its items durable
+	Drained     LeaveReason = "drained"         // the leader knows that the worker holds nothing, and all of its items are durable
 	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and the worker holds no span and no item
 	TimedOut    LeaveReason = "drain timed out" // items may be lost
 )
@@ -91,16 +91,16 @@ type Notice interface {
 	notice()
 }
 
-// Following says that the worker now follows the leader of another epoch. Epoch is lower
-// than the epoch followed before, Was, only if the lease's record has Epoch.
+// Following means that the worker now follows the leader of another epoch. Was is the epoch that it
+// followed before. Epoch is lower than Was only if the lease's record contains Epoch.
 type Following struct{ Epoch, Was uint64 }
 
-// ReportAnswered says that the report in flight has its receipt.
+// ReportAnswered means that the receipt for the report in flight has arrived.
 type ReportAnswered struct {
-	Took time.Duration // time from when the report was first sent
+	Took time.Duration // time since the report was first sent
 }
 
-// ReportRefused says that the leader refused the report. The worker starts another
+// ReportRefused means that the leader has refused the report. The worker begins another
 // conversation after Wait.
 type ReportRefused struct {
 	Epoch  uint64
@@ -108,21 +108,20 @@ type ReportRefused struct {
 	Wait   time.Duration
 }
 
-// ReceiptDropped says that a receipt was ignored as a whole.
+// ReceiptDropped means that a whole receipt was ignored.
 type ReceiptDropped struct{ Err error }
 
-// OrderIgnored says that one order in a receipt from the leader was invalid. The rest of
-// the receipt was carried out.
+// OrderIgnored means that one order in a receipt from the leader was invalid. The rest of the
+// receipt was carried out.
 type OrderIgnored struct {
 	Epoch uint64
 	Err   error
 }
 
-// MemoryFull says that the worker begins no further partition until an item becomes
-// durable.
+// MemoryFull means that the worker begins no further partition until an item becomes durable.
 type MemoryFull struct{ Bytes int }
 
-// DrainBegun says that the worker begins to drain.
+// DrainBegun means that the worker begins to drain.
 type DrainBegun struct{ Running int }
 
 func (SendReport) action()       {}

@@ -1,13 +1,13 @@
 package session
 
-// alone is a span that runs alone because workers that ran it died. Its worker tells the
-// leader each function of the job before it calls the function. If the function ends the
+// alone is a span that runs alone, because workers have died while they ran it. The worker reports
+// each function of the job to the leader before it calls the function. So if a function ends the
 // process, the leader knows which one it was.
 type alone struct {
 	span     *HeldSpan
-	function string // the function to call next; empty before the first one
-	reported bool   // the report in flight, or the last one, has the function
-	known    bool   // the leader has that report
+	function string // the function to call next; empty before the first call
+	reported bool   // the report in flight, or the last report, contains the function
+	known    bool   // the leader has received that report
 }
 
 // Alone returns the span of a job that runs alone, or nil.
@@ -18,9 +18,9 @@ func (s *Session) Alone(job string) *HeldSpan {
 	return nil
 }
 
-// Announce tells the leader which function of its job a span calls next, if the span runs
-// alone. If Announce returns true, the caller must not call the function before
-// [Session.Announced] returns true.
+// If a span runs alone, Announce tells the leader which function of the job the span will call
+// next. If Announce returns true, the caller must not call the function before [Session.Announced]
+// returns true.
 func (s *Session) Announce(h *HeldSpan, function string) (wait bool) {
 	if h == nil || h.dropped || h != s.work.alone.span {
 		return false
@@ -30,8 +30,8 @@ func (s *Session) Announce(h *HeldSpan, function string) (wait bool) {
 	return true
 }
 
-// Announced reports whether the leader knows the last function that was announced of a span,
-// or the span is not held any more.
+// Announced reports whether the leader knows the function that was last announced for a span. It
+// also returns true if the span is no longer held.
 func (s *Session) Announced(h *HeldSpan) bool {
 	return h.dropped || h != s.work.alone.span || s.work.alone.known
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// HeldCall is a call of a job's Plan, Merge or Finish that the worker was assigned and that
-// has not ended. Calls run beside the slots, as many at a time as there are slots, so that
-// no call waits for a long partition.
+// HeldCall is a call of a job's Plan, Merge or Finish that was assigned to the worker and has not
+// ended. Calls do not occupy slots, so that no call waits for a long partition. As many calls as
+// there are slots may run at the same time.
 type HeldCall struct {
 	id      wire.SpanID
 	job     *job
 	call    wire.Call
-	arrival uint64 // grows with each call assigned
+	arrival uint64 // larger for calls that were assigned later
 	running bool
 	dropped bool // no longer held; the call's result is ignored
 	lost    bool // the call runs code that does not return
@@ -31,8 +31,9 @@ func (h *HeldCall) Call() wire.Call { return h.call }
 // Epoch returns the epoch of the leader that assigned the call.
 func (h *HeldCall) Epoch() uint64 { return h.id.Epoch }
 
-// TakeCall returns the call that begins next, or nil if no call waits or as many calls run
-// as may. TakeCall prefers the highest priority, then the call that arrived first.
+// TakeCall returns the call that should begin next. It returns nil if no call is waiting, or if the
+// largest number of calls is running. TakeCall prefers calls of the highest priority, and among
+// these the call that arrived first.
 func (s *Session) TakeCall() *HeldCall {
 	if s.drain.begun || s.work.calling == s.cfg.Hello.Slots {
 		return nil
@@ -58,9 +59,9 @@ func compareCalls(a, b *HeldCall) int {
 	)
 }
 
-// Return ends a call. The item contains the call's result: the partial of a merge's node,
-// the output of Plan or Finish, or a failure. Return reports whether the session keeps the
-// item. It does not if the job has ended, or if the call was lost.
+// Return ends a call. The item contains the call's result: the partial of a merge's node, the
+// output of Plan or Finish, or a failure. Return reports whether the session keeps the item: it
+// does not keep it if the job has ended or the call was lost.
 func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
@@ -71,8 +72,8 @@ func (s *Session) Return(h *HeldCall, i wire.Item) (kept bool) {
 	return true
 }
 
-// AbandonCall ends a call that was cancelled and returned nothing, because its job has ended
-// or the worker stops. The leader assigns it again if it is still wanted.
+// AbandonCall ends a call that was cancelled and returned nothing, because its job has ended or the
+// worker stops. If the call is still needed, the leader assigns it again.
 func (s *Session) AbandonCall(h *HeldCall) {
 	s.endCall(h)
 	if !h.dropped {
@@ -90,9 +91,9 @@ func (s *Session) endCall(h *HeldCall) {
 	s.hurry()
 }
 
-// LoseCall records that the code of a call does not return, although it was cancelled. Until
-// the call returns, the worker can run one call fewer at a time. If the call's job has not
-// ended, f is reported as the call's failure.
+// LoseCall records that the code of a call does not return, although it was cancelled. Until the
+// call returns, the worker can run one call less. If the call's job has not ended, f is reported as
+// the call's failure.
 func (s *Session) LoseCall(h *HeldCall, f wire.Failure) {
 	if h.lost {
 		return
@@ -122,11 +123,11 @@ func (s *Session) dropQueuedCalls(j *job) {
 	}
 }
 
-// MakeCall calls a function of a job, and returns the item for [Session.Return]: the
-// partial of a merge's node, or the output of Plan or Finish. Epoch is that of the leader
-// that assigned the call. Operands has the bytes of the call's operands. MakeCall runs the
-// job's code, so it must not be called under the session's lock. The data of the item may be
-// larger than [MaxInline]; then the caller must move it into storage.
+// MakeCall calls a function of a job, and returns the item for [Session.Return]: the partial of a
+// merge's node, or the output of Plan or Finish. The parameter epoch is the epoch of the leader
+// that assigned the call, and operands contains the bytes of the call's operands. MakeCall runs the
+// job's code, so it must not be called while the session's lock is held. If the data of the item is
+// larger than [MaxInline], the caller must move it into storage.
 func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.Call, operands [][]byte, epoch uint64) (wire.Item, error) {
 	switch call.Function {
 	case wire.Plan:
@@ -155,8 +156,8 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 	return wire.Item{Partial: &partial}, nil
 }
 
-// OutputNode returns the name under which the output of a function is stored if it is too
-// large for a report. No node of a tree has this name.
+// OutputNode returns the node under which the output of a function is stored if it is too large for
+// a report. No tree contains this node.
 func OutputNode(function wire.Function) jobs.Node {
 	return jobs.Node{Level: 255, Index: uint64(function)}
 }

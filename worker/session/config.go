@@ -9,44 +9,44 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config configures a [Session].
+// Config is the configuration of a [Session].
 type Config struct {
 	// Worker is the worker's ID.
 	Worker string
 
-	// Hello describes the process to each leader. Hello.Slots and Hello.Since are required:
-	// a session hands out as many spans at a time as there are slots, and Since
-	// distinguishes the process from earlier processes with the same ID.
+	// Hello is the description of the process that each leader gets. Hello.Slots and Hello.Since
+	// are required: Slots is the number of spans that run at the same time, and Since distinguishes
+	// the process from earlier processes with the same ID.
 	Hello wire.Hello
 
-	// MaxKept is the approximate number of bytes of kept items above which the worker
-	// begins no further partition. The limit is reached only if no item becomes durable for
-	// a long time. 0 means 256 MiB.
+	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
+	// further partition. This happens only if no item becomes durable for a long time. 0 means 256
+	// MiB.
 	MaxKept int
 
-	// Timing has the intervals and timeouts of the session.
+	// Timing contains the intervals and timeouts of the session.
 	Timing Timing
 }
 
-// Timing has the intervals and timeouts of a session. A zero field has a default.
+// Timing contains the intervals and timeouts of a session. A zero field means the field's default.
 type Timing struct {
-	// Spacing is the least time between two reports, so that a worker with many short spans
-	// does not report after each span. 0 means 5 ms.
+	// Spacing is the shortest time between two reports, so that a worker with many short spans does
+	// not report after each span. 0 means 5 ms.
 	Spacing time.Duration
 
-	// Interval is the time between reports if nothing is urgent, until the leader sets
-	// another interval. The leader knows how many workers report. 0 means 200 ms.
+	// Interval is the time between reports if nothing is urgent. It is used until the leader sets
+	// another interval, because only the leader knows how many workers report. 0 means 200 ms.
 	Interval time.Duration
 
 	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.
 	MaxInterval time.Duration
 
-	// DrainInterval bounds the interval while the worker drains, since the worker can leave
-	// only after it has reported that it holds nothing. 0 means 100 ms.
+	// DrainInterval bounds the interval while the worker drains, because the worker can leave only
+	// after it has reported that it holds nothing. 0 means 100 ms.
 	DrainInterval time.Duration
 
-	// HandOver is how long a report waits for slots that were asked to hand over. Slots
-	// that run short partitions hand over in about a millisecond. 0 means 5 ms.
+	// HandOver is how long a report waits for slots that were asked to hand over. Slots with short
+	// partitions hand over within about a millisecond. 0 means 5 ms.
 	HandOver time.Duration
 
 	// AnswerTimeout is how long to wait for a receipt before the report is resent.
@@ -54,18 +54,18 @@ type Timing struct {
 	AnswerTimeout time.Duration
 
 	// MinBackoff and MaxBackoff bound the wait after a report that has no responders or was
-	// refused. The wait doubles after each consecutive failure. MaxBackoff is also the time
-	// between two questions who leads. 0 means 10 ms and 1 s.
+	// refused. The wait doubles after each consecutive failure. MaxBackoff is also the time between
+	// two requests for the leader. 0 means 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// RecordAfter is how long a report stays unanswered before the session asks for the
-	// lease's record. Elections usually take less time, so that they cost no reads. The
-	// time doubles with each read, up to MaxRecordPause. 0 means 5 s and 1 min.
+	// RecordAfter is how long a report stays unanswered before the session asks for the lease's
+	// record. Elections usually take less time, so they cause no reads. The time doubles with each
+	// read, up to MaxRecordPause. 0 means 5 s and 1 min.
 	RecordAfter, MaxRecordPause time.Duration
 
-	// DrainTimeout is how long running partitions have to end, and items to become durable,
-	// once the worker drains. After this time, running spans are cancelled. 0 means 20 s,
-	// which fits into the 30 s that Kubernetes gives by default.
+	// DrainTimeout is how long a draining worker waits for running partitions to end and for items
+	// to become durable. After this time, running spans are cancelled. 0 means 20 s, which is below
+	// the 30 s that Kubernetes allows for stopping by default.
 	DrainTimeout time.Duration
 
 	// LeaveTimeout is how long after DrainTimeout the worker still tries to report the
@@ -130,8 +130,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// backoff returns the wait after one more consecutive failure. last is the wait after the
-// previous failure, or 0 if this failure is the first.
+// backoff returns the wait after one more consecutive failure. The parameter last is the wait after
+// the previous failure, or 0 if this failure is the first.
 func (t Timing) backoff(last time.Duration) time.Duration {
 	return max(t.MinBackoff, min(2*last, t.MaxBackoff))
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// schedule says when the next report is made, or when the last report is resent.
+// schedule contains when the next report is due, and when the last report is resent.
 type schedule struct {
 	exchange uint64        // number of the last report
 	interval time.Duration // time between reports
-	dueAt    time.Duration // when the next report is made if nothing is urgent
-	earliest time.Duration // no report is made before this instant
+	dueAt    time.Duration // when the next report is due if nothing is urgent
+	earliest time.Duration // no report is sent before this time
 
 	urgent bool // something must be reported at once
-	wanted bool // a report with the results of all slots must be made at once
+	wanted bool // a report with the results of all slots must be sent at once
 
 	collecting bool // the next report waits for slots
 	collectBy  time.Duration
@@ -22,13 +22,13 @@ type schedule struct {
 	sentAt   time.Duration // when the report in flight was first sent
 	resendAt time.Duration
 
-	// How long the session waits after the last of several consecutive failures; 0 after a
+	// These are the waits after the last of several consecutive failures. They are 0 after a
 	// success.
 	absences time.Duration // wait after a report without responders
 	refusals time.Duration // wait after a report that was refused
 }
 
-// searching reports whether the worker knows of no leader that listens for reports.
+// searching reports whether the worker does not know a leader that listens for reports.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
 // connected makes every request that waits for a reply due again, because the reply may
@@ -36,18 +36,19 @@ func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
-	s.leader.recordAt = s.now + s.leader.recordPause // nothing could be heard while disconnected
+	s.leader.recordAt = s.now + s.leader.recordPause // the time without a connection does not count
 }
 
-// heard follows a leader that was heard, unless its epoch is lower than that of the present
-// leader. It ignores a leader on another storage, whose epochs are unrelated, and an epoch
-// that no leader can have. heard reports whether the worker now follows the leader.
+// heard handles a message from a leader. The worker follows this leader unless the epoch is lower
+// than the epoch of the current leader. It ignores a leader on another storage, whose epochs are
+// unrelated, and an epoch that no leader can have. heard reports whether the worker now follows the
+// leader.
 func (s *Session) heard(in LeaderHeard) bool {
 	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
-// follow switches to the leader of epoch unless epoch is lower than that of the present
-// leader. follow reports whether the worker now follows the leader of epoch.
+// follow switches to the leader of an epoch, unless the epoch is lower than the epoch of the
+// current leader. It reports whether the worker now follows the leader of the given epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -71,10 +72,10 @@ func (s *Session) turnTo(epoch uint64) {
 	sched.absences, sched.refusals = 0, 0
 }
 
-// onRecord turns to the leader whose epoch the lease's record has. If the record has a lower
-// epoch than the followed one, no leader ever had the followed epoch when the read began,
-// because a leader writes its epoch into the record before it leads. An answer is ignored if
-// the worker turned to another leader since it asked.
+// onRecord switches to the leader whose epoch is in the lease's record. If the epoch in the record
+// is lower than the followed epoch, no leader had the followed epoch when the read began, because a
+// leader writes its epoch into the record before it leads. The answer is ignored if the worker has
+// switched to another leader since its request.
 func (s *Session) onRecord(in RecordRead) {
 	if in.Followed == s.leader.epoch && in.Epoch != s.leader.epoch && in.Epoch <= wire.MaxEpoch {
 		s.turnTo(in.Epoch)
@@ -107,13 +108,13 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// waitForSlots asks the slots for their results if the next report should contain the
-// results. waitForSlots reports whether the report must wait for the slots. A report that
-// is only urgent does not wait.
+// If the next report should contain the slots' results, waitForSlots asks the slots for them. It
+// reports whether the report must wait for the slots. A report that is sent only because something
+// is urgent does not wait.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
-		return false // the report has waited long enough, or no slot is awaited
+		return false // the report has waited long enough, or no slot has results to hand over
 	}
 	if !sched.wanted && !s.drain.begun && s.now < sched.dueAt {
 		return false
@@ -175,8 +176,8 @@ func (s *Session) resend() {
 	s.do(ResendReport{s.schedule.exchange})
 }
 
-// onNoResponders records that the leader does not listen for reports. Either the worker
-// will hear of a successor, or the leader listens again later.
+// onNoResponders records that the leader does not listen for reports. Later the worker will hear of
+// a successor, or the same leader will listen again.
 func (s *Session) onNoResponders(in NoResponders) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return
@@ -189,8 +190,7 @@ func (s *Session) onNoResponders(in NoResponders) {
 	s.schedule.resendAt = s.now + s.schedule.absences
 }
 
-// onReceipt handles a receipt. onReceipt ignores a receipt for any report except the report
-// in flight.
+// onReceipt handles a receipt. It ignores receipts for other reports than the one in flight.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return // the receipt is a duplicate or late

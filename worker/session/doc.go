@@ -1,13 +1,12 @@
-// Package session is a worker's side of the conversation with its leader. The session
-// decides when the worker reports and what a report contains, and how the worker retries,
-// follows a new leader, drains and leaves. The session keeps track of the assignments that
-// the worker holds (spans of partitions, and calls of a job's Plan, Merge and Finish), of
-// their progress, and of the items that are not durable yet. The package is internal to this
-// module.
+// Package session is a worker's side of the conversation with its leader. The session decides when
+// the worker reports and what a report contains, and how the worker retries, follows a new leader,
+// drains and leaves. The session keeps track of the assignments that the worker holds (spans of
+// partitions, and calls of a job's Plan, Merge and Finish), of their progress, and of the items
+// that are not durable yet. The package is internal to Bellwether.
 //
-// [Session] is a state machine without a clock, a goroutine or I/O, and nothing in it
-// depends on the order of a map. The real worker (worker/executor), the simulator
-// (bench/sim) and the scale benchmark (bench) call the session and perform its actions.
+// [Session] is a state machine without a clock, a goroutine or I/O, and does not depend on the
+// iteration order of maps. The real worker (worker/executor), the simulator (bench/sim) and the
+// scale benchmark (bench) call the session and perform its actions.
 //
 //	        caller: NATS, timers                     slots, tasks
 //	              │        ▲                              │
@@ -31,81 +30,81 @@
 //
 // # Calls and lost slots
 //
-// Calls run beside the slots, as many at a time as there are slots, so that no call waits for
-// a long partition. [MakeCall] makes a call. Its item, or its failure, goes the way of the
-// items of spans. The leader that assigned a call may be gone when the call returns: the item
-// names the leader's epoch, and the present leader decides.
+// Calls do not occupy slots, so that no call waits for a long partition. As many calls as there are
+// slots may run at the same time. [MakeCall] makes a call. The item with the call's result or
+// failure is reported like the items of spans. The leader that assigned a call may have been
+// replaced when the call returns. So the item contains that leader's epoch, and the current leader
+// decides whether it uses the result.
 //
-// A goroutine cannot be stopped. If the code of a partition or a call does not return although
-// it was cancelled, its slot or its call is lost until the code returns after all. Each report
-// gives the numbers of slots and calls that run code without an assignment in the report, because
-// the slot or call is lost or its job has ended. The leader assigns work only for the other slots
-// and calls.
+// A goroutine cannot be stopped. If the code of a partition or a call does not return although it
+// was cancelled, its slot or its call is lost until the code returns. Each report contains the
+// numbers of slots and calls that run code without an assignment in the report, because the slot or
+// call is lost or the job has ended. The leader assigns work only for the other slots and calls.
 //
 // # Held nodes
 //
-// A large partial stays with the worker: the caller keeps its bytes, and the session lists the
-// node in every report, until the leader releases the node, the job ends, or the caller loses
-// it. The item that comes with a node only counts the partitions that were executed, so that
-// it may become durable although the node is not. A node that another worker needs, or whose
-// work is worth it, is written to storage on the leader's order; then an item names the blob.
+// A large partial stays with the worker: the caller keeps its bytes, and the session lists the node
+// in every report, until the leader releases the node, the job ends, or the caller loses the
+// partial. The item that belongs to such a node only counts the executed partitions, so the item
+// may become durable although the node is not. The leader may order the worker to write the partial
+// to storage, because another worker needs it, or because the work in it is worth the write. Then a
+// further item contains the name of the blob.
 //
 //	          Deliver, ReturnHeld            StoreNode          NodeStored
 //	computed ────────────────────▶ held ─────────────▶ storing ───────────▶ stored ─▶ durable
 //	                                 │                                                  │
 //	                                 └── DropNode, EndJob, NodeLost ◀───────────────────┘
 //
-// The slots of a job whose partials are large deliver at the end of a span only. Deliveries in
-// between would cut a subtree into smaller nodes, and make nothing durable.
+// If a job's partials are large, slots deliver results only at the end of a span. Earlier
+// deliveries would cut a subtree into smaller nodes, and would not make anything durable.
 //
 // # Which leader a worker follows
 //
-// A worker follows the highest epoch that it has heard from a leader on its own storage, so
-// that it obeys no deposed leader. An epoch that no leader has, from a program that errs or
-// means harm, would make the worker deaf to the real leader. So a report that stays without a
-// receipt for [Timing.RecordAfter] makes the session ask for the epoch in the lease's record,
-// and the session then follows that epoch, even if it is lower.
+// A worker follows the highest epoch of which it has heard from a leader on its own storage, so
+// that it does not obey a deposed leader. A faulty or malicious program could send a higher epoch,
+// which no leader has, and the worker would then ignore the real leader. So if a report gets no
+// receipt for the time [Timing.RecordAfter], the session asks for the epoch in the lease's record,
+// and follows that epoch, even if it is lower.
 //
-// This makes no worker obey a deposed leader. A leader's epoch is in the record before the
-// leader sends its first message, and epochs in the record only grow. So a read that begins
-// after a worker has heard a real leader shows that leader's epoch or a higher one. A worker
-// ignores the answer if it has turned to another leader since the read began. If a storage
-// that breaks its contract shows an old record, the worker talks to a deposed leader until
-// the next beacon of the new one, and loses only time: the deposed leader's writes fail
-// because its manifests are fenced, so it can neither call an item durable nor end a job.
+// This rule does not make a worker obey a deposed leader. A leader's epoch is in the record before
+// the leader sends its first message, and epochs in the record only grow. So if a worker has heard
+// from a real leader before the read began, the read returns that leader's epoch or a higher one.
+// If the worker has switched to another leader since the read began, it ignores the answer. A
+// faulty storage may return an old record. Then the worker follows a deposed leader until the next
+// beacon of the new leader, which causes only a delay: the deposed leader's writes fail because its
+// manifests are fenced, so it can neither make an item durable nor end a job.
 //
 // # When a session reports
 //
-// A report is made when its interval has passed, or earlier if something is urgent (a span
-// or its job is at an end and work runs short, a failure, a cut, a call that returned, a slot
-// that is lost or comes back, the next function of a span that runs alone) or the leader nudges. A
-// report is never made sooner than [Timing.Spacing] after the last report, and never while
-// a report is in flight. Before a report that is due by the interval, by a nudge or while
-// draining, the session asks slots for their results. The session waits for these results
-// for at most [Timing.HandOver].
+// A report is sent when the interval has passed, when the leader sends a nudge, or when something
+// is urgent. Urgent are: the end of a span or of its job when work is running short, a failure, a
+// cut, a call that has returned, a slot that is lost or usable again, and the next function of a
+// span that runs alone. A report is never sent sooner than [Timing.Spacing] after the last report,
+// and never while a report is in flight. If the reason for a report is the interval, a nudge or
+// draining, the session first asks slots for their results. The session waits for these results for
+// at most [Timing.HandOver].
 //
 // # Invariants
 //
-//   - Every partition of an assigned span is in exactly one of: a held span, an
-//     item that was delivered, or a part that was given up on purpose (a cut, a job
-//     that ended or could not be opened, a drain, a slot that was lost).
-//   - Every assigned call is in exactly one of: a held call, an item, or a call that was
-//     given up (a cut before it began, a job that ended, a drain before it began, a
-//     cancellation).
+//   - Every partition of an assigned span is in exactly one of these: a held span, an item that was
+//     delivered, or a part that was given up on purpose (because of a cut, a job that ended or
+//     could not be opened, a drain, or a lost slot).
+//   - Every assigned call is exactly one of these: a held call, an item, or a call that was given
+//     up (because of a cut or a drain before it began, a job that ended, or a cancellation).
 //   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
 //     until a leader says that it is durable or that the job has ended.
 //   - A report that lists the held spans and calls contains, together with the earlier reports,
-//     every item that was delivered. So a span never moves on ahead of its items, and no call
-//     disappears before its item. If they do not all fit, reports say that more follows and
-//     leave out the spans and calls.
-//   - A cut takes no partition that is claimed. A claimed partition is delivered, or
-//     goes back to the queue when its slot releases the span.
-//   - A report is resent unchanged until it has its receipt, the leader refuses it,
-//     or a higher epoch is heard. Then the next report is the first of another
-//     conversation and has every item that is not known to be durable.
-//   - A report that lists the held spans lists every held node, as of the same instant: a span
-//     never moves on ahead of its nodes, and a call that has returned a node disappears together
-//     with the node's first appearance.
+//     every item that was delivered. So a span is never reported as shorter before its items are
+//     reported, and a call never disappears before its item. If not all items fit, a report
+//     announces that more follow and omits the spans and calls.
+//   - A cut never removes a claimed partition. A claimed partition is delivered, or goes back to
+//     the queue when its slot releases the span.
+//   - A report is resent unchanged until its receipt arrives, the leader refuses it, or the worker
+//     hears of a higher epoch. In the last two cases the next report is the first of another
+//     conversation and contains every item that is not known to be durable.
+//   - A report that lists the held spans also lists every held node, as of the same time. So a span
+//     is never reported as shorter before its nodes are listed, and a call that has returned a node
+//     disappears in the same report in which the node appears.
 //   - A worker that drains leaves when no slot and no call runs, except lost ones, and all
 //     of its items and nodes are durable, unless the drain timeout has passed.
 //

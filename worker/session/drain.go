@@ -2,9 +2,9 @@ package session
 
 import "time"
 
-// drain is the state of the worker's orderly end. Queued spans and calls are given back at
-// once, and running spans at their next partition. Running calls end. Items are kept until
-// they are durable.
+// drain is the state of draining. Queued spans and calls are given back at once, and the rest of a
+// running span after its current partition. Running calls continue to their end. Items are kept
+// until they are durable.
 type drain struct {
 	begun     bool
 	cancelled bool          // draining took too long, and running spans were cancelled
@@ -13,7 +13,7 @@ type drain struct {
 	leaveAt   time.Duration // when the worker leaves even if items are not durable
 }
 
-// due returns when draining needs its next step if no input comes before.
+// due returns when draining needs its next step if no input comes earlier.
 func (d drain) due() time.Duration {
 	switch {
 	case !d.begun || d.left:
@@ -24,8 +24,8 @@ func (d drain) due() time.Duration {
 	return d.leaveAt
 }
 
-// beginDrain drops all queued spans, lets running spans end at their next partition
-// boundary and takes no more work.
+// beginDrain drops all queued spans, makes running spans end after their current partition, and
+// accepts no more work.
 func (s *Session) beginDrain() {
 	if s.drain.begun {
 		return
@@ -42,9 +42,8 @@ func (s *Session) beginDrain() {
 	s.collect()
 }
 
-// leave ends the session and returns true in three cases: the leader knows that the worker
-// holds nothing, the worker holds nothing and no leader listens, or draining has taken too
-// long.
+// leave ends the session and returns true in three cases: the leader knows that the worker holds
+// nothing; the worker holds nothing and no leader listens; or draining has taken too long.
 func (s *Session) leave() bool {
 	nobody := s.searching() || !s.leader.connected
 	known := s.conversation.saidGoodbye && !s.conversation.inFlight

@@ -11,8 +11,8 @@ import (
 // heldNode is a node whose large partial the caller of the session keeps.
 type heldNode struct {
 	wire.HeldNode
-	storing bool   // the caller writes the partial to storage
-	stored  uint64 // number of the item that says that the partial is in storage; 0: none
+	storing bool   // the caller is writing the partial to storage
+	stored  uint64 // number of the item with the blob's name; 0 if the partial is not in storage
 }
 
 func compareNodes(a, b jobs.Node) int {
@@ -29,7 +29,7 @@ func (s *Session) holdNode(j *job, n wire.HeldNode) {
 	n.Job = j.id
 	j.large = true
 	if at, found := j.findNode(n.Node); found {
-		j.nodes[at].HeldNode = n // computed twice: the caller keeps one of the two, which are the same bytes
+		j.nodes[at].HeldNode = n // the node was computed twice, with the same bytes, and the caller keeps one copy
 	} else {
 		j.nodes = slices.Insert(j.nodes, at, &heldNode{HeldNode: n})
 		s.work.nodes++
@@ -52,19 +52,19 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 	return found
 }
 
-// MayHold reports whether the next large partial may be delivered as a held node. If not,
-// the leader knows nothing of held nodes, or the worker holds as many as it may: the caller
-// writes the partial to storage and delivers the name of its blob.
+// MayHold reports whether the next large partial may be delivered as a held node. It returns false
+// if the leader does not support held nodes, or if the worker holds the largest number of them.
+// Then the caller must write the partial to storage and deliver the name of its blob.
 func (s *Session) MayHold() bool {
 	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
 }
 
-// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. It
-// reports whether the session takes the node. If not, the caller drops the partial.
+// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld
+// reports whether the session accepts the node. If it does not, the caller must drop the partial.
 //
-// The call's operands that this worker held are not needed any more: they would be lost
-// together with the result. If the operands lack partitions, another leader may refuse the
-// result, so the leader decides when they are dropped.
+// Operands of the call that this worker held are no longer needed, because they would be lost
+// together with the result. But if the operands lack skipped partitions, another leader may refuse
+// the result, so the leader decides when these operands are dropped.
 func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
@@ -80,9 +80,9 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	return true
 }
 
-// NodeStored records that a held partial is in storage, in a blob. It reports whether the
-// session keeps the blob's name for the leader. If not, the node is not held any more, and
-// the caller removes the blob.
+// NodeStored records that a held partial is in storage, in a blob. It reports whether the session
+// keeps the blob's name for the leader. If it does not, the node is no longer held, and the caller
+// must remove the blob.
 func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	j, _ := s.find(job)
 	if j == nil {
@@ -101,8 +101,8 @@ func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	return true
 }
 
-// NodeNotStored records that a write that [StoreNode] asked for has failed, so that the
-// leader may ask for it again.
+// NodeNotStored records that the write for a [StoreNode] has failed, so that the leader may order
+// it again.
 func (s *Session) NodeNotStored(job string, n jobs.Node) {
 	if j, _ := s.find(job); j != nil {
 		if at, found := j.findNode(n); found {
@@ -111,16 +111,16 @@ func (s *Session) NodeNotStored(job string, n jobs.Node) {
 	}
 }
 
-// NodeLost records that the caller does not have a held partial any more: it could not be
-// read back, or memory was short and the partial is durable.
+// NodeLost records that the caller no longer has a held partial: the partial could not be read
+// back, or memory was short and the partial is durable.
 func (s *Session) NodeLost(job string, n jobs.Node) {
 	if j, _ := s.find(job); j != nil && s.forgetNode(j, n) {
 		s.hurry()
 	}
 }
 
-// NodeDurable reports whether a held partial is durable, so that the caller may drop it if
-// memory is short, with [Session.NodeLost].
+// NodeDurable reports whether a held partial is durable. If memory is short, the caller may then
+// drop it and call [Session.NodeLost].
 func (s *Session) NodeDurable(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
@@ -222,5 +222,6 @@ func (s *Session) HoldsNode(job string, n jobs.Node) bool {
 	return found
 }
 
-// Pause says whether memory is short. While it is, the worker begins no partition.
+// Pause tells the session whether memory is short. While memory is short, the worker begins no
+// partition.
 func (s *Session) Pause(short bool) { s.work.paused = short }

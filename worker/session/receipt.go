@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ErrStale says that a receipt does not belong to the report in flight.
+// ErrStale means that a receipt does not belong to the report in flight.
 var ErrStale = errors.New("receipt does not belong to the report in flight")
 
 // check returns an error if the receipt must be ignored.
@@ -59,7 +59,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	s.orderNodes(j, r)
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && s.conversation.moreFollows {
-		s.schedule.urgent = true // the leader has received the items sent so far, so the rest is sent at once
+		s.schedule.urgent = true // the leader has received all items sent so far, so the rest is sent at once
 	}
 	j.received = received
 }
@@ -85,17 +85,17 @@ func (s *Session) endJob(id string) {
 	s.work.held -= len(j.running) + len(j.calls)
 	s.work.nodes -= len(j.nodes)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
-	s.schedule.urgent = true // slots are free for other spans
+	s.schedule.urgent = true // report at once, because slots are free for other spans
 }
 
-// addJob records a job that an assignment may need. A job that was not planned when it was
-// recorded is recorded again once it is planned.
+// addJob records the data for opening a job. If the job was not planned then, addJob is called
+// again when it is planned.
 func (s *Session) addJob(o wire.Opening) {
 	tree := jobs.Tree{}
 	if o.Partitions > 0 {
 		var err error
 		if tree, err = jobs.NewTree(o.Partitions); err != nil {
-			return // Validate has rejected the receipt
+			return // does not happen: Validate rejects such a receipt
 		}
 	}
 	j, at := s.find(o.Job)
@@ -113,7 +113,7 @@ func (s *Session) addJob(o wire.Opening) {
 
 // cut shortens a span, or drops a call that has not begun.
 func (s *Session) cut(c wire.Cut) {
-	s.schedule.urgent = true // the leader waits to hear where the span ends now
+	s.schedule.urgent = true // report at once, because the leader waits for the new end of the span
 	for _, j := range s.work.jobs {
 		for _, h := range slices.Concat(j.queued, j.running) {
 			if h.id != c.ID {
@@ -140,7 +140,7 @@ func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {
 	case s.drain.begun:
-		return nil // the leader learns from the next report that the span is not held
+		return nil // the next report shows the leader that the span is not held
 	case j == nil:
 		return fmt.Errorf("assigned span %v of job %s, which was not introduced", a.ID, a.Job)
 	case a.Call == nil && a.Span.Hi > j.tree.Partitions():

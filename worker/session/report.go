@@ -8,20 +8,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Bounds that together keep a report within [wire.MaxMessage]. A span takes at most 130
-// bytes.
+// These bounds together ensure that a report is not larger than [wire.MaxMessage]. A span takes at
+// most 130 bytes.
 const (
-	// MaxHeld is how many spans and calls a worker holds at most.
+	// MaxHeld is the largest number of spans and calls that a worker holds.
 	MaxHeld = 2048
 
-	// MaxInline is how many bytes of a partial may go into a report. A larger partial goes
-	// into storage.
+	// MaxInline is the largest size in bytes of a partial in a report.
 	MaxInline = 256 << 10
 
-	itemBudget = 700 << 10 // bytes of items in a report
-	jobSize    = 100       // bytes of a JobReport without its items, at most
-	itemSize   = 48        // bytes of an item without its data or text, at most
-	nodeSize   = 130       // bytes of a held node, at most; all of them leave room for any item
+	itemBudget = 700 << 10 // largest size of all items in a report, in bytes
+	jobSize    = 100       // largest size of a JobReport without its items, in bytes
+	itemSize   = 48        // largest size of an item without its data or text, in bytes
+	nodeSize   = 130       // largest size of a held node, in bytes; with all held nodes there is still space for an item of any size
 )
 
 // nextReport makes the next report and marks it as in flight.
@@ -54,8 +53,8 @@ func (s *Session) nextReport() wire.Report {
 	return r
 }
 
-// unreceived lists the items that the leader has not received, job by job, as many as fit
-// into a report. unreceived also reports whether more items are not received.
+// unreceived returns the items that the leader has not received, job by job, as many as fit into a
+// report. The result more says whether there are further items.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget - s.work.nodes*nodeSize
 	for _, j := range s.work.jobs {
@@ -83,8 +82,8 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
-// occupied returns how many slots and how many calls run code for a span or a call that is
-// not held any more.
+// occupied returns the numbers of slots and calls that run code of a span or call that is no longer
+// held.
 func (s *Session) occupied() (slots, calls int) {
 	calls = s.work.calling
 	for _, j := range s.work.jobs {
@@ -97,8 +96,8 @@ func (s *Session) occupied() (slots, calls int) {
 	return s.work.straySlots, calls
 }
 
-// heldSpans lists the held spans: first the running ones, in order of arrival, then the
-// queued ones, in about the order in which the queued spans will run. The held calls follow.
+// heldSpans returns the held spans: first the running spans, in order of arrival, then the queued
+// spans, in about the order in which they will run. The held calls follow.
 func (s *Session) heldSpans() []wire.HeldSpan {
 	var running, queued []*HeldSpan
 	for _, j := range s.work.jobs {

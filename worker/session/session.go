@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// Session is one worker's side of the conversation with its leader, without a clock, a
-// goroutine or I/O. The caller passes inputs to [Session.Step] and performs the actions
-// that Step returns. Slots call [Session.Take], [Session.Claim], [Session.HandOver],
-// [Session.Deliver], [Session.Abandon] and [Session.Release] directly; tasks that open jobs
-// call [Session.Opened] and [Session.OpenFailed]; calls of Plan, Merge and Finish begin with
-// [Session.TakeCall] and end with [Session.Return]. Methods must not be called concurrently,
-// so callers guard the session with a lock. The same calls give the same actions and
-// reports.
+// Session is one worker's side of the conversation with its leader, without a clock, a goroutine or
+// I/O. The caller passes inputs to [Session.Step] and performs the actions that Step returns. Slots
+// call [Session.Take], [Session.Claim], [Session.HandOver], [Session.Deliver], [Session.Abandon]
+// and [Session.Release] directly; tasks that open jobs call [Session.Opened] and
+// [Session.OpenFailed]; calls of Plan, Merge and Finish begin with [Session.TakeCall] and end with
+// [Session.Return]. Methods must not be called concurrently, so callers protect the session with a
+// lock. The same sequence of calls gives the same actions and reports.
 type Session struct {
 	cfg     Config
 	now     time.Duration
 	actions []Action
-	// stepWanted is set by direct calls that made a report or another action due.
+	// stepWanted is set by direct calls that make a report or another action due.
 	stepWanted bool
 
 	leader       leader
@@ -28,19 +27,20 @@ type Session struct {
 	work         work
 }
 
-// never is an instant that does not come.
+// never is later than every other instant.
 const never = time.Duration(math.MaxInt64)
 
-// New makes the session of a worker that has just started, has no connection and has heard
-// of no leader. Instants are durations since the call of New, on a clock that never goes
-// back.
+// New returns the session of a worker that has just started: it has no connection and has not heard
+// of a leader. The session's instants are durations since the call of New, on a clock that never
+// goes back.
 func New(cfg Config) (*Session, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure session: %w", err)
 	}
 	s := &Session{cfg: cfg}
-	// The start time differs from that of earlier processes with the same worker ID.
+	// The process's start time is used because it differs from the start times of earlier processes
+	// with the same worker ID.
 	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
 	s.schedule.interval = cfg.Timing.Interval
 	s.work.ended = make(map[string]uint64)
@@ -61,7 +61,7 @@ func (s *Session) Step(now time.Duration, in Input) []Action {
 	return actions
 }
 
-// Due returns when the session needs a [Tick] if no other input comes before.
+// Due returns when the session needs a [Tick] if no other input comes earlier.
 func (s *Session) Due() time.Duration {
 	if s.drain.left {
 		return never
@@ -79,8 +79,8 @@ func (s *Session) Due() time.Duration {
 	return due
 }
 
-// NeedsStep reports whether direct calls since the last Step made a report or another
-// action due at once. If so, the caller should call Step soon.
+// NeedsStep reports whether direct calls since the last Step have made a report or another action
+// due. In this case the caller should call Step soon.
 func (s *Session) NeedsStep() bool { return s.stepWanted }
 
 // hear updates the session's state for an input.
@@ -140,8 +140,8 @@ func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
 // leader.
 func (s *Session) Epoch() uint64 { return s.leader.epoch }
 
-// Answered reports whether the present leader accepted the last report that it answered and
-// is not known to be gone.
+// Answered reports whether the current leader accepted the last report that it answered, and is not
+// known to be dead.
 func (s *Session) Answered() bool { return s.leader.answered }
 
 // Draining reports whether the worker drains.
@@ -167,8 +167,8 @@ func (s *Session) Kept() (items, bytes int) {
 	return items, s.work.keptBytes
 }
 
-// Full reports whether the kept items take so much memory that the worker begins no further
-// partition until an item is durable.
+// Full reports whether the worker must not begin another partition, because memory is short or the
+// kept items take too much memory.
 func (s *Session) Full() bool { return s.work.paused || s.work.keptBytes >= s.cfg.MaxKept }
 
 // Empty reports whether no span and no call is held, no slot and no call runs code that may
@@ -178,23 +178,24 @@ func (s *Session) Empty() bool {
 	return s.work.held == 0 && s.running() == 0 && items == 0 && s.undurableNodes() == 0
 }
 
-// Usable returns how many slots can run spans, and how many calls can run at a time: the
-// others run code that does not return.
+// Usable returns how many slots can run spans, and how many calls can run at the same time. The
+// other slots and calls are lost to code that does not return.
 func (s *Session) Usable() (slots, calls int) {
 	return s.cfg.Hello.Slots - s.work.lostSlots, s.cfg.Hello.Slots - s.work.lostCalls
 }
 
-// leader is the worker's knowledge of the leader that it follows.
+// leader contains what the worker knows about the leader that it follows.
 type leader struct {
 	connected bool   // connected to NATS
 	epoch     uint64 // 0 before the first leader
 	gone      bool   // NATS said that no process listens for reports to this leader
 	answered  bool
-	holds     bool          // the last leader that answered knows of held nodes
-	askAt     time.Duration // when to ask who leads, while searching
+	holds     bool          // the last leader that answered supports held nodes
+	askAt     time.Duration // when to ask for the leader, while searching
 
-	// While a report is in flight, recordAt is when to ask for the lease's record, and
-	// recordPause is the time from the last such request, or from the report, to recordAt.
+	// While a report is in flight, recordAt is the time at which to ask for the lease's record, and
+	// recordPause is the time to recordAt from the last such request, or from the report if there
+	// was none.
 	recordAt    time.Duration
 	recordPause time.Duration
 }

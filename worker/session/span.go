@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// HeldSpan is a span that the worker was assigned and has not finished. A slot gets a span
-// from [Session.Take] and gives the span back with [Session.Release].
+// HeldSpan is a span that was assigned to the worker and is not finished. A slot gets a span from
+// [Session.Take] and gives the span back with [Session.Release].
 type HeldSpan struct {
 	id      wire.SpanID
 	job     *job
@@ -18,13 +18,13 @@ type HeldSpan struct {
 	ran     uint64 // the first partition of the last claim
 	claimed uint64 // the first partition that is not begun
 	hi      uint64
-	arrival uint64 // grows with each span assigned
+	arrival uint64 // larger for spans that were assigned later
 	slot    int    // number of the slot that runs the span, from 0
 	dropped bool   // no longer held; deliveries for the span are ignored
 	yields  bool   // the slot was told to release the span for another span
-	lost    bool   // its slot runs code that does not return
-	stray   bool   // lost, or its job has ended, and its slot has not released it
-	asked   bool   // its slot was asked to hand over results
+	lost    bool   // the span's slot runs code that does not return
+	stray   bool   // the span is lost or its job has ended, but its slot has not released it yet
+	asked   bool   // the span's slot was asked to hand over results
 }
 
 // Job returns the ID of the span's job.
@@ -33,9 +33,10 @@ func (h *HeldSpan) Job() string { return h.job.id }
 // Left returns how many partitions of the span are not claimed.
 func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
 
-// Take returns the span that an idle slot runs next, or nil if no span waits. Among jobs
-// with waiting spans, Take prefers the highest priority, then the fewest slots, then the
-// longest wait for a slot. Among the job's spans, Take returns the span that arrived first.
+// Take returns the span that an idle slot should run next, or nil if no span is waiting. Among the
+// jobs with waiting spans, Take prefers the highest priority, then the job with the fewest slots,
+// and then the job that has waited longest for a slot. Among the job's spans, it returns the span
+// that arrived first.
 func (s *Session) Take() *HeldSpan {
 	if s.drain.begun || s.work.busy == s.cfg.Hello.Slots || s.Full() {
 		return nil
@@ -77,11 +78,11 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 	return slices.Insert(spans, at, h)
 }
 
-// Claim gives a slot the next partitions of its span to begin, at most want. If Claim
-// returns an empty span, the slot must deliver its results and release h: h is at its end,
-// was cut or dropped, must yield its slot to a span that has a better right to the slot, or
-// the kept items take too much memory. Long says that h has had its slot for longer than a
-// job should while another job of the same priority has no slot.
+// Claim returns the next partitions of a span that the span's slot should begin, at most want. If
+// Claim returns an empty span, the slot must deliver its results and release h. Possible reasons
+// are: h is at its end, h was cut or dropped, the slot is needed for a span with precedence, or the
+// kept items take too much memory. The parameter long is true if h has had its slot for longer than
+// a job should have it while another job of the same priority has no slot.
 func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
 		return jobs.Span{}
@@ -96,8 +97,8 @@ func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	return claim
 }
 
-// done returns how many partitions were run and are not delivered. It is 0 unless the job's
-// partials are large: the results of other jobs are delivered soon.
+// done returns how many partitions of the span were run and are not delivered. If the job's
+// partials are not large, done returns 0, because its results are delivered soon.
 func (h *HeldSpan) done() uint64 {
 	if !h.job.large {
 		return 0
@@ -105,8 +106,8 @@ func (h *HeldSpan) done() uint64 {
 	return max(h.ran, h.lo) - h.lo
 }
 
-// mustYield reports whether h must release its slot. A slot must be released if the spans
-// with a better right to a slot outnumber the slots that are idle or about to be idle.
+// mustYield reports whether h must release its slot. It must if there are more waiting spans with
+// precedence over h than slots that are idle or about to be idle.
 func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	waiting := 0
 	for _, j := range s.work.jobs {
@@ -121,13 +122,13 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
 }
 
-// HandOver returns the partition up to which a slot that keeps running should deliver. The
-// slot has run the partitions before next. The result is next, rounded down to a tree
-// boundary so that few nodes cover the range. At most an eighth of the results is left for
-// the next delivery.
+// HandOver returns the partition up to which a slot that continues to run should deliver its
+// results. The slot has run the partitions before next. HandOver rounds next down to a boundary of
+// the tree, so that few nodes cover the delivered range. At most an eighth of the results is left
+// for the next delivery.
 //
-// If the job's partials are large, everything is left for the next delivery until the span
-// ends: a delivery would cut the span's nodes into smaller ones, and make nothing durable.
+// If the job's partials are large, nothing is delivered until the span ends, because an earlier
+// delivery would cut the span's nodes into smaller nodes and would not make anything durable.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
@@ -138,14 +139,14 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
-// Deliver accepts a slot's results since the slot's last delivery: items, in order, that
-// cover exactly the partitions from the last delivery to hi. The slot keeps the results of
-// the partitions from hi to next. Claimed partitions from next on count as not begun. If
-// Deliver returns an error, it has accepted no item.
+// Deliver accepts a slot's results since the slot's last delivery: items, in order, that cover
+// exactly the partitions from the last delivery to hi. The slot keeps the results of the partitions
+// from hi to next. Claimed partitions from next on count as not begun. If Deliver returns an error,
+// it has not accepted any item.
 //
-// A node whose partial is large is delivered as an item with Held, together with a HeldNode
-// in held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or
-// [EndJob]. If the span is not held any more, the caller drops the partial.
+// A node whose partial is large is delivered as an item with Held, together with a HeldNode in
+// held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or [EndJob].
+// If the span is no longer held, the caller must drop the partial.
 func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, held ...wire.HeldNode) error {
 	s.handedOver(h)
 	if h.dropped {
@@ -195,16 +196,16 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	return nil
 }
 
-// runningShort reports whether the queue will be short after the next slot takes a span:
-// the remaining queued spans are fewer than half the slots. If so, the leader should
-// assign more spans soon. If a worker with many slots reported at the end of each span, it
-// would report all the time.
+// runningShort reports whether the queue will be short when the next slot takes a span: the number
+// of queued spans will then be less than half the number of slots. In this case the leader should
+// assign more spans soon. The end of a span is not urgent otherwise, because a worker with many
+// slots would report all the time.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
-// Lose records that the code of a span's slot does not return, although it was cancelled.
-// Until the slot releases the span, the worker has one slot fewer. The span is no longer
-// held. If its job has not ended, f is reported as the failure of the partition that the
-// slot runs, and the other partitions that were not delivered are given back.
+// Lose records that the code of a span's slot does not return, although it was cancelled. Until the
+// slot releases the span, the worker has one slot less. The span is no longer held. If its job has
+// not ended, f is reported as the failure of the partition that the slot runs, and the other
+// partitions that were not delivered are given back.
 func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	if h.lost {
 		return
@@ -216,8 +217,8 @@ func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	s.hurry()
 }
 
-// strays records that a slot is occupied by code of a span that is not held any more. The
-// moment between a slot's last delivery and its release does not count.
+// strays records that a slot is occupied by code of a span that is no longer held. The short time
+// between a slot's last delivery and its release does not count.
 func (s *Session) strays(h *HeldSpan) {
 	if !h.stray {
 		h.stray = true
@@ -225,8 +226,7 @@ func (s *Session) strays(h *HeldSpan) {
 	}
 }
 
-// Holds reports whether the worker still holds a span, so that what the span's slot delivers
-// is taken.
+// Holds reports whether the worker still holds a span, so that results for it are accepted.
 func (s *Session) Holds(h *HeldSpan) bool { return !h.dropped }
 
 // Release gives back a span and its slot. Partitions of the span that are not
@@ -242,7 +242,7 @@ func (s *Session) Release(h *HeldSpan) {
 	if h.stray {
 		h.stray = false
 		s.work.straySlots--
-		s.hurry() // the leader assigns nothing to a slot that it believes lost
+		s.hurry() // report at once, because the leader assigns nothing to a slot that it considers lost
 	}
 	if h.yields {
 		h.yields = false

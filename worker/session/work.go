@@ -8,24 +8,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// work is the spans to run, the calls to make and the items that are not yet durable.
+// work contains the spans to run, the calls to make and the items that are not durable yet.
 type work struct {
 	jobs  []*job            // sorted by ID
-	ended map[string]uint64 // last item number by ID of each ended job, so that numbers never restart
+	ended map[string]uint64 // number of the last item of each ended job, by the job's ID, so that numbers never begin at 1 again
 	order []string          // IDs of the jobs in ended, the oldest first
 
 	keptBytes int         // bytes of kept items
 	held      int         // number of held spans and calls, queued and running
 	busy      int         // number of spans that slots run
-	yielding  int         // number of busy spans that must make room for other spans
+	yielding  int         // number of busy spans that must release their slots for other spans
 	awaited   int         // number of busy spans whose slots were asked to hand over
-	calling   int         // number of calls that run, including those that are not held any more
+	calling   int         // number of running calls, including calls that are no longer held
 	nodes     int         // number of held nodes
 	slots     []*HeldSpan // the busy spans by the number of their slot; nil: the slot is idle
 
-	// How many of the busy spans and of the calls run code that does not return.
+	// These are the numbers of busy spans and of calls that run code that does not return.
 	lostSlots, lostCalls int
-	paused               bool // memory is short
+	paused               bool // true if memory is short
 	straySlots           int  // number of busy spans that are lost or whose jobs have ended
 
 	alone alone
@@ -49,15 +49,15 @@ type job struct {
 
 	items    []item // kept items; the first has number durable+1
 	durable  uint64 // items up to this number are durable
-	received uint64 // items up to this number need not be sent to this leader
+	received uint64 // the items up to this number were received by this leader, or are durable
 }
 
-// jobState says whether spans of a job can run.
+// jobState is the state of a job on this worker; only spans of an open job can run.
 type jobState uint8
 
 const (
-	closed  jobState = iota // not opened yet, or opening failed
-	opening                 // the caller of the session opens the job
+	closed  jobState = iota // the job was not opened yet, or could not be opened
+	opening                 // the caller of the session is opening the job
 	open                    // spans can run
 )
 
@@ -71,7 +71,8 @@ type item struct {
 // last returns the number of the job's last item.
 func (j *job) last() uint64 { return j.durable + uint64(len(j.items)) }
 
-// knows reports whether the job holds the span or call, or keeps items of it.
+// knows reports whether the worker holds a span or call of the job, or keeps items that belong to
+// it.
 func (j *job) knows(id wire.SpanID) bool {
 	same := func(h *HeldSpan) bool { return h.id == id }
 	return slices.ContainsFunc(j.queued, same) || slices.ContainsFunc(j.running, same) ||
@@ -79,7 +80,7 @@ func (j *job) knows(id wire.SpanID) bool {
 		slices.ContainsFunc(j.items, func(i item) bool { return i.span == id })
 }
 
-// blobs lists the partials and outputs in storage among the kept items.
+// blobs returns the names of the blobs to which the kept items refer.
 func (j *job) blobs() []string {
 	var list []string
 	for _, i := range j.items {
@@ -102,7 +103,7 @@ func (s *Session) find(id string) (*job, int) {
 	return s.work.jobs[at], at
 }
 
-// Opened tells the session that the job is open, so spans of the job can run.
+// Opened tells the session that a job is open, so that spans of the job can run.
 func (s *Session) Opened(id string) {
 	if j, _ := s.find(id); j != nil {
 		j.state = open
@@ -156,11 +157,11 @@ func (s *Session) dropQueued(j *job) {
 	j.queued = nil
 }
 
-// maxEnded is how many jobs that ended are remembered. A job never restarts after its end.
-// The list protects against leaders that do not know that the job has ended.
+// maxEnded is the number of ended jobs that the session remembers. A job never begins again after
+// its end, but a leader may not know that the job has ended.
 const maxEnded = 10_000
 
-// rememberEnded records the last item number of a job that ended.
+// rememberEnded records the number of the last item of a job that has ended.
 func (s *Session) rememberEnded(id string, last uint64) {
 	w := &s.work
 	w.ended[id] = last

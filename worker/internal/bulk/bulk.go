@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	chunkSize = 512 << 10 // below the limit of a NATS message, which is 1 MiB or more
+	chunkSize = 512 << 10 // below the size limit of NATS messages, which is at least 1 MiB
 	window    = 8
 
-	// Window is how many bytes of a fetch are on the way at most.
+	// Window is the largest number of bytes of a fetch that are in flight.
 	Window = window * chunkSize
 
 	resendAfter = 2 * time.Second
@@ -41,7 +41,7 @@ type Source interface {
 	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
 }
 
-// status is the first byte of an answer. The bytes follow if it is statusOK.
+// status is the first byte of an answer. If it is statusOK, the bytes of the partial follow.
 const (
 	statusOK byte = iota
 	statusNotHeld
@@ -49,7 +49,7 @@ const (
 	statusMalformed
 )
 
-// A request has the node's level, its index, the offset, the length, and the job's ID.
+// A request contains the node's level, the node's index, the offset, the length, and the job's ID.
 const requestHead = 1 + 8 + 8 + 4
 
 func encodeRequest(job string, node jobs.Node, offset int64, n int) []byte {
@@ -77,13 +77,13 @@ type Server struct {
 	closed chan struct{}
 }
 
-// Serve answers requests on a subject until Close.
+// Serve answers requests on a subject until Close is called.
 func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
 	answered := make([]byte, 0, 1+chunkSize) // requests are answered one after the other, and Respond copies the answer
 	var err error
 	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
-		_ = m.Respond(answer(source, m.Data, answered)) // an answer that is lost is asked for again
+		_ = m.Respond(answer(source, m.Data, answered)) // if the answer is lost, the fetcher repeats the request
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serve partials on %s: %w", subject, err)
@@ -137,7 +137,7 @@ func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.No
 	return nil
 }
 
-// fetch is a fetch that runs.
+// fetch is the state of a running Fetch.
 type fetch struct {
 	nc      *nats.Conn
 	subject string
@@ -145,8 +145,8 @@ type fetch struct {
 	node    jobs.Node
 	inbox   string
 	data    []byte
-	next    int               // the first chunk that was not asked for
-	asked   map[int]time.Time // chunks that are on the way
+	next    int               // the first chunk that was not requested yet
+	asked   map[int]time.Time // requested chunks that have not arrived, and when they were requested
 	answers chan *nats.Msg
 }
 
@@ -189,7 +189,7 @@ func (f *fetch) run(ctx context.Context) error {
 	return nil
 }
 
-// place returns the bytes of a chunk.
+// place returns the part of the data for a chunk.
 func (f *fetch) place(chunk int) []byte {
 	return f.data[chunk*chunkSize : min((chunk+1)*chunkSize, len(f.data))]
 }
@@ -199,7 +199,7 @@ func (f *fetch) ask(chunk int) error {
 	return f.nc.PublishRequest(f.subject, f.inbox+"."+strconv.Itoa(chunk), encodeRequest(f.job, f.node, int64(chunk)*chunkSize, len(f.place(chunk))))
 }
 
-// take takes an answer. It returns false for one that came before.
+// take processes an answer. It returns false if the chunk has already arrived.
 func (f *fetch) take(m *nats.Msg) (took bool, err error) {
 	if m.Header.Get("Status") == "503" { // NATS: no responders
 		return false, ErrGone

@@ -1,5 +1,5 @@
-// Package bulk moves large partials between workers over NATS, on connections that carry
-// nothing else, so that control messages never wait behind them.
+// Package bulk moves large partials between workers over NATS. It uses connections that are used
+// for nothing else, so that control messages never wait behind large partials.
 //
 //	fetcher                                       holder
 //	   │  request: job, node, offset, length         │
@@ -9,9 +9,9 @@
 //	   │  … the next request for each answer         │
 //	   │  checksum of the whole                      │
 //
-// The fetcher asks for each chunk, so the holder keeps no state: a fetch that is cancelled
-// or whose fetcher dies just stops. At most [Window] bytes of a fetch are on the way, which
-// bounds the memory of the NATS server, however slow the fetcher is.
+// The fetcher requests each chunk, so the holder keeps no state: if a fetch is cancelled or the
+// fetcher dies, there are simply no more requests. At most [Window] bytes of a fetch are in flight,
+// which bounds the memory of the NATS server even if the fetcher is slow.
 //
 // # What can fail
 //

@@ -1,5 +1,5 @@
-// Package holdings keeps the large partials of a worker: in memory up to a limit, beyond it
-// in a spill folder.
+// Package holdings keeps the large partials of a worker: in memory up to a limit, and above the
+// limit in files in a spill folder.
 //
 //	          Put                     more than the limit
 //	slots ─────────▶ in memory ──────────────────────────▶ spilling ─▶ spilled
@@ -27,8 +27,8 @@
 //     [Holdings.Stuck] is true, so that the caller writes partials to storage.
 //     [Holdings.Short] is true until memory is free again, so slots wait.
 //   - A file cannot be read back: the partial is lost, and Read returns the error.
-//   - The process is killed: its files were removed when they were made, so that the
-//     operating system frees them.
+//   - The process is killed: the names of its files were removed when the files were created, so
+//     the operating system frees the files.
 package holdings
 
 import (
@@ -47,10 +47,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ErrNotHeld says that the partial is not there.
+// ErrNotHeld means that the holdings do not contain the partial.
 var ErrNotHeld = errors.New("the partial is not held")
 
-// Config configures [New].
+// Config is the configuration of [Holdings].
 type Config struct {
 	// Limit is how many bytes of partials, operands and results of merges may be in memory.
 	Limit int64
@@ -70,7 +70,7 @@ type Holdings struct {
 	mu       sync.Mutex
 	freed    *sync.Cond // memory was freed, or closed was set
 	parts    map[key]*part
-	order    []*part // in memory, the oldest first
+	order    []*part // the partials in memory, the oldest first
 	inMemory int64
 	reserved int64
 	reserves int // number of reservations
@@ -100,7 +100,7 @@ type part struct {
 	dropped bool
 }
 
-// New makes empty holdings.
+// New returns empty holdings.
 func New(cfg Config) (*Holdings, error) {
 	if cfg.Dir != "" {
 		f, err := newFile(cfg.Dir)
@@ -117,8 +117,8 @@ func New(cfg Config) (*Holdings, error) {
 	return h, nil
 }
 
-// newFile returns a file that has no name any more, so that it is gone once it is closed, or
-// the process has ended.
+// newFile returns a file whose name was already removed, so that the system deletes the file when
+// it is closed or when the process ends.
 func newFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "bellwether-spill-*")
 	if err != nil {
@@ -357,8 +357,8 @@ func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
 	return nil
 }
 
-// Reserve waits until n bytes of memory are free, or no other reservation is there. It
-// returns a function that gives them back.
+// Reserve waits until n bytes of memory are free, or until there is no other reservation. It
+// returns a function that ends the reservation.
 func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err error) {
 	defer context.AfterFunc(ctx, func() {
 		h.mu.Lock()
@@ -440,7 +440,7 @@ func (h *Holdings) change(which *int64, n int64) {
 	}
 }
 
-// retrySpill is how long after a failed write the next one is attempted.
+// retrySpill is the time from a failed write to the next attempt.
 const retrySpill = 10 * time.Second
 
 // spill writes partials to the folder until memory is no longer short.
@@ -485,7 +485,7 @@ func (h *Holdings) write(data []byte) (*os.File, error) {
 	return f, nil
 }
 
-// Close drops everything, and waits until nothing is written.
+// Close drops all partials, and waits until no file is being written.
 func (h *Holdings) Close() {
 	h.mu.Lock()
 	h.closed = true

@@ -14,6 +14,6 @@
 // The first request that a machine sends enables the service, which can take two minutes.
 // An event starts at its announced time, or as soon as a machine approves the event.
 //
-// What can fail: outside Azure no service, or an unrelated service, answers at the address.
-// On Azure the service may be unavailable for a while.
+// What can fail: outside Azure no service, or an unrelated service, answers at the address. On
+// Azure the service may be unavailable for some time.
 package imds

@@ -31,9 +31,9 @@ type Event struct {
 	NotBefore string   `json:"NotBefore"` // when the event may start; empty once the event has started
 }
 
-// EndsMachine reports whether the machine loses its memory in the event. A frozen machine
-// resumes with its memory intact. While the machine is frozen, the cluster handles its
-// process like any process that does not answer.
+// EndsMachine reports whether the machine loses its memory in the event. A frozen machine resumes
+// with its memory intact; while it is frozen, its process is treated like any process that does not
+// answer.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
@@ -97,8 +97,8 @@ func (c *Client) Approve(ctx context.Context, e Event) error {
 	return err
 }
 
-// maxAnswer bounds the length of a reply in bytes, since an unrelated service may answer at
-// the address.
+// maxAnswer bounds the length of a reply in bytes, because an unrelated service may answer at the
+// address.
 const maxAnswer = 1 << 20
 
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
@@ -106,7 +106,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set("Metadata", "true") // the service refuses requests without this header: a proxy might have forwarded them
+	request.Header.Set("Metadata", "true") // the service refuses requests without this header, because a proxy might have forwarded them
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the metadata service: %w", err)
