@@ -44,6 +44,7 @@ type Forker[T any] interface {
 //   - json: the parameter's name; by default the field's name in lower case
 //   - min, max: bounds of a number or duration, both inclusive
 //   - oneof: the allowed strings, separated by spaces
+//   - required: "true" if a string has no default, so that each job must give one
 //   - help: one line of help
 //
 // P may implement [Validator]. The conditions of bit identity are in the package

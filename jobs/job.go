@@ -230,7 +230,7 @@ func bind[P, T, R any](d Definition[P, T, R]) (binding[P, T, R], error) {
 		return b, err
 	}
 	b.params = paramsCodec[P]{defaults: d.Defaults, list: list}
-	if _, err := b.params.parse(nil, nil); err != nil {
+	if _, err := b.params.parse(nil, nil); err != nil && !errors.Is(err, errMissing) {
 		return b, fmt.Errorf("Defaults: %w", err)
 	}
 	return b, nil

@@ -20,10 +20,12 @@ type Parameter struct {
 	Default string `json:"default"`         // as a user would write it
 	Takes   string `json:"takes,omitempty"` // the allowed range or choices
 	Help    string `json:"help,omitempty"`  // one line
-	field   int    // index in the struct of parameters
-	min     string // tags min, max and oneof
-	max     string
-	oneOf   []string
+
+	Required bool   `json:"required,omitempty"` // there is no default
+	field    int    // index in the struct of parameters
+	min      string // tags min, max and oneof
+	max      string
+	oneOf    []string
 }
 
 var parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
@@ -63,6 +65,8 @@ func describeField(f reflect.StructField) (Parameter, error) {
 		min:   f.Tag.Get("min"),
 		max:   f.Tag.Get("max"),
 		oneOf: strings.Fields(f.Tag.Get("oneof")),
+
+		Required: f.Tag.Get("required") == "true",
 	}
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 		p.Name = name
@@ -75,6 +79,9 @@ func describeField(f reflect.StructField) (Parameter, error) {
 	}
 	if len(p.oneOf) > 0 && p.Type != "string" {
 		return p, fmt.Errorf("tag oneof on type %s: want a string", f.Type)
+	}
+	if p.Required && p.Type != "string" {
+		return p, fmt.Errorf("tag required on type %s: want a string", f.Type)
 	}
 	for _, bound := range []string{p.min, p.max} {
 		if bound == "" {
@@ -122,6 +129,8 @@ func (p Parameter) takes() string {
 		return "at least " + p.min
 	case p.max != "":
 		return "at most " + p.max
+	case p.Required:
+		return "required"
 	}
 	return ""
 }

@@ -23,6 +23,9 @@ func (p Params) MarshalJSON() ([]byte, error) { return json.RawMessage(p).Marsha
 // cannot express, such as a condition between two parameters. The error should name the parameters.
 type Validator interface{ Validate() error }
 
+// errMissing is the error of a required parameter without a value.
+var errMissing = errors.New("the job needs a value")
+
 // paramsCodec parses and encodes the parameters of one job.
 type paramsCodec[P any] struct {
 	defaults P
@@ -56,6 +59,11 @@ func (c paramsCodec[P]) parse(base []byte, pairs []string) (P, error) {
 	for _, d := range c.list {
 		if err := d.check(v.Field(d.field)); err != nil {
 			return p, err
+		}
+	}
+	for _, d := range c.list {
+		if d.Required && v.Field(d.field).IsZero() {
+			return p, fmt.Errorf("parameter %s: %w: %s", d.Name, errMissing, d.Help)
 		}
 	}
 	if validator, ok := any(&p).(Validator); ok {
