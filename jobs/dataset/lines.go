@@ -1,0 +1,148 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Lines gives the lines of objects to code that takes bytes, such as other programs. Each line is
+// in the partition in which it begins. So the end of a partition's last line may be read from the
+// next partition's range.
+type Lines struct {
+	ranges ranges
+	reader reader
+}
+
+// PlanLines lists the objects of an input and cuts them into partitions. Of the input it takes
+// Source and Block.
+func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) { return planLines(ctx, in, Open()) }
+
+func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, error) {
+	if err := in.check(); err != nil {
+		return jobs.Plan{}, jobs.Permanent(err)
+	}
+	l, err := list(ctx, from, in)
+	if err != nil {
+		return jobs.Plan{}, err
+	}
+	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: l.encode()}, nil
+}
+
+// OpenLines opens the lines of a plan that [PlanLines] has made for the same input.
+func OpenLines(in Input, plan jobs.Plan) (*Lines, error) { return openLines(in, plan, Open()) }
+
+func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
+	l, err := decodeListing(plan.Data)
+	if err != nil {
+		return nil, fmt.Errorf("decode plan: %w", err)
+	}
+	lines := &Lines{ranges: cut(l, in.Block), reader: reader{from, firstPause}}
+	if lines.ranges.count != plan.Partitions {
+		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, lines.ranges.count)
+	}
+	return lines, nil
+}
+
+// Range returns which bytes a partition reads: of which objects, from which offset, and how many.
+// The offset is 0 if there are several objects.
+func (l *Lines) Range(partition uint64) (objects []string, offset, length int64) {
+	p := l.ranges.part(partition)
+	for _, o := range p.objects {
+		objects = append(objects, o.Name)
+		length += o.Size
+	}
+	if len(p.objects) == 1 {
+		offset, length = p.from, p.to-p.from
+	}
+	return objects, offset, length
+}
+
+// Each calls do with consecutive pieces of a partition's lines, decompressed. Each line ends in a
+// newline, also the last one of an object. Data is valid until do returns.
+func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
+	p := l.ranges.part(partition)
+	read := newAhead(l.reader)
+	err := func() error {
+		if !p.begins() || !p.ends() {
+			return eachOfRange(ctx, read, p, do)
+		}
+		for _, o := range p.objects {
+			w := &lineEnder{do: do}
+			if err := read.each(ctx, o, 0, o.Size, w.write); err != nil {
+				return err
+			}
+			if err := w.end(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if errors.Is(err, source.ErrChanged) {
+		return jobs.Permanent(err)
+	}
+	return err
+}
+
+// eachOfRange calls do with the lines that begin in a range of one object.
+func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) error) error {
+	o, w := p.objects[0], &lineEnder{do: do}
+	begun := p.begins()
+	at := max(0, p.from-1) // a newline here begins a line at p.from
+	err := read.each(ctx, o, at, p.to, func(data []byte) error {
+		next := at + int64(len(data))
+		defer func() { at = next }()
+		if !begun {
+			newline := bytes.IndexByte(data, '\n')
+			if newline < 0 || at+int64(newline)+1 == p.to {
+				return nil
+			}
+			begun, data = true, data[newline+1:]
+		}
+		return w.write(data)
+	})
+	if err != nil || !begun {
+		return err
+	}
+	for size := int64(chunkSize / 4); w.open && at < o.Size; size *= 2 {
+		err := read.each(ctx, o, at, min(at+size, o.Size), func(data []byte) error {
+			at += int64(len(data))
+			if !w.open {
+				return nil
+			}
+			if newline := bytes.IndexByte(data, '\n'); newline >= 0 {
+				data = data[:newline+1]
+			}
+			return w.write(data)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return w.end()
+}
+
+// lineEnder passes data on, and ends the last line.
+type lineEnder struct {
+	do   func(data []byte) error
+	open bool // the last line has no newline yet
+}
+
+func (w *lineEnder) write(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	w.open = data[len(data)-1] != '\n'
+	return w.do(data)
+}
+
+func (w *lineEnder) end() error {
+	if !w.open {
+		return nil
+	}
+	return w.write([]byte{'\n'})
+}

@@ -1,0 +1,88 @@
+package dataset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/memory"
+)
+
+// TestLinesOfEveryBlockSize joins the lines of all partitions of random texts.
+func TestLinesOfEveryBlockSize(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var driver memory.Driver
+		var want strings.Builder
+		for i := range 1 + random.IntN(3) {
+			var text strings.Builder
+			for range random.IntN(8) {
+				text.WriteString(strings.Repeat("x", random.IntN(12)))
+				text.WriteString(strings.Repeat("\n", random.IntN(3)))
+			}
+			driver.Put(fmt.Sprintf("mem://%d", i), []byte(text.String()))
+			want.WriteString(text.String())
+			if n := text.Len(); n > 0 && text.String()[n-1] != '\n' {
+				want.WriteByte('\n')
+			}
+		}
+		in := Defaults()
+		in.Source, in.Block = "mem://*", 1+random.Int64N(20)
+		plan, err := planLines(t.Context(), in, &driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := openLines(in, plan, &driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for partition := range plan.Partitions {
+			part := got.Len()
+			err := lines.Each(t.Context(), partition, func(data []byte) error {
+				got.Write(data)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := got.String(); len(s) > part && s[len(s)-1] != '\n' {
+				t.Fatalf("partition %d ends in the midst of a line: %q", partition, s[part:])
+			}
+		}
+		if got.String() != want.String() {
+			t.Fatalf("with blocks of %d bytes the lines are %q, want %q", in.Block, got.String(), want.String())
+		}
+	}
+}
+
+// TestLinesBeginInTheirPartition checks which lines a partition has.
+func TestLinesBeginInTheirPartition(t *testing.T) {
+	var driver memory.Driver
+	driver.Put("mem://a", []byte("one\ntwo three four five\nsix\n"))
+	in := Defaults()
+	in.Source, in.Block = "mem://a", 4
+	plan, err := planLines(t.Context(), in, &driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := openLines(in, plan, &driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for partition := range plan.Partitions {
+		var text strings.Builder
+		_ = lines.Each(t.Context(), partition, func(data []byte) error {
+			text.Write(data)
+			return nil
+		})
+		_, offset, length := lines.Range(partition)
+		got = append(got, fmt.Sprintf("%d+%d %q", offset, length, text.String()))
+	}
+	want := []string{`0+4 "one\n"`, `4+4 "two three four five\n"`, `8+4 ""`, `12+4 ""`, `16+4 ""`, `20+4 ""`, `24+4 "six\n"`}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
