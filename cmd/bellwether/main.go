@@ -5,11 +5,15 @@ package main
 import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
 
 func main() {
-	cli.Main(jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition))
+	cli.Main(
+		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
+		jobs.MustNew(exec.Define(cli.ExecGuard())),
+	)
 }

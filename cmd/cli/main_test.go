@@ -19,6 +19,7 @@ import (
 	"github.com/bellwether-compute/bellwether/cmd/cli"
 	"github.com/bellwether-compute/bellwether/deploy/local/azurite/azuritetest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 )
@@ -28,7 +29,10 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
-			cli.Main(jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition))
+			cli.Main(
+				jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition),
+				jobs.MustNew(exec.Define(cli.ExecGuard())),
+			)
 		},
 		"hold-exclusively":  holdExclusively,
 		"bellwether-next":   func() { cli.Main(jobs.MustNew(squares), nextSquares) },

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,8 +26,8 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the stored form.
-func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
+// read returns the parameters in the stored form. Command has the arguments behind "--".
+func (p *paramFlags) read(a *app, job jobs.Job, command []string) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {
 		return nil, usagef("read parameters: %w", err)
@@ -37,7 +38,11 @@ func (p *paramFlags) read(a *app, job jobs.Job) (jobs.Params, error) {
 	if p.file != "" && len(base) == 0 {
 		return nil, usagef("read parameters: %s is empty, want one JSON object", p.file)
 	}
-	params, err := job.Params(base, p.pairs...)
+	pair, err := commandPair(job, command)
+	if err != nil {
+		return nil, err
+	}
+	params, err := job.Params(base, append(slices.Clone(p.pairs), pair...)...)
 	return params, usage(err)
 }
 

@@ -28,7 +28,7 @@ func (a *app) runCommand() *cobra.Command {
 		partition uint64
 	)
 	cmd := &cobra.Command{
-		Use:   "run JOB",
+		Use:   "run JOB [-- PROGRAM [ARGUMENT...]]",
 		Short: "Run a whole job in this process, without a cluster",
 		Long: `Run a whole job in this process, without a cluster. A cluster's result has the same
 bytes. Progress goes to standard error, the result to standard output.
@@ -41,7 +41,7 @@ status is 1. Use parameters for which the job is short.
 With --partition, only this partition is run, to find out why it failed on a cluster. It
 prints the error, or the size and the SHA-256 of the encoded partial.`,
 		Example: "  " + a.name + " run " + a.exampleJob() + "\n  " + a.name + " run " + a.exampleJob() + " --check",
-		Args:    wantArgs(1, 1),
+		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])
 			if err != nil {
@@ -53,7 +53,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			if save != "" && !job.Attaches() {
 				return usagef("--save: the results of job %s have no attachment", job.Name())
 			}
-			p, err := params.read(a, job)
+			p, err := params.read(a, job, args[1:])
 			if err != nil {
 				return err
 			}

@@ -57,6 +57,7 @@ var secretCommands = map[string]secretCommand{
 	"bench worker":     {args: []string{"--log-level", "debug"}, stays: true},
 	"elect":            {args: []string{"--name", "secrets", "--log-level", "debug", "--", "true"}, stays: true},
 	"elect-watchdog":   {args: []string{"true"}, none: true},
+	"exec-guard":       {none: true},
 	"dev":              {args: []string{"--workers", "1", "--port", "0", "--log-level", "debug"}, stays: true, spawn: true},
 	"demo":             {none: true},
 	"bench":            {none: true},

@@ -46,12 +46,12 @@ func (f submitFlags) check() error {
 func (a *app) submitCommand() *cobra.Command {
 	var flags submitFlags
 	cmd := &cobra.Command{
-		Use:   "submit JOB",
+		Use:   "submit JOB [-- PROGRAM [ARGUMENT...]]",
 		Short: "Submit a job to a cluster and print its ID",
 		Long: `Submit a job to a cluster and print its ID. When the command returns, the job is
 durable: workers run it as soon as there are any.`,
 		Example: "  " + a.name + " submit " + a.exampleJob() + " --wait",
-		Args:    wantArgs(1, 1),
+		Args:    wantJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := a.job(args[0])
 			if err != nil {
@@ -60,7 +60,7 @@ durable: workers run it as soon as there are any.`,
 			if err := flags.check(); err != nil {
 				return err
 			}
-			params, err := flags.params.read(a, job)
+			params, err := flags.params.read(a, job, args[1:])
 			if err != nil {
 				return err
 			}

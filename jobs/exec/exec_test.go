@@ -1,0 +1,277 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// roleVariable makes the test program a guard, or a process that makes calls until it is killed.
+const roleVariable = "EXEC_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "guard":
+		GuardMain(os.Stdin)
+	case "caller":
+		callUntilKilled()
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// shell returns parameters of a job that runs a shell script.
+func shell(script string, pairs ...string) []string {
+	command, err := json.Marshal([]string{"sh", "-c", script})
+	if err != nil {
+		panic(err)
+	}
+	return append([]string{"command=" + string(command)}, pairs...)
+}
+
+func run(t *testing.T, pairs []string) (Result, error) {
+	t.Helper()
+	job := jobs.MustNew(Define(nil))
+	params, err := job.Params(nil, pairs...)
+	if err != nil {
+		return Result{}, err
+	}
+	local, err := jobs.Local{Slots: 2, Attempts: 1}.Run(t.Context(), job, params)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	if err := json.Unmarshal(local.Result, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r, nil
+}
+
+func TestMerges(t *testing.T) {
+	for _, test := range []struct{ merge, script, want string }{
+		{"concat", `echo "part $BELLWETHER_PARTITION of $BELLWETHER_PARTITIONS"`, "part 0 of 3\npart 1 of 3\npart 2 of 3\n"},
+		{"concat", `printf $BELLWETHER_PARTITION`, "012"},
+		{"sum", `echo "b\t0.1"; echo "a\t$BELLWETHER_PARTITION"; echo "b\t1e20"`, "a\t3\nb\t300000000000000000000.3\n"},
+		{"sum", `echo 7`, "21\n"},
+		{"min", `echo "a\t-$BELLWETHER_PARTITION.50"; echo "k$BELLWETHER_PARTITION\t1"`, "a\t-2.50\nk0\t1\nk1\t1\nk2\t1\n"},
+		{"max", `echo "a\t-$BELLWETHER_PARTITION.5"`, "a\t-0.5\n"},
+		{"sorted", `echo "z $BELLWETHER_PARTITION"; echo "a $BELLWETHER_PARTITION"`, "a 0\na 1\na 2\nz 0\nz 1\nz 2\n"},
+		{"top:2", `echo "p$BELLWETHER_PARTITION\t$BELLWETHER_PARTITION"; echo "x\t1"`, "p2\t2\nx\t1\n"},
+		{
+			"json", `echo "{\"n\": 0.1, \"list\": [$BELLWETHER_PARTITION], \"deep\": {\"k$BELLWETHER_PARTITION\": true, \"s\": \"<same>\"}}"`,
+			`{"deep":{"k0":true,"k1":true,"k2":true,"s":"<same>"},"list":[0,1,2],"n":0.3}`,
+		},
+		{"json", `:`, `{}`},
+	} {
+		r, err := run(t, shell(test.script, "partitions=3", "merge="+test.merge))
+		if err != nil || r.Text != test.want || r.Output.Size() != int64(len(test.want)) {
+			t.Errorf("%s of %s: %q, %v; want %q", test.merge, test.script, r.Text, err, test.want)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		pairs     []string
+		want      string
+		permanent bool
+	}{
+		{shell("echo broken >&2; exit 3"), "sh: exit status 3: broken", false},
+		{shell("echo line >&2; echo broken >&2; exit 3"), "sh: exit status 3: broken\nstandard error:\nline\nbroken", false},
+		{shell("exit 65"), "exit status 65", true},
+		{shell("kill -9 $$"), "signal: killed", false},
+		{shell("sleep 60", "timeout=50ms"), "it took longer than 50ms", false},
+		{shell("trap '' TERM; echo $$; yes", "max-output=1KB"), "it wrote more than 1000 B to standard output", true},
+		{shell("x=$(yes | head -c 200000000); sleep 60", "memory=50MB"), "of memory, and may use 48 MiB", false},
+		{[]string{`command=["no-such-program"]`}, `"no-such-program": executable file not found`, true},
+		{[]string{`command=["./missing"]`}, "no such file or directory", true},
+		{shell(`echo "a b"`, "merge=sum"), `line 1, "a b": want a key, a tab and a decimal number`, true},
+		{shell(`echo "a\tNaN"`, "merge=max"), `want a key, a tab and a decimal number`, true},
+		{shell(`echo "1e500"`, "merge=max"), `want a key, a tab and a decimal number`, true},
+		{shell(`echo "[1]"`, "merge=json"), `want one JSON object`, true},
+		{shell(`echo "{} {}"`, "merge=json"), `want one JSON object, got more after`, true},
+		{shell(`echo "{\"a\": $BELLWETHER_PARTITION, \"b\": \"p$BELLWETHER_PARTITION\"}"`, "merge=json", "partitions=2"), `merge json: .b: cannot merge "p0" with "p1"`, true},
+		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N or json", false},
+		{shell("true", "merge=top:0"), "takes top:N with N from 1 to 1000000", false},
+		{shell("true", "memory=much"), "parameter memory", false},
+		{[]string{"command=wc -l"}, `such as ["wc","-l"]`, false},
+		{nil, "parameter command", false},
+	} {
+		_, err := run(t, test.pairs)
+		if err == nil || !strings.Contains(err.Error(), test.want) || jobs.IsPermanent(err) != test.permanent {
+			t.Errorf("%q: %v (permanent: %v), want %q (permanent: %v)", test.pairs, err, jobs.IsPermanent(err), test.want, test.permanent)
+		}
+	}
+}
+
+func TestInput(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "one\ntwo\nthree\n", "b.txt": "four", "empty.txt": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	input := "input=" + dir + "/*.txt"
+	for _, test := range []struct {
+		command string
+		pairs   []string
+		want    string
+	}{
+		{`["cat"]`, []string{"block=1"}, "one\ntwo\nthree\nfour\n"},
+		{`["cat"]`, []string{"block=5"}, "one\ntwo\nthree\nfour\n"},
+		{`["wc","-l"]`, []string{"block=3", "merge=sum"}, "4\n"},
+		{`["head","-n","1"]`, nil, "one\n"},
+		{`["awk","{ for (i = 1; i <= NF; i++) n[$i]++ } END { for (w in n) print w \"\\t\" n[w] }"]`, []string{"block=4", "merge=sum"}, "four\t1\none\t1\nthree\t1\ntwo\t1\n"},
+		{
+			`["sh","-c","cat; echo $BELLWETHER_OFFSET+$BELLWETHER_LENGTH ${BELLWETHER_INPUT##*/}"]`,
+			[]string{"block=7"},
+			"one\ntwo\n0+7 a.txt\nthree\n7+7 a.txt\nfour\n0+4 empty.txt\n",
+		},
+	} {
+		r, err := run(t, append([]string{"command=" + test.command, input}, test.pairs...))
+		if err != nil || r.Text != test.want {
+			t.Errorf("%s %q: %q, %v; want %q", test.command, test.pairs, r.Text, err, test.want)
+		}
+	}
+	for pair, want := range map[string]string{
+		"input=" + dir + "/nothing*":         "no object matches",
+		"input=https://h/c/o.txt?sig=secret": "parameter input",
+		"partitions=3":                       "parameters input and partitions: want one of them",
+	} {
+		if _, err := run(t, []string{`command=["cat"]`, input, pair}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", pair, err, want)
+		}
+	}
+}
+
+// TestInputIsLost stops a program whose input cannot be read to its end.
+func TestInputIsLost(t *testing.T) {
+	p := program{args: []string{"sh", "-c", "cat >&2; echo done"}, output: 100}
+	gone := errors.New("the object is gone")
+	output, err := p.call(t.Context(), nil, stdin{each: func(_ context.Context, do func([]byte) error) error {
+		return cmp.Or(do([]byte("half")), gone)
+	}})
+	if !errors.Is(err, gone) {
+		t.Errorf("got %q, %v; want %v", output, err, gone)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	output, err = p.call(ctx, nil, stdin{each: func(ctx context.Context, do func([]byte) error) error {
+		cancel()
+		return ctx.Err()
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %q, %v; want %v", output, err, context.Canceled)
+	}
+}
+
+// TestTemporaryFailureIsNoAttempt calls a program that exits with status 75 the first time.
+func TestTemporaryFailureIsNoAttempt(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	r, err := run(t, shell("[ -e "+mark+" ] && echo done && exit; touch "+mark+"; exit 75"))
+	if err != nil || r.Text != "done\n" {
+		t.Errorf("got %q, %v", r.Text, err)
+	}
+}
+
+// TestEnvironment checks what a program can see, and that nothing stays of a call.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SECRET", "1")
+	left := filepath.Join(t.TempDir(), "left")
+	r, err := run(t, shell("env | cut -d= -f1 | grep -v -e PWD -e SHLVL -e '^_$' -e OLDPWD | sort; pwd; ls -A; sleep 1000 & echo $! > "+left+"; touch file", "memory=1GB"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := strings.Fields(r.Text)
+	var allowed []string
+	for _, name := range []string{"BELLWETHER_MEMORY", "BELLWETHER_PARTITION", "BELLWETHER_PARTITIONS", "BELLWETHER_PHASE", "HOME", "LANG", "PATH", "TMPDIR"} {
+		if _, found := os.LookupEnv(name); found || strings.HasPrefix(name, "BELL") || name == "TMPDIR" {
+			allowed = append(allowed, name)
+		}
+	}
+	dir := seen[len(seen)-1] // nothing follows it: the folder is empty
+	if got := seen[:len(seen)-1]; strings.Join(got, " ") != strings.Join(allowed, " ") {
+		t.Errorf("the program sees %q, want %q", got, allowed)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the working folder %s is left: %v", dir, err)
+	}
+	data, err := os.ReadFile(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitDeath(t, strings.TrimSpace(string(data)))
+}
+
+// awaitDeath waits until a process has ended.
+func awaitDeath(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d still runs: %s", n, stat)
+		}
+	}
+}
+
+// TestGuard kills a process that makes calls, whose programs have started other processes.
+func TestGuard(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], dir)
+	cmd.Env = append(os.Environ(), roleVariable+"=caller")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var marks []string
+	for deadline := time.Now().Add(time.Minute); len(marks) < 2*callers; time.Sleep(time.Millisecond) {
+		marks, _ = filepath.Glob(filepath.Join(dir, "[0-9]*"))
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d processes have started", len(marks), 2*callers)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, mark := range marks {
+		awaitDeath(t, filepath.Base(mark))
+	}
+}
+
+const callers = 4
+
+// callUntilKilled makes calls. Each has two processes, which make a file whose name is the number of
+// the process.
+func callUntilKilled() {
+	if err := os.Setenv(roleVariable, "guard"); err != nil {
+		panic(err)
+	}
+	guard := NewGuard(os.Args[0])
+	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
+	p := program{args: []string{"sh", "-c", script}, output: 1}
+	for range callers {
+		go func() { _, _ = p.call(context.Background(), guard, stdin{}) }()
+	}
+	select {}
+}

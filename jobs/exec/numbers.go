@@ -1,0 +1,167 @@
+package exec
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/apd/v3"
+)
+
+// The merges of this file take lines of a key, a tab and a number. A line without a tab is a number
+// whose key is empty. A body has each key once, in the order of the keys' bytes, except that of top,
+// which is in the order of the result.
+
+var (
+	sum = numbers("sum", func(a, b *apd.Decimal) error {
+		_, err := exact.Add(a, a, b)
+		return err
+	})
+	least = numbers("min", func(a, b *apd.Decimal) error {
+		if b.Cmp(a) < 0 {
+			a.Set(b)
+		}
+		return nil
+	})
+	greatest = numbers("max", func(a, b *apd.Decimal) error {
+		if b.Cmp(a) > 0 {
+			a.Set(b)
+		}
+		return nil
+	})
+)
+
+// exact is the arithmetic of sums. Without a precision nothing is rounded.
+var exact = apd.Context{MaxExponent: maxExponent, MinExponent: -maxExponent, Traps: apd.DefaultTraps}
+
+const (
+	// maxExponent bounds the powers of ten in numbers, since a sum has as many digits as the
+	// largest and the smallest number are powers apart. The exponents of float64 are within it.
+	maxExponent = 400
+	maxTop      = 1_000_000
+)
+
+// entry is one line.
+type entry struct {
+	key   []byte
+	value apd.Decimal
+}
+
+// numbers returns a merge that combines the numbers of equal keys. Combine changes a, whose number
+// comes first.
+func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
+	return merge{
+		name: name,
+		normalize: func(output []byte) ([]byte, error) {
+			list, err := parseEntries(output)
+			if err != nil {
+				return nil, err
+			}
+			slices.SortStableFunc(list, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+			n := 0 // entries with distinct keys so far
+			for i := range list {
+				if n == 0 || !bytes.Equal(list[n-1].key, list[i].key) {
+					list[n] = list[i]
+					n++
+				} else if err := combine(&list[n-1].value, &list[i].value); err != nil {
+					return nil, fmt.Errorf("key %.100q: %w", list[i].key, err)
+				}
+			}
+			return formatEntries(list[:n]), nil
+		},
+		join: func(left, right []byte) ([]byte, error) {
+			a, err := parseEntries(left)
+			if err != nil {
+				return nil, err
+			}
+			b, err := parseEntries(right)
+			if err != nil {
+				return nil, err
+			}
+			out := make([]entry, 0, max(len(a), len(b)))
+			for len(a) > 0 && len(b) > 0 {
+				switch order := bytes.Compare(a[0].key, b[0].key); {
+				case order < 0:
+					out, a = append(out, a[0]), a[1:]
+				case order > 0:
+					out, b = append(out, b[0]), b[1:]
+				default:
+					if err := combine(&a[0].value, &b[0].value); err != nil {
+						return nil, fmt.Errorf("key %.100q: %w", a[0].key, err)
+					}
+					out, a, b = append(out, a[0]), a[1:], b[1:]
+				}
+			}
+			return formatEntries(slices.Concat(out, a, b)), nil
+		},
+	}
+}
+
+// top returns the merge that keeps the n lines with the greatest numbers, the greatest first. Lines
+// with equal numbers are in the order of the partitions.
+func top(name string, n int) merge {
+	keep := func(list []entry) []byte {
+		slices.SortStableFunc(list, func(a, b entry) int { return b.value.Cmp(&a.value) })
+		return formatEntries(list[:min(n, len(list))])
+	}
+	return merge{
+		name: name,
+		normalize: func(output []byte) ([]byte, error) {
+			list, err := parseEntries(output)
+			return keep(list), err
+		},
+		join: func(left, right []byte) ([]byte, error) {
+			a, err := parseEntries(left)
+			if err != nil {
+				return nil, err
+			}
+			b, err := parseEntries(right)
+			return keep(append(a, b...)), err
+		},
+	}
+}
+
+// parseEntries parses lines. An error names the line.
+func parseEntries(text []byte) (list []entry, err error) {
+	number := 0
+	for line := range lines(text) {
+		number++
+		line = bytes.TrimSuffix(line, []byte{'\r'})
+		if len(line) == 0 {
+			continue
+		}
+		key, digits := []byte(nil), line
+		if at := bytes.LastIndexByte(line, '\t'); at >= 0 {
+			key, digits = line[:at], line[at+1:]
+		}
+		var value apd.Decimal
+		// Spaces surround the number in the output of some versions of wc.
+		_, condition, err := value.SetString(string(bytes.Trim(digits, " ")))
+		if err != nil || condition.Any() || value.Form != apd.Finite || tooLarge(&value) {
+			return nil, fmt.Errorf("line %d, %.100q: want a key, a tab and a decimal number of at most %d digits", number, line, maxExponent)
+		}
+		list = append(list, entry{key, value})
+	}
+	return list, nil
+}
+
+// tooLarge reports whether a number has digits too far from the decimal point.
+func tooLarge(d *apd.Decimal) bool {
+	return d.Exponent < -maxExponent || int64(d.Exponent)+d.NumDigits() > maxExponent
+}
+
+// formatEntries writes lines that parseEntries takes.
+func formatEntries(list []entry) []byte {
+	size := 0
+	for i := range list {
+		size += len(list[i].key) + 12
+	}
+	text := make([]byte, 0, size)
+	for i := range list {
+		if e := &list[i]; len(e.key) > 0 {
+			text = append(append(text, e.key...), '\t')
+		}
+		text = append(list[i].value.Append(text, 'f'), '\n')
+	}
+	return text
+}

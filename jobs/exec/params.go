@@ -1,0 +1,99 @@
+package exec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+)
+
+// Params are the parameters of the job.
+type Params struct {
+	Command    string        `json:"command" required:"true" help:"the program and its arguments, as a JSON array of strings; on the command line also: -- PROGRAM [ARGUMENT...]"`
+	Input      string        `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
+	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
+	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
+	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted or json"`
+	Timeout    time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
+	Memory     string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
+	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
+}
+
+func defaults() Params {
+	return Params{Split: "lines", Block: dataset.DefaultBlock, Merge: concat.name, Memory: "0", MaxOutput: "64MiB"}
+}
+
+// Validate implements jobs.Validator.
+func (p Params) Validate() error {
+	if _, err := p.args(); err != nil {
+		return err
+	}
+	if _, err := parseMerge(p.Merge); err != nil {
+		return err
+	}
+	if p.Input != "" && p.Partitions > 0 {
+		return errors.New("parameters input and partitions: want one of them, because the input is cut into partitions of about block bytes")
+	}
+	in := p.input()
+	if err := in.Validate(); err != nil {
+		return err
+	}
+	if _, err := size("memory", p.Memory); err != nil {
+		return err
+	}
+	n, err := size("max-output", p.MaxOutput)
+	if err == nil && n == 0 {
+		err = errors.New(`parameter max-output: got "0", takes at least 1 byte`)
+	}
+	return err
+}
+
+// args returns the program and its arguments.
+func (p Params) args() ([]string, error) {
+	var args []string
+	if p.Command == "" || json.Unmarshal([]byte(p.Command), &args) != nil || len(args) == 0 || args[0] == "" {
+		return nil, fmt.Errorf(`parameter command: got %.100q, takes the program and its arguments as a JSON array, such as ["wc","-l"]`, p.Command)
+	}
+	for _, a := range args {
+		if strings.ContainsRune(a, 0) {
+			return nil, fmt.Errorf("parameter command: argument %.100q has a zero byte, which no program can take", a)
+		}
+	}
+	return args, nil
+}
+
+// input returns the objects whose lines the calls read.
+func (p Params) input() dataset.Input {
+	in := dataset.Defaults()
+	in.Source, in.Format, in.Block = p.Input, p.Split, p.Block
+	return in
+}
+
+// size parses a number of bytes.
+func size(name, value string) (int64, error) {
+	n, err := humanize.ParseBytes(value)
+	if err != nil || n > 1<<50 {
+		return 0, fmt.Errorf("parameter %s: got %.100q, takes a number of bytes, such as 512MiB", name, value)
+	}
+	return int64(n), nil
+}
+
+// program returns what each call of the job runs.
+func (p Params) program() (program, error) {
+	args, err := p.args()
+	if err != nil {
+		return program{}, err
+	}
+	memory, err := size("memory", p.Memory)
+	if err != nil {
+		return program{}, err
+	}
+	output, err := size("max-output", p.MaxOutput)
+	return program{args: args, timeout: p.Timeout, memory: memory, output: output}, err
+}

@@ -1,0 +1,44 @@
+package exec
+
+import (
+	"os/exec"
+	"syscall"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// ownGroup gives a process a group of its own, which signals for this process do not reach.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// setAttributes gives the program a process group of its own. The kernel kills the program when
+// this process dies.
+func setAttributes(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// awaitExit waits until a child has ended. The child stays a zombie, so that its number and that of
+// its group are not used again.
+func awaitExit(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+}
+
+// memoryOf returns the resident memory of the processes of a group, in bytes. It is 0 if it cannot
+// be measured.
+func memoryOf(group int) (sum int64) {
+	processes, err := procfs.AllProcs()
+	if err != nil {
+		return 0
+	}
+	for _, p := range processes {
+		if stat, err := p.Stat(); err == nil && stat.PGRP == group {
+			sum += int64(stat.ResidentMemory())
+		}
+	}
+	return sum
+}
+
+func terminateGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
+
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

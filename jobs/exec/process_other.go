@@ -1,0 +1,24 @@
+//go:build !linux
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+)
+
+var errNeedsLinux = fmt.Errorf("run a program: %w: it needs Linux", errors.ErrUnsupported)
+
+func ownGroup(*exec.Cmd) {}
+
+// setAttributes makes the start of the program fail.
+func setAttributes(cmd *exec.Cmd) { cmd.Err = errNeedsLinux }
+
+func awaitExit(int) {}
+
+func memoryOf(int) int64 { return 0 }
+
+func terminateGroup(int) {}
+
+func killGroup(int) {}
