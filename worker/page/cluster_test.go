@@ -83,13 +83,13 @@ func (p stepsParams) Map(ctx context.Context, partition uint64) (uint64, error) 
 
 // testCluster is a NATS server and workers in this process.
 type testCluster struct {
-	t       *testing.T
+	t       testing.TB
 	cfg     cluster.Config
 	client  *client.Client
 	release string // file
 }
 
-func newCluster(t *testing.T) *testCluster {
+func newCluster(t testing.TB) *testCluster {
 	t.Helper()
 	server := natstest.Start(t, natsserver.Config{})
 	c := &testCluster{t: t, release: t.TempDir() + "/release"}
