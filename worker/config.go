@@ -76,8 +76,8 @@ type Config struct {
 	HTTPHosts []string
 
 	// HTTPToken is a secret of at least 16 bytes. A client that sends it may cancel
-	// jobs and make the leader step down through the page. If the token is empty, the
-	// page is read-only.
+	// jobs, requeue poisoned submissions and make the leader step down through the page. If
+	// the token is empty, the page is read-only.
 	HTTPToken string
 
 	// Name is the program's name, which NATS shows for the process's connection. The default is

@@ -17,7 +17,7 @@ type httpFlags struct {
 // register adds the flags except --http, whose help differs between commands.
 func (f *httpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.hosts, "http-host", nil, "further name under which browsers may reach the page; may be repeated")
-	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs and make the leader step down through the page")
+	cmd.Flags().StringVar(&f.actions, "http-actions", "", "file with a token of at least 16 bytes; whoever has the token may cancel jobs, requeue poisoned submissions and make the leader step down through the page")
 	completeFiles(cmd, "http-actions")
 }
 

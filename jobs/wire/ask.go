@@ -267,6 +267,9 @@ type Usage struct {
 	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // memory in bytes that the process has obtained from the operating system
 	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // number of partials and other items that the worker keeps until they are durable
 	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items in bytes
+
+	Nodes     int    `cbor:"4,keyasint,omitempty" json:"nodes"`      // number of large partials that the worker holds
+	NodeBytes uint64 `cbor:"5,keyasint,omitempty" json:"node_bytes"` // size of these partials in bytes
 }
 
 // Merging is a merge that runs on a worker.

@@ -14,6 +14,7 @@ func (w *Worker) usage() wire.Usage {
 	u := wire.Usage{Memory: samples[0].Value.Uint64() - samples[1].Value.Uint64()}
 	w.mu.Lock()
 	u.Items, u.Bytes = w.session.Kept()
+	u.Nodes, u.NodeBytes = w.session.Held()
 	w.mu.Unlock()
 	return u
 }

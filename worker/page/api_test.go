@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
 	"github.com/bellwether-compute/bellwether/worker"
+	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
 type (
@@ -182,6 +184,35 @@ func TestAPI(t *testing.T) {
 	var saved string
 	if c.get(api+"save?job="+short, &saved); !strings.Contains(saved, j.SHA256) || strings.Contains(saved, "<script>alert") || strings.Contains(saved, "src=") {
 		t.Errorf("the saved page lacks the result or is not alone, %d bytes", len(saved))
+	}
+}
+
+// TestWithoutFleet looks at a job after all workers have gone.
+func TestWithoutFleet(t *testing.T) {
+	c := newCluster(t)
+	kill := c.startProcess()
+	id := c.submit(stepsParams{Partitions: 100}, client.SubmitOptions{})
+	c.letEnd(id)
+	kill()
+	p, err := page.New(page.Config{Cluster: c.cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	server := httptest.NewServer(p.Handler())
+	defer server.Close()
+	api := server.URL + "/api/v1/"
+	var about clusterAnswer
+	if got := c.get(api+"cluster", &about); got != 200 || about.Leader != nil {
+		t.Errorf("cluster: got %d, %+v", got, about)
+	}
+	var list jobsAnswer
+	if got := c.get(api+"jobs", &list); got != 200 || len(list.Jobs) != 1 || list.Jobs[0].State != "completed" {
+		t.Errorf("jobs: got %d, %+v", got, list)
+	}
+	var s samplesAnswer
+	if got := c.get(api+"jobs/"+id+"/samples", &s); got != 200 || s.Partitions != 100 || len(s.Samples) < 2 {
+		t.Errorf("samples: got %d, %+v", got, s)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -88,6 +90,13 @@ func (b *browser) heard(event any) {
 		b.errors = append(b.errors, text)
 		b.mu.Unlock()
 	}
+}
+
+// forget drops the errors that the test has caused.
+func (b *browser) forget(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.errors = slices.DeleteFunc(b.errors, func(e string) bool { return strings.Contains(e, text) })
 }
 
 func (b *browser) wantNoErrors() {

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,6 +129,30 @@ func (c *testCluster) start(slots int, edit func(*worker.Config)) string {
 		return address != nil
 	})
 	return "http://" + address[1]
+}
+
+// startProcess starts a worker in a process of its own, without a page. The returned function
+// kills the process.
+func (c *testCluster) startProcess() (kill func()) {
+	c.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	process := exec.Command(program)
+	process.Env = append(os.Environ(), "PAGE_TEST_WORKER="+c.cfg.NATS.URL)
+	if _, err := process.StdinPipe(); err != nil { // it ends with this process
+		c.t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait() // killed
+	})
+	c.t.Cleanup(kill)
+	return kill
 }
 
 func workerConfig(where cluster.Config, slots int, log *slog.Logger) worker.Config {

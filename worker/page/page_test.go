@@ -3,7 +3,6 @@ package page_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/bellwether-compute/bellwether/jobs/client"
+	"github.com/bellwether-compute/bellwether/worker"
 )
 
 // TestViews looks at a job of 10^9 partitions with failures while it runs, in windows of two
@@ -20,7 +20,8 @@ import (
 func TestViews(t *testing.T) {
 	b := newBrowser(t)
 	c := newCluster(t)
-	url := c.start(4, nil)
+	const token = "a token of sixteen bytes or more"
+	url := c.start(4, func(cfg *worker.Config) { cfg.HTTPToken = token })
 	c.start(2, nil)
 	done := c.submit(stepsParams{Partitions: 300, Sleep: time.Millisecond}, client.SubmitOptions{})
 	if _, err := c.client.Wait(t.Context(), done); err != nil {
@@ -35,7 +36,7 @@ func TestViews(t *testing.T) {
 	b.until(`view.cluster && view.cluster.totals && view.workers && view.terms && view.throughput && view.jobs && view.job && view.samples`)
 	b.until(`cells && view.map.total.durable > 100 && document.querySelector("#fails .fail")`)
 	b.until(`document.querySelectorAll("#jt tbody tr").length === 2 && document.querySelectorAll("#wt tbody tr").length === 2`)
-	b.until(`$("pt").textContent.includes("bellwether requeue ` + poisoned + `")`)
+	b.until(`document.querySelector('[data-key="poisoned-` + poisoned + `"]')`)
 	b.until(`[...strips.values()].every(s => s.lanes.filter(l => l.length).length > 1)`)
 	if sum := look[float64](b, `shown().counts.reduce((a, b) => a + b)`); sum != 1e9 {
 		t.Errorf("the states have %.0f partitions, want 10^9", sum)
@@ -71,6 +72,18 @@ func TestViews(t *testing.T) {
 	look[any](b, `$("zf").click(); 0`)
 	b.until(`following`)
 
+	// An action needs the token.
+	requeue := func(token, until string) {
+		look[any](b, `document.querySelector('[data-key="poisoned-`+poisoned+`"]').click(); $("token").value = "`+token+`"; $("askyes").click(); 0`)
+		b.until(until)
+	}
+	requeue("another token", `$("asked").textContent.includes("token")`)
+	b.wantAccessible("a dialog")
+	b.shot("dialog-dark-1400")
+	look[any](b, `$("askno").click(); 0`)
+	requeue(token, `!$("ask").open`)
+	b.forget("401")
+
 	// The slider replays the job. Now returns to the present.
 	look[any](b, `$("at").value = 1; $("at").dispatchEvent(new Event("input")); 0`)
 	b.until(`replay !== null && $("detail").hidden && !$("now").disabled`)
@@ -98,6 +111,7 @@ func TestViews(t *testing.T) {
 	if text := look[string](b, `$("params").textContent`); !strings.Contains(text, "4611686018427387904") {
 		t.Errorf("parameters have lost digits: %s", text)
 	}
+	b.until(`$("pt").textContent.includes("bellwether requeue ` + poisoned + `")`)
 	b.until(`view.saved && view.job.id === "` + done + `" && $("result").textContent.includes(view.job.sha256)`)
 	look[any](b, `$("at").value = 1; $("at").dispatchEvent(new Event("input")); 0`)
 	b.until(`replay !== null`)
@@ -113,27 +127,7 @@ func TestViews(t *testing.T) {
 func TestLeaderKilled(t *testing.T) {
 	b := newBrowser(t)
 	c := newCluster(t)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	leader := exec.Command(program)
-	leader.Env = append(os.Environ(), "PAGE_TEST_WORKER="+c.cfg.NATS.URL)
-	if _, err := leader.StdinPipe(); err != nil { // it ends with this process
-		t.Fatal(err)
-	}
-	if err := leader.Start(); err != nil {
-		t.Fatal(err)
-	}
-	killed := false
-	kill := func() {
-		if !killed {
-			killed = true
-			_ = leader.Process.Kill()
-			_ = leader.Wait() // killed
-		}
-	}
-	t.Cleanup(kill)
+	kill := c.startProcess()
 	if _, err := c.client.Leader(t.Context()); err != nil {
 		t.Fatal(err)
 	}

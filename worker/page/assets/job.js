@@ -110,7 +110,7 @@ function drawFigures() {
 		const box = el("i", { className: i === 5 ? "x" : i === 4 ? "dot" : "" });
 		box.style.background = `var(--${STATES[i]})`;
 		return el("div", {}, el("dt", {}, box, STATE_NAMES[i]), el("dd", { className: "n" }, count(s.counts[i])));
-	}), el("div", {}, el("dt", {}, el("i", { className: "again" }), "Retried"), el("dd", { className: "n" }, "marked")));
+	}), allCells()?.retried.size ? el("div", {}, el("dt", {}, el("i", { className: "again" }), "Retried"), el("dd", { className: "n" }, "marked")) : "");
 	const slider = $("at");
 	slider.max = Math.max(1, Math.round(life()));
 	slider.value = Math.round(at);

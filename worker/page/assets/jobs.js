@@ -27,6 +27,11 @@ function jobRow({ job: j, now, current }) {
 	const share = j.partitions ? j.done / j.partitions : 0, ended = ENDED.includes(j.state);
 	const fill = el("i"), bar = el("span", { className: "prog", role: "img", ariaLabel: "mapped " + percent(share) }, fill);
 	fill.style.width = share * 100 + "%";
+	if (j.state === "completed") {
+		const merged = el("i");
+		merged.style.width = "100%";
+		bar.append(merged);
+	}
 	const name = el("button", { className: "text" }, `${j.job || "damaged"} ${j.version}`);
 	name.dataset.key = "job-" + j.id;
 	name.onclick = () => openJob(j.id);

@@ -96,7 +96,7 @@ function workerRow(w) {
 	strip.worker = w;
 	const row = el("tr", { title: `${w.host}, process ${w.pid}, ${w.version || "unknown version"}, ${w.build}` }, name, el("td", { className: "strip" }, strip),
 		cell("Memory", w.usage.memory ? bytes(w.usage.memory) : "–"), cell("Spans", count(w.spans)),
-		cell("Items held", count(w.usage.items) + ", " + bytes(w.usage.bytes)), cell("Cost of death", (w.cost / Math.max(1, w.slots)).toFixed(1) + " worker-s"));
+		cell("Partials held", count(w.usage.items + (w.usage.nodes || 0)) + ", " + bytes(w.usage.bytes + (w.usage.node_bytes || 0))), cell("Cost of death", (w.cost / Math.max(1, w.slots)).toFixed(1) + " worker-s"));
 	row.onmouseenter = () => highlight(w.id);
 	row.onmouseleave = () => highlight($("who").value);
 	return row;
