@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// blobs is a process's driver for blobs.
+// blobs simulates a process's driver for the blobs of its storage. It implements store.Blobs.
 type blobs struct{ process *process }
 
 var _ store.Blobs = (*blobs)(nil)
@@ -18,8 +18,8 @@ var _ store.Blobs = (*blobs)(nil)
 // origin describes the writer of a blob.
 type origin struct {
 	writer *process
-	epoch  uint64 // epoch under which the writer led when it wrote the blob, or 0
-	late   bool   // the blob was stored after its writer had given up or had died
+	epoch  uint64 // epoch under which the writer led when it wrote the blob; 0: the writer did not lead
+	late   bool   // the blob was stored after its writer had stopped waiting for the call, or had died
 }
 
 func (b *blobs) Get(ctx context.Context, key string) (data []byte, version store.Version, err error) {
@@ -81,7 +81,7 @@ func (b *blobs) List(ctx context.Context, prefix string) (keys []string, err err
 	return keys, nil
 }
 
-// keys returns the keys of the blobs with a prefix, sorted.
+// keys returns the keys of all blobs whose key begins with prefix, sorted.
 func (st *storage) keys(prefix string) []string {
 	var list []string
 	for key := range maps.Keys(st.origins) {
@@ -93,9 +93,10 @@ func (st *storage) keys(prefix string) []string {
 	return list
 }
 
-// leftover returns a key that should have been removed once all jobs had ended, or "".
-// A value that was written late may stay, and so may a partial whose writer died before
-// another process learned of the partial. The next leader cleans up the index.
+// leftover returns the key of an index entry or a partial that should have been removed because all
+// jobs have ended, or "" if there is none. A blob that was stored late may stay: the next leader
+// would remove a late index entry. A partial may also stay if its writer died before another
+// process learned of the partial.
 func (st *storage) leftover() string {
 	for _, key := range st.keys("active/") {
 		if !st.origins[key].late {
@@ -112,7 +113,8 @@ func (st *storage) leftover() string {
 	return ""
 }
 
-// remainder returns a key that a removed job has left behind, or "".
+// remainder returns the key of a blob that belongs to a removed job and should have been removed
+// with the job, or "" if there is none.
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
 		if strings.Contains(key, id) && !st.origins[key].orphaned(key) {
@@ -122,13 +124,13 @@ func (st *storage) remainder(id string) string {
 	return ""
 }
 
-// orphaned reports whether the value's writer could no longer remove the value when the
-// writer learned that the job was removed.
+// orphaned reports whether the blob may stay in storage after its job was removed, because the
+// blob's writer could no longer remove the blob when the writer learned of the job's removal.
 func (o origin) orphaned(key string) bool {
 	switch {
 	case o.late || !o.writer.alive:
 		return true
-	case o.epoch > 0: // the writer led when it wrote the value
+	case o.epoch > 0: // the writer led when it wrote the blob
 		return o.writer.leads() != o.epoch
 	case strings.HasPrefix(key, "partial/"): // workers write partials
 		return false

@@ -11,7 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of a job's Plan, Merge or Finish, like those of package executor.
+// call is a running call of a job's Plan, Merge or Finish. It replaces the calls of package
+// worker/executor.
 type call struct {
 	worker *worker
 	call   *session.HeldCall
@@ -20,10 +21,10 @@ type call struct {
 	cancel context.CancelFunc
 	ended  bool // the job has ended
 	blob   string
-	held   []byte // the result, if it is large and the worker holds it
+	held   []byte // the call's result, if the result is large and the worker holds it
 }
 
-// beginCalls begins the calls that wait and may run.
+// beginCalls begins the waiting calls that the session allows to run now.
 func (w *worker) beginCalls() {
 	for !w.left {
 		held := w.session.TakeCall()
@@ -39,7 +40,7 @@ func (w *worker) beginCalls() {
 	}
 }
 
-// make makes the call in simulated time.
+// make runs the function that the call names. The run takes simulated time.
 func (c *call) make() (item wire.Item, err error) {
 	p := c.worker.process
 	s := p.sim
@@ -73,7 +74,8 @@ func (c *call) make() (item wire.Item, err error) {
 	return c.store(item)
 }
 
-// hang gives the call up after its limit. The call ends much later.
+// hang simulates a call that does not return within callLimit: after that time it reports the call
+// to the session as failed, and much later the call ends.
 func (c *call) hang() {
 	w := c.worker
 	p := w.process
@@ -88,7 +90,7 @@ func (c *call) hang() {
 	if slots, calls := w.session.Usable(); slots == 0 || calls == 0 {
 		p.sim.cover("seen: worker without usable slots")
 		w.drain()
-		p.sim.after(p.sim.rng.between(0, 3*time.Second), func() { p.sim.join() }) // the supervisor starts it again
+		p.sim.after(p.sim.rng.between(0, 3*time.Second), func() { p.sim.join() }) // the supervisor starts a new process in its place
 	}
 	p.pause(context.Background(), p.sim.rng.between(0, 40*time.Second))
 }
@@ -128,7 +130,9 @@ func (c *call) operands() (list [][]byte, err error) {
 	return list, nil
 }
 
-// store moves the data of an item into storage if it is too large for a report.
+// store writes the data of an item to storage if the data are too large for a report, and returns
+// the item with the name of the blob in place of the data. If the worker may hold partials, store
+// keeps a large partial in the worker's memory instead.
 func (c *call) store(item wire.Item) (wire.Item, error) {
 	switch {
 	case item.Partial != nil && len(item.Partial.Data) > session.MaxInline && c.worker.session.MayHold():

@@ -9,17 +9,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// checks observes the whole cluster and compares it with Bellwether's promises. Each
-// method is called when the event in its name happens; a broken promise ends the
-// simulation.
+// checks observes the whole simulated cluster and checks that Bellwether keeps its promises, which
+// the package documentation lists. The simulation calls a method of checks when the event happens
+// that the method is named after. A broken promise ends the simulation.
 type checks struct {
 	sim *Sim
 
-	manifests map[string]store.Manifest // by job ID, the last stored manifest
-	first     map[string]uint64         // by job ID, the lowest epoch that may still write the job's manifest
+	manifests map[string]store.Manifest // last stored manifest of each job, by job ID
+	first     map[string]uint64         // lowest epoch whose leader may still write the job's manifest, by job ID
 	terms     map[uint64]*observedTerm
 	epochs    map[*process]followedEpoch
-	invented  map[uint64]bool // epochs of beacons that no leader sent
+	invented  map[uint64]bool // epochs of the beacons that a fault invented: no leader has sent these beacons
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
@@ -28,11 +28,11 @@ type checks struct {
 	conversations map[*process]*observedConversation
 }
 
-// assigned is a span that a leader assigned to a worker.
+// assigned is a span or a call that a leader assigned to a worker.
 type assigned struct {
 	job      string
 	span     jobs.Span
-	function wire.Function // of a call
+	function wire.Function // function of the call; Map: a span was assigned
 }
 
 type callOf struct {
@@ -50,12 +50,12 @@ type observedTerm struct {
 	holder  string
 	leads   *process
 	since   time.Duration
-	expires time.Duration // when the lease expires, unless it is renewed
-	changed bool          // another process took the lease over before it expired
+	expires time.Duration // when the lease expires unless its holder renews it
+	changed bool          // another process took the lease before the lease had expired
 }
 
-// keptItems are the items of a job that a worker has delivered. The first item has
-// number 1.
+// keptItems are the items of a job that a worker's slots and calls have delivered to the worker's
+// session. The first item has number 1.
 type keptItems struct {
 	items   []keptItem
 	durable uint64
@@ -76,7 +76,7 @@ func newChecks(s *Sim) *checks {
 	}
 }
 
-// fail ends the simulation because a promise is broken.
+// fail ends the simulation with an error that says which promise was broken.
 func (s *Sim) fail(format string, args ...any) {
 	if s.failure == nil {
 		s.failure = fmt.Errorf(format, args...)

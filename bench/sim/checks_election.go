@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// acquired is called when storage grants or renews the lease. It checks that each new
-// holder increases the epoch by one.
+// acquired is called when storage grants or renews the lease. It checks that each new holder gets
+// the epoch that follows the last holder's epoch.
 func (c *checks) acquired(r election.Record, expires time.Duration) {
 	t := c.terms[r.Epoch]
 	if t == nil {
@@ -61,9 +61,10 @@ type followedEpoch struct {
 	granted bool // storage had granted the epoch when the worker began to follow it
 }
 
-// followed checks that a worker never returns from an epoch that storage has granted to a
-// lower one, and follows only epochs of leaders on its own storage. A worker may follow an
-// epoch that a beacon invented, and may return from it.
+// followed is called when a worker may have begun to follow an epoch. It checks two promises: once
+// a worker follows an epoch that storage has granted, it never follows a lower epoch; and a worker
+// follows only epochs of leaders that use the worker's own storage. A worker may follow an epoch
+// that only an invented beacon had, and may then follow a lower epoch.
 func (c *checks) followed(p *process, epoch uint64) {
 	last := c.epochs[p]
 	if epoch == last.epoch || p.storage != c.sim.storage {

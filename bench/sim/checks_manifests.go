@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// written is called when a value is stored. If the value is a manifest, written checks
-// that the job's epoch does not decrease, that durable partitions stay durable, and
-// that the job's end is final.
+// written is called when a blob is stored. If the blob is a manifest, written checks that the
+// manifest's epoch is not lower than that of the job's last manifest, that durable partitions stay
+// durable, and that a job that has ended does not change.
 func (c *checks) written(by, key string) {
 	id, isManifest := strings.CutPrefix(key, "manifest/")
 	if !isManifest {
@@ -24,7 +24,7 @@ func (c *checks) written(by, key string) {
 	}
 	old := c.manifests[id]
 	if c.sim.jobs[id].removing {
-		return // the check at the end requires that the manifest is removed
+		return // [storage.remainder] checks at the end that this manifest is removed again
 	}
 	c.manifests[id] = m
 	switch {
@@ -53,8 +53,9 @@ func (c *checks) written(by, key string) {
 	}
 }
 
-// read is called when a process has read a value. It checks the contract of a driver: the
-// read sees every write that returned before it began, of which there were the given number.
+// read is called when a process has read a blob. It checks the contract of a driver for storage: a
+// read returns the result of the last write that had returned when the read began, or of a later
+// write. The parameter writes is the number of writes of this blob that had returned by then.
 func (c *checks) read(p *process, st *storage, key string, version store.Version, writes int) {
 	history := st.history[key]
 	if writes > 0 && !slices.Contains(history[writes-1:], version) {
@@ -62,8 +63,8 @@ func (c *checks) read(p *process, st *storage, key string, version store.Version
 	}
 }
 
-// sound checks that a manifest's nodes are disjoint and in order, and have the bytes
-// that a single process would compute for the nodes.
+// sound checks that a manifest's nodes are disjoint and in order, and that each node's partial has
+// the bytes that a single process would compute.
 func (c *checks) sound(by string, j *job, m store.Manifest) {
 	var at uint64
 	for _, n := range m.Nodes {
@@ -82,7 +83,7 @@ func (c *checks) sound(by string, j *job, m store.Manifest) {
 	}
 }
 
-// covered reports whether a manifest's nodes contain every partition of a span.
+// covered reports whether the nodes of a manifest contain every partition of a span.
 func covered(tree jobs.Tree, m store.Manifest, span jobs.Span) bool {
 	at := span.Lo
 	for _, n := range m.Nodes { // the nodes are in order of partition

@@ -7,10 +7,10 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// observedConversation is the history of a worker's conversation with its leader. Times
-// are on the process's clock.
+// observedConversation is what checks knows about the reports that a worker has sent to its leader,
+// and about the worker's drain. The times are on the clock of the worker's process.
 type observedConversation struct {
-	reportedAt time.Duration // when the last new report was sent; -1: never
+	reportedAt time.Duration // when the worker last sent a new report; -1: never
 	refusedAt  time.Duration
 	refusals   int // consecutive refusals by one leader
 	epoch      uint64
@@ -29,8 +29,9 @@ func (c *checks) conversation(p *process) *observedConversation {
 	return seen
 }
 
-// reports checks that a worker waits long enough between its reports to one leader: at
-// least 5 ms, and after refusals a time that doubles from 10 ms to 1 s.
+// reports is called when a worker sends a new report. It checks that the worker has waited long
+// enough since its last report to the same leader: at least 5 ms, and after refused reports a time
+// that doubles with each refusal from 10 ms to 1 s.
 func (c *checks) reports(p *process) {
 	seen, now := c.conversation(p), p.clock()
 	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {
@@ -63,8 +64,8 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 // leaveTimeout is how long a worker may stay after its drain timeout.
 const leaveTimeout = time.Second
 
-// drains is called when a worker is told to stop. It sets a timer that checks that the
-// worker leaves in time.
+// drains is called when a worker is told to stop. It checks after the drain timeout and
+// leaveTimeout that the worker has left.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
 	seen.drains, seen.drainedAt = true, p.clock()
@@ -76,8 +77,9 @@ func (c *checks) drains(p *process) {
 	})
 }
 
-// leaves is called when a worker leaves. It checks that no slot runs, and that all
-// items of the worker are durable unless its drain timeout has passed.
+// leaves is called when a worker leaves. It checks that no slot is running partitions, and that all
+// items of the worker are durable. After the drain timeout a worker may leave although some of its
+// items are not durable.
 func (c *checks) leaves(p *process, leave session.Leave) {
 	for _, s := range p.worker.slots {
 		// After the drain timeout a worker may leave although a slot waits for storage.

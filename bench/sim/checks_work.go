@@ -5,8 +5,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// received is called when a worker receives a receipt. It checks that a stored manifest
-// contains each item that the receipt calls durable.
+// received is called when a worker receives a receipt. It checks that for each item that the
+// receipt calls durable, a stored manifest contains the item.
 func (c *checks) received(p *process, r wire.Receipt) {
 	if len(r.Cuts) > 0 {
 		c.sim.cover("seen: span cut short")
@@ -45,7 +45,7 @@ func (c *checks) keptBy(p *process, job string) *keptItems {
 	return c.kept[p][job]
 }
 
-// delivered is called when a worker's session has taken items from a slot.
+// delivered is called when a slot or a call has passed items to its worker's session.
 func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	k := c.keptBy(p, j.spec.ID)
 	for _, i := range items {
@@ -57,9 +57,10 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 	}
 }
 
-// computes is called when a worker begins to compute partitions. In calm scenarios it
-// checks that no living worker had finished the partitions before the current leader's
-// term began: such a worker would have reported the partitions to the leader.
+// computes is called when a worker begins to compute partitions. In calm scenarios it checks that
+// no worker that is still alive had finished one of these partitions before the current leader's
+// term began: that worker would have reported the partition to the leader, so the leader should not
+// have assigned the partition again.
 func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	if !c.sim.scenario.calm {
 		return
@@ -81,7 +82,8 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	}
 }
 
-// replies checks that a leader takes no report of a worker on another storage.
+// replies is called when a leader replies to a worker's report. It checks that a leader that uses
+// another storage than the worker refuses the report.
 func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	if leader.storage == worker.storage {
 		return
@@ -92,7 +94,8 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	}
 }
 
-// assigns is called when a leader replies to a worker's report.
+// assigns is called when a leader replies to a worker's report. It records the spans and calls that
+// the receipt assigns to the worker.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, a := range r.Assigned {
 		given := assigned{job: a.Job, span: a.Span}
@@ -103,8 +106,8 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 	}
 }
 
-// died is called when a process dies. The partitions that were assigned to the process
-// are suspected to have killed it.
+// died is called when a process dies. It counts the death for each partition and each call that was
+// assigned to the process, because a leader may suspect that one of them killed the process.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {

@@ -8,8 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// submit submits a job like package jobs/client, and retries until storage has the
-// submission.
+// submit submits a job as package jobs/client does, and retries until the submission is in storage.
 func (s *Sim) submit(client *process, j *job) {
 	client.spawn(func() {
 		for {
@@ -25,7 +24,7 @@ func (s *Sim) submit(client *process, j *job) {
 	}, nil)
 }
 
-// remove removes an ended job, and retries until the job is gone.
+// remove removes a job that has ended, and retries until nothing of the job is left in storage.
 func (s *Sim) remove(client *process, j *job) {
 	if !j.submitted { // a leader found the job, but the client has no confirmation yet
 		s.after(time.Second, func() { s.remove(client, j) })
@@ -52,7 +51,8 @@ func (s *Sim) remove(client *process, j *job) {
 	}, nil)
 }
 
-// storeAgain lets a delayed write of the client take effect, if no value is stored.
+// storeAgain simulates a write of the client that storage executes late: storeAgain stores the blob
+// again unless a blob with the key exists.
 func (s *Sim) storeAgain(client *process, key string, value []byte) {
 	if version, err := s.storage.blobs.Put(context.Background(), key, value, store.IfAbsent); err == nil {
 		s.storage.history[key] = append(s.storage.history[key], version)
@@ -72,7 +72,7 @@ func (s *Sim) cancel(client *process, j *job) {
 		to.elector.term.cancel(j.spec.ID, func(err error) {
 			reply(func() {
 				switch {
-				case to.storage != client.storage: // another fleet's leader answers
+				case to.storage != client.storage: // the process leads on another storage, so its answer does not concern this job
 				case err == nil && !j.cancelled:
 					j.cancelled = true
 					s.cover("seen: cancel confirmed")

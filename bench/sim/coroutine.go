@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// coroutine runs code of a process that waits for storage, for a reply or for time to
-// pass. One coroutine runs at a time, so the seed alone decides the order in which
+// coroutine runs code of a process, for example code that waits for storage, for a reply or for
+// time to pass. Only one coroutine runs at a time, so the seed alone decides the order in which
 // coroutines run.
 type coroutine struct {
 	process *process
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	then    func() // called once the code has returned
+	then    func() // called when the code has returned
 }
 
-// errCrashed unwinds a coroutine whose process has crashed.
+// errCrashed is the value of the panic that ends the code of a coroutine after its process has
+// crashed.
 var errCrashed = errors.New("the process has crashed")
 
-// spawn runs do in a coroutine, and returns once do waits for the first time. When do
-// has returned, then is called, unless the process has crashed.
+// spawn runs the function do in a coroutine, and returns when do waits for the first time. When do
+// has returned, spawn's coroutine calls the function then, unless the process has crashed.
 func (p *process) spawn(do, then func()) {
 	c := &coroutine{process: p, then: then}
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -53,8 +54,8 @@ func (c *coroutine) resume() {
 	}
 }
 
-// await calls begin with a function done, and blocks the running coroutine until done
-// is called. done may be called more than once and at any time.
+// await calls the function begin, passes it a function done, and blocks the running coroutine until
+// done is called. The function done may be called more than once, and at any time.
 func (s *Sim) await(begin func(done func())) {
 	c := s.running
 	p, life := c.process, c.process.life

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Coverage counts how often each fault, takeover and rare decision happened.
+// Coverage counts how often each fault, each cause of a new leader and each rare decision of the
+// real code happened.
 type Coverage map[string]int
 
 // cover counts one occurrence of an event.
@@ -25,7 +26,7 @@ func (c Coverage) Names() []string { return slices.Sorted(maps.Keys(c)) }
 // enoughSeeds is the number of seeds within which every expected event must happen.
 const enoughSeeds = 5000
 
-// OK reports whether no promise was broken and no expected event is missing.
+// OK reports whether every promise was kept and every expected event happened.
 func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
 
 // Missing returns the expected events that never happened. It returns none if fewer
@@ -43,9 +44,10 @@ func (r Report) Missing() []string {
 	return list
 }
 
-// expected lists the events that must happen within enoughSeeds seeds: every fault,
-// every cause of a term, and the rare decisions of ledger, election, term and session
-// that are logged or visible. The simulation does not test an event that never happens.
+// expected lists the events that must happen within enoughSeeds seeds: every fault, every reason
+// for which a term begins, and the rare decisions of the ledger, the election, the term and the
+// session that the simulation can see. The list is checked because the simulation tests nothing
+// about an event that never happens.
 var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate

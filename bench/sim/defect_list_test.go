@@ -1,7 +1,7 @@
 package sim_test
 
-// defects lists planted defects, each with the number of seeds within which it must be
-// found.
+// defects lists defects that a test plants in the code, each with the number of seeds within which
+// the simulator must find the defect.
 var defects = []defect{
 	{
 		name:   "a receipt calls items durable when their checkpoint is asked for",

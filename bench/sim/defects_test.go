@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// defect is a planted defect in the real code or in the simulated storage: old is
-// replaced by new in a build of the simulator.
+// defect is a defect that a test plants in the real code or in the simulated storage: the test
+// builds a simulator in which the text old of the file is replaced by the text new.
 type defect struct {
 	name     string
 	file     string // path from the top of the module
@@ -18,8 +18,9 @@ type defect struct {
 	within   string // number of seeds of which at least one must break a promise
 }
 
-// TestDefectsAreCaught builds the simulator with each of the defects in turn, and demands
-// that it finds them. TestSeedsKeepThePromises demands that it finds nothing without them.
+// TestDefectsAreCaught builds one simulator for each defect, with the defect in its code, and
+// requires that the simulator finds the defect. TestSeedsKeepThePromises requires that a simulator
+// without a planted defect finds no broken promise.
 func TestDefectsAreCaught(t *testing.T) {
 	if os.Getenv("DEFECTS") == "" {
 		t.Skip("builds the simulator once for each defect: set DEFECTS=1, as make sim does")
@@ -45,7 +46,7 @@ func TestDefectsAreCaught(t *testing.T) {
 	}
 }
 
-// TestDefectsCanBePlanted notices a change of the code that a defect replaces.
+// TestDefectsCanBePlanted fails if the text that a defect replaces is no longer in the code.
 func TestDefectsCanBePlanted(t *testing.T) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -56,7 +57,8 @@ func TestDefectsCanBePlanted(t *testing.T) {
 	}
 }
 
-// plant returns the path of the file and its source with the defect.
+// plant returns the path of the file that the defect changes, and the file's source text with the
+// defect.
 func (d defect) plant(t *testing.T, top string) (path, source string) {
 	t.Helper()
 	path = filepath.Join(top, filepath.FromSlash(d.file))
@@ -70,7 +72,7 @@ func (d defect) plant(t *testing.T, top string) (path, source string) {
 	return path, strings.Replace(string(data), d.old, d.new, 1)
 }
 
-// build builds the simulator with the defect.
+// build builds a simulator with the defect, and returns the path of the executable.
 func (d defect) build(t *testing.T, top string) (command string) {
 	t.Helper()
 	path, source := d.plant(t, top)

@@ -1,5 +1,5 @@
-// Package sim simulates whole clusters, some thousands of them a minute on each core,
-// and checks after every step that Bellwether keeps its promises.
+// Package sim simulates whole clusters and checks after every step that Bellwether keeps its
+// promises. One processor core simulates some thousands of clusters per minute.
 //
 // The ledger, the term around it (coordinator/term), the election machine, the worker's
 // session (worker/session), the stored formats and, in some simulations, the wire format
@@ -14,62 +14,64 @@
 //	   any number; the nemesis kills, stalls and cuts them off     │
 //	                                                             checks
 //
-// A seed decides everything: the number of processes, the behaviour of the jobs, how
-// long each message and storage call takes, which faults happen and when. One goroutine
-// runs a simulation; code that waits runs in coroutines. Thus a seed that breaks a promise
-// breaks the promise in every run:
+// A seed decides everything: the number of processes, the behaviour of the jobs, how long each
+// message and storage call takes, which faults happen and when. One goroutine runs a simulation,
+// and code that waits runs in coroutines, so two runs with the same seed are equal. A broken
+// promise can therefore be reproduced with its seed:
 //
 //	go run ./bench/sim/run -seed 4711
 //
 // # Faults
 //
-// Messages are lost, delayed, duplicated and reordered. Processes cannot reach one
-// another, in one direction or both, or NATS reports no responders although they live.
-// Connections break. Storage refuses calls, is slow, loses calls or replies, and lets a
-// write succeed after its writer has died, or a client's write after the job was removed. Processes are killed, alone or all at once, with
-// or without their host. Processes stop, join, and stall for any time. Clocks drift.
-// Workers hold large partials; fetches of them stop half-way or bring damaged bytes, holders die,
-// and lose partials whose files cannot be read.
-// Partitions fail, hang and kill their process. Jobs are cancelled, and are removed once
-// the jobs have ended. A process joins with another storage than its fleet's and leads
-// there, until the end. A beacon has an epoch that no leader has. After a while all other
-// faults stop.
+// Messages are lost, delayed, duplicated and reordered. Two processes cannot reach each other, in
+// one direction or in both, or NATS replies that a living process does not exist. Connections
+// break. Storage refuses calls, is slow, and loses calls or replies. Storage executes a write after
+// its writer has died, or executes a client's write after the job was removed. Processes are
+// killed, alone or all at once, with or without their host. Processes stop, join, and stall for any
+// time. Clocks drift. Workers that hold large partials die, or lose a partial as if its file could
+// not be read; a fetch of a held partial stops half-way or returns damaged bytes. Partitions fail,
+// hang and kill their process. Jobs are cancelled, and are removed when they have ended. A process
+// joins with another storage than that of the other processes, and leads there until the simulation
+// ends. A beacon has an epoch that no leader has. After some time all faults stop, except for the
+// process with the other storage.
 //
 // # Checks
 //
-//   - A result contains each partition once, and has the bytes that a single process
-//     computes. The same holds for each node of each manifest.
+//   - A result contains each partition once, and has the bytes that a single process computes. Each
+//     node of each manifest also has the bytes that a single process computes.
 //   - If a worker is told that an item is durable, a stored manifest contains the item.
-//   - Epochs grow by one, and each is led once. No worker returns from a leader's epoch to a
-//     lower one. No manifest of a lower epoch replaces one of a higher epoch, or is written
-//     once a later leader has assigned the job's partitions.
-//   - No leader takes a report of a worker on another storage, and no worker takes a receipt
-//     of a leader on another storage.
-//   - No process acts as a leader after its lease has expired, if its clock runs within the
-//     margin.
-//   - Durable nodes stay durable. A job's end is final, and no process learns of the end
-//     before the end is durable. A confirmed cancellation holds.
-//   - Workers wait between reports, and wait longer after refusals. A worker that
-//     is told to stop leaves in time; when it leaves, no slot runs and its items are
-//     durable, unless its drain timeout has passed.
-//   - In calm simulations, where processes die and nothing else goes wrong, no worker
-//     computes a partition that a living worker had finished before its leader began, or of
-//     which it holds a node since. If no
-//     process is killed, no partition is executed twice.
-//   - Within three minutes after the last fault every job has ended as expected, and
-//     queue, index and partials are cleaned up. Nothing is left of a removed job, and the job
-//     does not start again.
+//   - Each new epoch is higher by one than the last, and only one process leads under it. A worker
+//     that follows a leader's epoch never follows a lower epoch afterwards. A manifest of a lower
+//     epoch never replaces a manifest of a higher epoch, and a leader never writes a manifest after
+//     a later leader has assigned partitions of the job.
+//   - A leader refuses the reports of workers that use another storage than the leader, and a
+//     worker ignores the receipts of leaders that use another storage than the worker.
+//   - A process whose lease has expired no longer acts as the leader, provided that the error of
+//     its clock is within the margin that the election allows.
+//   - Durable nodes stay durable. A job that has ended does not change, and no process learns that
+//     the job has ended before storage contains this fact. A job whose cancellation was confirmed
+//     stays cancelled.
+//   - Workers wait between reports, and wait longer after refusals. A worker that is told to stop
+//     leaves in time. When a worker leaves before its drain timeout has passed, none of its slots
+//     runs and its items are durable.
+//   - In calm simulations, where processes die and nothing else goes wrong, no worker computes a
+//     partition that another living worker had finished before the current leader's term began, and
+//     no worker computes a partition for which another living worker has held a partial since
+//     before that term. If no process is killed, no partition is executed twice.
+//   - Within three minutes after the last fault every job has ended as expected, the queue is
+//     empty, and the job's index entry and partials are removed from storage. Nothing is left of a
+//     removed job, and the job does not start again.
 //
 // # Tests of the checks
 //
-// TestDefectsAreCaught builds the simulator with each of a list of planted defects in
-// the real parts, and requires that each defect is found within a number of seeds.
-// [Report.Missing] lists expected events that did not happen in some thousands of seeds,
-// because a fault that never happens tests nothing.
+// TestDefectsAreCaught plants defects in the real code, one at a time, and requires that the
+// simulator finds each defect within a given number of seeds. [Report.Missing] lists the expected
+// events that did not happen in some thousands of seeds. It exists because a simulation tests
+// nothing about a fault that never happens.
 //
 // # Limits
 //
-// Goroutines, sockets, the storage drivers and their SDKs are not simulated. The tests of
-// their packages and bench/chaos test this code with real processes. Jobs have at
-// most some dozens of partitions.
+// Goroutines, sockets, the storage drivers and their SDKs are not simulated. The tests of their
+// packages, and bench/chaos, test this code with real processes. Jobs have at most some dozens of
+// partitions.
 package sim

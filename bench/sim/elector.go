@@ -12,12 +12,12 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// elector drives the real election machine of a process over simulated network and
-// storage.
+// elector runs the real election machine of a process, and carries out the machine's actions on the
+// simulated network and storage.
 type elector struct {
 	process *process
 	machine *election.Machine
-	wakeAt  time.Duration // when the current timer fires
+	wakeAt  time.Duration // when the machine's current timer fires
 	term    *leadership   // nil unless the process leads
 }
 
@@ -28,7 +28,7 @@ func newElector(p *process) *elector {
 		Rand: rand.New(rand.NewPCG(s.rng.Uint64(), s.rng.Uint64())),
 	})
 	if err != nil {
-		panic(fmt.Errorf("make machine: %w", err)) // cannot happen: this package makes the scenario
+		panic(fmt.Errorf("make machine: %w", err)) // the machine refuses only an invalid configuration, and this package makes valid ones
 	}
 	return &elector{process: p, machine: machine, wakeAt: math.MaxInt64}
 }
@@ -115,7 +115,7 @@ func (e *elector) perform(a election.Action) {
 	case election.AwaitBeat:
 		e.term.beatWanted = true
 	case election.StopLeading:
-		if e.term != nil { // nil: the leading function has returned
+		if e.term != nil { // nil if the leadership has already ended
 			e.term.stop()
 		}
 	case election.Done:
@@ -123,7 +123,8 @@ func (e *elector) perform(a election.Action) {
 	}
 }
 
-// call performs an effect on the lease, and passes the answer to the machine.
+// call runs effect, which is a call to the lease in storage, and passes the answer to q to the
+// machine.
 func (e *elector) call(q election.Question, effect func() error, record func() election.Record) {
 	p := e.process
 	var result error
@@ -168,8 +169,9 @@ func (e *elector) offer(a election.Offer) {
 	}, func() { answer(election.ErrNoResponders) })
 }
 
-// onceWithin returns a function that answers q once. If the function is not called
-// within the time allowed for q, the answer is a timeout.
+// onceWithin returns a function that passes the answer to q to the machine, and ignores every call
+// after the first. If the function is not called within the time allowed for q, the machine gets a
+// timeout as the answer.
 func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	answered := false
 	answer = func(err error) {
@@ -182,7 +184,7 @@ func (e *elector) onceWithin(q election.Question) (answer func(error)) {
 	return answer
 }
 
-// heard handles a beacon.
+// heard passes a beacon that the process has received to the election machine and to the worker.
 func (e *elector) heard(b wire.Beacon) {
 	e.step(election.BeaconHeard{Beacon: b})
 	if e.process.alive {
@@ -190,7 +192,7 @@ func (e *elector) heard(b wire.Beacon) {
 	}
 }
 
-// leads returns the epoch under which a process leads, or 0.
+// leads returns the epoch under which a process leads, or 0 if the process does not lead.
 func (p *process) leads() uint64 {
 	if p.elector == nil || p.elector.term == nil || p.elector.term.over {
 		return 0

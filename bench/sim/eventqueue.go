@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// eventQueue is simulated time: the current instant and all future events. Events of
-// the same instant run in the order in which they were added.
+// eventQueue is the simulation's clock and its list of future events. Events that are due at the
+// same time run in the order in which they were added.
 type eventQueue struct {
 	now    time.Duration // time since the simulation began
 	added  uint64
@@ -19,13 +19,14 @@ type event struct {
 	do    func()
 }
 
-// after adds an event that calls do when d has passed.
+// after adds an event that calls do when the time d has passed.
 func (q *eventQueue) after(d time.Duration, do func()) {
 	q.added++
 	heap.Push(&q.events, event{q.now + max(0, d), q.added, do})
 }
 
-// runNext runs the next event. It returns false if no event is due by until.
+// runNext runs the next event, and returns true. If no event is due at or before the time until,
+// runNext returns false.
 func (q *eventQueue) runNext(until time.Duration) bool {
 	if len(q.events) == 0 || q.events[0].at > until {
 		return false

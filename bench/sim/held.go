@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// holdings are the large partials that a worker holds, by job, like those of package
-// executor.
+// holdings are the large partials that a worker holds instead of storing them, by job ID and node.
+// They replace the holdings of package worker/executor.
 type holdings map[string]map[jobs.Node]heldPartial
 
 type heldPartial struct {
@@ -25,7 +25,7 @@ type heldNode struct {
 	data []byte
 }
 
-// holds adds a partial.
+// holds adds a partial to those that the worker holds.
 func (w *worker) holds(job string, n jobs.Node, data []byte) {
 	if w.holdings[job] == nil {
 		w.holdings[job] = map[jobs.Node]heldPartial{}
@@ -35,12 +35,12 @@ func (w *worker) holds(job string, n jobs.Node, data []byte) {
 	}
 }
 
-// described returns what a report says of a partial that its worker holds.
+// described returns the description of a held partial that its worker sends in a report.
 func described(n jobs.Node, data []byte, lacking uint64) wire.HeldNode {
 	return wire.HeldNode{Node: n, Size: uint64(len(data)), Sum: wire.Checksum(data), Lacking: lacking}
 }
 
-// storeNode writes a held partial to storage, and tells the session.
+// storeNode writes a held partial to storage, and tells the session whether the write succeeded.
 func (w *worker) storeNode(job string, n jobs.Node) {
 	p := w.process
 	held, found := w.holdings[job][n]
@@ -65,8 +65,9 @@ func (w *worker) storeNode(job string, n jobs.Node) {
 	})
 }
 
-// loses makes the worker lose a held partial, as if its file could not be read, or as if
-// memory were short and the partial durable.
+// loses makes the worker lose one of its held partials. If onlyDurable is true, the worker loses
+// only a partial that is already durable, as when it needs the partial's memory. If onlyDurable is
+// false, the partial need not be durable, as when its file cannot be read.
 func (w *worker) loses(onlyDurable bool) {
 	for _, j := range w.process.sim.list {
 		id := j.spec.ID
@@ -78,7 +79,7 @@ func (w *worker) loses(onlyDurable bool) {
 				continue
 			default:
 				w.process.sim.cover("fault: held partial lost")
-				w.process.sim.killed = true // its partitions are computed again
+				w.process.sim.killed = true // the partial's partitions are computed again
 			}
 			delete(w.holdings[id], n)
 			w.session.NodeLost(id, n)
@@ -111,7 +112,8 @@ var (
 	fetchWithin = 2 * time.Second
 )
 
-// fetch returns the bytes of an operand that a worker holds. A coroutine calls it.
+// fetch returns the bytes of an operand that this worker or another one holds. It must be called in
+// a coroutine, because it waits for the other worker's reply.
 func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	w := c.worker
 	p, id := w.process, c.job.spec.ID
@@ -133,7 +135,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 					err = errNotHeld
 				case p.sim.rng.chance(p.sim.rates.loss):
 					p.sim.cover("fault: fetch stopped half-way")
-					return // the rest does not come
+					return // no reply is sent, so the fetch ends at its time limit
 				default:
 					data, err = held.data, nil
 				}
@@ -156,7 +158,8 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	return data, err
 }
 
-// fetchError says from which worker an operand could not be fetched.
+// fetchError is the error of a call that could not fetch an operand. It contains the name of the
+// worker that was asked for the operand.
 type fetchError struct {
 	holder string
 	err    error
@@ -166,7 +169,7 @@ func (e *fetchError) Error() string {
 	return fmt.Sprintf("fetch an operand from %s: %v", e.holder, e.err)
 }
 
-// holdsOn checks that the partials that a worker has are those that its session lists.
+// holdsOn checks that a worker holds as many partials as its session has recorded.
 func (c *checks) holdsOn(p *process) {
 	have := 0
 	for _, held := range p.worker.holdings {
@@ -177,8 +180,9 @@ func (c *checks) holdsOn(p *process) {
 	}
 }
 
-// computesHeld checks that a partition is not computed that a living worker has held since
-// before the leader's term.
+// computesHeld is called when the process p computes the partitions of a span. It fails the
+// simulation if other has held a partial of one of these partitions since before the leader's term
+// began.
 func (c *checks) computesHeld(p, other *process, j *job, span jobs.Span, since time.Duration) {
 	for _, n := range other.worker.nodes(j.spec.ID) {
 		if covers := j.tree.Span(n); other.worker.holdings[j.spec.ID][n].since < since && covers.Lo < span.Hi && span.Lo < covers.Hi {

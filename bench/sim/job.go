@@ -17,26 +17,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is one simulated job: the behaviour of its code, and its history.
+// job is one simulated job: how its code behaves, and what has happened to the job so far.
 type job struct {
 	sim   *Sim
-	index uint64 // into Sim.list
+	index uint64 // of this job in Sim.list
 	spec  store.Spec
 	tree  jobs.Tree
 	jobBehaviour
 
-	tried map[uint64]int // attempts at flaky partitions, by partition
+	tried map[uint64]int // number of attempts at each flaky partition
 	kills int            // processes that the killer partition has killed
 	hung  bool           // the hanging partition has hung
 
 	openFailures int                  // number of times that a worker failed to open the job
-	nodes        map[jobs.Node][]byte // nodes of the reference result that were computed so far
+	nodes        map[jobs.Node][]byte // reference partials that were computed so far, by node
 
-	submitted   bool // the client knows that the submission is stored
+	submitted   bool // the client has learned that the submission is in storage
 	cancelled   bool // a leader has confirmed the cancellation
 	cancelAsked bool
-	onEnd       func() // called once the job's end is durable, unless nil
-	removing    bool   // the job has ended, and the client is removing it
+	onEnd       func() // called when the job's end is durable; may be nil
+	removing    bool   // the job has ended, and the client has begun to remove the job
 	removed     bool
 }
 
@@ -47,17 +47,17 @@ type jobBehaviour struct {
 	pad        int           // extra bytes in each partial
 	data       int           // bytes in the plan
 	flaky      map[uint64]int
-	broken     uint64 // partition that always fails; noPartition: none
-	permanent  uint64 // partition that fails permanently
-	killer     uint64 // partition that kills its process
+	broken     uint64 // number of the partition that always fails; noPartition: none
+	permanent  uint64 // number of the partition that fails with a permanent error
+	killer     uint64 // number of the partition that kills the process that runs it
 	killsMost  int    // maximum number of processes that the killer partition kills
-	hangs      uint64 // partition that takes 15 s longer at its first attempt
+	hangs      uint64 // number of the partition whose first attempt takes 15 s longer
 	planFails  int    // number of times that Plan fails
 	cancelAt   time.Duration
-	removeIn   time.Duration // time from the job's end to its removal; negative: never
-	specAgain  time.Duration // time from the removal until a delayed write of the spec takes effect; negative: never
+	removeIn   time.Duration // time from the job's end until the client removes the job; negative: never
+	specAgain  time.Duration // time from the job's removal until storage executes a delayed write of the job's spec; negative: never
 	submitAt   time.Duration
-	version    int // index into Sim.versions
+	version    int // index of the job's version in Sim.versions
 	rogue      rogue
 }
 
@@ -68,17 +68,19 @@ type params struct {
 	Job string `json:"job"`
 }
 
-// leaf is a partial result. The field Runs lists the leaf's partitions in the order of
-// their merges. Sum depends on that order, like any floating-point sum.
+// leaf is a partial of a simulated job. The field Runs lists the partitions that the partial
+// contains, in the order in which they were merged. The value of Sum depends on this order, because
+// a sum of floating-point numbers does.
 type leaf struct {
 	Job  uint64      // index into Sim.list
-	Runs [][2]uint64 // first partition of each run, and one past the last
+	Runs [][2]uint64 // for each run of adjacent partitions: its first partition, and its last partition plus one
 	Sum  float64
 	Pad  []byte
 }
 
-// leafCodec encodes a leaf in a few nanoseconds: the job, the number of runs, their bounds,
-// the sum and the padding. Each number takes 8 bytes.
+// leafCodec encodes a leaf as the job's index, the number of runs, the two bounds of each run, the
+// sum and the padding. Each number takes 8 bytes. It is written by hand because a general codec
+// would slow the simulation down.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {
@@ -120,8 +122,8 @@ type result struct {
 	Sum  float64     `json:"sum"`
 }
 
-// kind is the name of every simulated job's definition. There are two versions of the
-// definition, which behave alike.
+// kind is the name of the job definition that all simulated jobs use. The definition has two
+// versions, which behave in the same way.
 const kind = "simulated"
 
 var (
@@ -131,7 +133,7 @@ var (
 	errPlan   = errors.New("the plan fails this time")
 )
 
-// define makes a version of the definition.
+// define returns the job definition with the given version.
 func (s *Sim) define(version string) jobs.Job {
 	return jobs.MustNew(jobs.Definition[params, leaf, result]{
 		Name: kind, Version: version, Summary: "counts its partitions",
@@ -191,7 +193,7 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 	return j.leaf(partition), nil
 }
 
-// leaf returns the result of a partition.
+// leaf returns the partial of a single partition.
 func (j *job) leaf(partition uint64) leaf {
 	l := leaf{Job: j.index, Runs: [][2]uint64{{partition, partition + 1}}, Sum: 1 / float64(partition+3)}
 	if j.pad > 0 {
@@ -203,7 +205,7 @@ func (j *job) leaf(partition uint64) leaf {
 	return l
 }
 
-// cost returns how long a span's partitions take, and whether they kill their process.
+// cost returns how long the partitions of a span take, and whether one of them kills the process.
 func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	for p := span.Lo; p < span.Hi; p++ {
 		takes += j.sim.rng.between(j.each/2, j.each*3/2)
@@ -220,8 +222,8 @@ func (j *job) cost(span jobs.Span) (takes time.Duration, kills bool) {
 	return takes, kills
 }
 
-// reference returns the result that a single process computes, without the skipped
-// partitions.
+// reference returns the result that a single process computes from all partitions but the skipped
+// ones.
 func (j *job) reference(skipped []uint64) (data []byte, digest string, err error) {
 	root, err := j.referenceNode(j.tree.Root(), skipped)
 	if err != nil {
@@ -232,8 +234,8 @@ func (j *job) reference(skipped []uint64) (data []byte, digest string, err error
 	return data, hex.EncodeToString(sum[:]), err
 }
 
-// referenceNode returns the partial that a single process computes for a node, or nil
-// if all partitions of the node are skipped.
+// referenceNode returns the partial that a single process computes for a node without the skipped
+// partitions, or nil if all partitions of the node are skipped.
 func (j *job) referenceNode(n jobs.Node, skipped []uint64) ([]byte, error) {
 	n = j.tree.Lift(n)
 	span := j.tree.Span(n)
@@ -272,8 +274,8 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	return j.sim.versions[0].Merge(l, r)
 }
 
-// countsEachOnce returns an error unless a result contains exactly once each partition
-// that is not skipped.
+// countsEachOnce returns an error unless a result contains every partition exactly once, except for
+// the skipped partitions, which the result must not contain.
 func (j *job) countsEachOnce(data []byte, skipped []uint64) error {
 	var r result
 	if err := json.Unmarshal(data, &r); err != nil {

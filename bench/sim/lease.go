@@ -8,11 +8,11 @@ import (
 	"github.com/bellwether-compute/bellwether/election/memlease"
 )
 
-// lease is the cluster's lease in storage. Its methods take effect at once;
-// [storage.call] delays and loses the calls.
+// lease is the cluster's lease in storage. The methods of lease take effect at once: [storage.call]
+// is what delays the calls and loses some of them.
 type lease struct {
 	sim      *Sim
-	observed bool // the lease is the main storage's, which the checks observe
+	observed bool // the checks observe this lease, because it is in the storage of most processes
 	record   *memlease.Storage
 	lease    *memlease.Lease
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// leaseContext is the context of a leadership. The context is done at an instant on the
-// process's clock. Renewals of the lease postpone that instant.
+// leaseContext is the context of a leadership. The context ends when the process's clock reaches
+// the time until. A renewal of the lease sets until to a later time.
 type leaseContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
 
 	process *process
 	until   time.Duration
-	expired error // cause of the end once until has passed
+	expired error // cause of the context's end if the time until has passed
 }
 
 func newLeaseContext(p *process, until time.Duration) *leaseContext {
@@ -21,7 +21,8 @@ func newLeaseContext(p *process, until time.Duration) *leaseContext {
 	return &leaseContext{Context: inner, cancel: cancel, process: p, until: until, expired: context.DeadlineExceeded}
 }
 
-// Err ends the context if the clock has reached until, as in package election.
+// Err first ends the context if the process's clock has reached the time until, as the lease's
+// context in package election does.
 func (c *leaseContext) Err() error {
 	if c.process.clock() >= c.until {
 		c.cancel(c.expired)

@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fault is a disturbance of the cluster.
+// fault is one kind of fault that the nemesis can cause in the cluster.
 type fault struct {
 	name string
 	calm bool // the fault also happens in calm scenarios
 	do   func(s *Sim)
 }
 
-// faultKinds lists every fault. All are equally likely.
+// faultKinds lists every kind of fault. Each kind is equally likely.
 var faultKinds = []fault{
 	{"process killed", true, func(s *Sim) { s.kill(s.anyWorker()) }},
 	{"leader killed", true, func(s *Sim) { s.kill(s.anyLeader()) }},
@@ -44,7 +44,8 @@ var faultKinds = []fault{
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 
-// nemesis injects one fault after another until faults stop.
+// nemesis causes a fault at random and schedules the next one. When the time for faults is over, it
+// ends all faults.
 func (s *Sim) nemesis() {
 	if s.now >= s.scenario.faultsUntil {
 		s.heal()
@@ -79,14 +80,13 @@ func (s *Sim) heal() {
 	}
 }
 
-// complete reports whether there is a worker process that knows all versions of the
-// definition.
+// complete reports whether at least one worker process knows all versions of the job definition.
 func (s *Sim) complete() bool {
 	return slices.ContainsFunc(s.workers(), func(p *process) bool { return len(p.knows) == len(s.versions) })
 }
 
-// workers lists the worker processes that are alive, not draining, and on the fleet's own
-// storage.
+// workers lists the worker processes that are alive, are not draining, and use the storage that
+// most processes use.
 func (s *Sim) workers() []*process {
 	var list []*process
 	for _, p := range s.processes {
@@ -102,7 +102,7 @@ func (s *Sim) anyWorker() *process {
 	return list[s.rng.IntN(len(list))]
 }
 
-// anyLeader returns a process that leads, or any process if none does.
+// anyLeader returns a process that leads, or any worker process if none leads.
 func (s *Sim) anyLeader() *process {
 	var leaders []*process
 	for _, p := range s.workers() {
@@ -116,8 +116,8 @@ func (s *Sim) anyLeader() *process {
 	return leaders[s.rng.IntN(len(leaders))]
 }
 
-// faultDuration returns how long a fault lasts: mostly short, sometimes longer than
-// the lease.
+// faultDuration returns at random how long a fault lasts. Most faults are short, and some last
+// longer than the lease.
 func (s *Sim) faultDuration() time.Duration {
 	return s.rng.logBetween(50*time.Millisecond, 2*s.scenario.lease)
 }
@@ -148,8 +148,8 @@ func (s *Sim) killAll() {
 	}
 }
 
-// lose ends a process together with its host, so NATS notices later that the process
-// is gone.
+// lose ends a process together with its host. The process's connection is therefore not closed, and
+// NATS believes for a while that the process is still connected.
 func (s *Sim) lose(p *process) {
 	p.ghostUntil = s.now + s.faultDuration()
 	s.kill(p)
@@ -167,8 +167,7 @@ func (s *Sim) stall(p *process) {
 	})
 }
 
-// partition cuts two processes off from each other for a while, in one direction or
-// both.
+// partition makes the link between two processes faulty for a while, in one direction or in both.
 func (s *Sim) partition(both bool, how linkFault) {
 	a, b := s.anyLeader(), s.anyWorker()
 	if s.rng.chance(0.5) {
@@ -205,7 +204,8 @@ func (s *Sim) cutFromStorage(p *process) {
 	s.after(s.faultDuration(), func() { p.cutFromStorage = false })
 }
 
-// natsOutage ends every NATS connection. Processes reconnect one by one.
+// natsOutage ends every NATS connection for a while. Afterwards each process reconnects at its own
+// time.
 func (s *Sim) natsOutage() {
 	s.network.up = false
 	for _, p := range s.processes {
@@ -233,7 +233,7 @@ func (s *Sim) storageOutage() {
 	s.after(s.faultDuration(), func() { s.storage.up = true })
 }
 
-// dropConnection ends the NATS connection of a process, and the process notices.
+// dropConnection ends the NATS connection of a process, and tells the process so.
 func (s *Sim) dropConnection(p *process) {
 	if !p.connected {
 		return
@@ -255,23 +255,24 @@ func (s *Sim) reconnect(p *process) {
 	}
 }
 
-// joinOther starts a process with another storage than the fleet's. The process stays until
-// the end and leads there, under an epoch that is unrelated to the fleet's and may be equal.
+// joinOther starts a process that uses another storage than the rest of the cluster. The process
+// stays until the simulation ends, and leads there. Its epoch is unrelated to the epochs of the
+// cluster's leaders, and may be equal to one of them.
 func (s *Sim) joinOther() {
 	for range s.rng.intBetween(0, 3) {
 		held, err := s.other.lease.acquire(election.Claim{Holder: "gone", LeaseID: "gone"})
 		if err != nil {
-			break // a process that joined before holds the lease
+			break // a process that joined the other storage earlier holds the lease
 		}
 		if err := s.other.lease.release(held); err != nil {
-			panic(fmt.Errorf("release the other storage's lease: %w", err)) // cannot happen: it is held
+			panic(fmt.Errorf("release the other storage's lease: %w", err)) // storage refuses only a lease that is not held, and this one was just acquired
 		}
 	}
 	s.joinOn(s.other)
 }
 
-// highBeacon sends all processes a beacon of an epoch that no leader has. The epoch may be
-// that of the next leader.
+// highBeacon sends all processes a beacon with an epoch that no leader has yet. The next leader may
+// get this epoch.
 func (s *Sim) highBeacon() {
 	record, _ := s.storage.lease.read()
 	b := wire.Beacon{Epoch: record.Epoch + 1, Worker: "nobody", LeaseID: "none", Next: time.Second}

@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// network carries messages between processes as NATS does: a message without a
-// subscriber is lost, and a request without one fails at once.
+// network carries messages between processes as NATS does: a message without a subscriber is lost,
+// and a request without a subscriber fails at once.
 type network struct {
 	sim    *Sim
 	up     bool
@@ -23,7 +23,8 @@ const (
 	noRoute                       // the NATS servers have lost each other, so NATS sees no subscriber
 )
 
-// setFault sets the fault of the link from one process to another; 0 clears it.
+// setFault sets the fault of the link from one process to another. The fault 0 means that the link
+// works.
 func (n *network) setFault(from, to *process, f linkFault) {
 	if f == 0 {
 		delete(n.faults, [2]*process{from, to})
@@ -35,7 +36,7 @@ func (n *network) setFault(from, to *process, f linkFault) {
 // connected reports whether a process is connected to NATS.
 func (n *network) connected(p *process) bool { return n.up && p.connected }
 
-// delay returns how long a message takes.
+// delay returns at random how long a message takes.
 func (n *network) delay() time.Duration {
 	s := n.sim
 	d := s.rng.between(s.scenario.latency/4, s.scenario.latency)
@@ -46,7 +47,8 @@ func (n *network) delay() time.Duration {
 	return d
 }
 
-// send carries a message, loses it, or carries it twice.
+// send calls deliver once the message has travelled. Sometimes the message is lost, and sometimes
+// it is delivered twice.
 func (n *network) send(from, to *process, deliver func()) {
 	s := n.sim
 	if !n.connected(from) || n.faults[[2]*process{from, to}] != 0 || s.lost() {
@@ -89,9 +91,9 @@ func (n *network) broadcast(from *process, deliver func(to *process)) {
 	}
 }
 
-// request carries a request to the processes that subscribe. Each subscriber gets the
-// request and a function that sends a reply. If NATS knows no subscriber,
-// noResponders is called.
+// request carries a request to the processes for which subscribes returns true: it calls deliver
+// for each of them, with a function that sends a reply. If NATS knows no subscriber, request calls
+// noResponders.
 func (n *network) request(from *process, subscribes func(*process) bool, deliver func(to *process, reply func(func())), noResponders func()) {
 	if !n.connected(from) {
 		return

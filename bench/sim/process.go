@@ -10,23 +10,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// process is one simulated process. A restart makes a new process with a new name.
+// process is one simulated process. A process that is started again is a new process with a new
+// name.
 type process struct {
 	sim   *Sim
 	name  string
 	alive bool
-	life  uint64 // distinguishes processes; 0 once the process has ended
+	life  uint64 // number that no other process has; 0 after the process has ended
 	log   *slog.Logger
 
 	started time.Duration
 	rate    float64       // speed of the monotonic clock; 1: true time
-	offset  time.Duration // error of the wall clock
+	offset  time.Duration // error of the wall clock at the start
 
 	stalled        bool
-	backlog        []func()      // events that wait until the process resumes
+	backlog        []func()      // events that wait for the end of the process's stall
 	connected      bool          // the process believes that it is connected to NATS
-	ghostUntil     time.Duration // until this instant NATS believes that the process is connected, although its host is gone
-	stableFrom     time.Duration // on the process's clock: earlier silence is no evidence that other processes are dead
+	ghostUntil     time.Duration // time until which NATS believes that the process is connected, although its host is gone
+	stableFrom     time.Duration // time on the process's clock; silence before it does not show that other processes are dead
 	cutFromStorage bool
 	coroutines     []*coroutine
 
@@ -56,7 +57,7 @@ func (s *Sim) newProcess(name string, on *storage) *process {
 // join starts a worker process.
 func (s *Sim) join() *process { return s.joinOn(s.storage) }
 
-// joinOn starts a worker process with a storage.
+// joinOn starts a worker process that uses the given storage.
 func (s *Sim) joinOn(on *storage) *process {
 	s.joined++
 	p := s.newProcess(fmt.Sprintf("w%d", s.joined), on)
@@ -90,17 +91,18 @@ func (p *process) wallClock() time.Time {
 	return time.Unix(1_700_000_000, 0).Add(p.offset + p.started + p.clock())
 }
 
-// timer runs do once d has passed on the process's clock.
+// timer runs do when the time d has passed on the process's clock, unless the process has ended by
+// then.
 func (p *process) timer(d time.Duration, do func()) {
 	life := p.life
 	if d > 0 {
-		d = time.Duration(float64(d)/p.rate) + 1 // never early because of rounding
+		d = time.Duration(float64(d)/p.rate) + 1 // rounding must not make the timer fire too early
 	}
 	p.sim.after(d, func() { p.run(life, do) })
 }
 
-// run runs an event of a process at once. If the process is stalled, the event runs
-// when the process resumes; if the process has ended, never.
+// run runs an event of a process at once. If the process is stalled, the event runs at the end of
+// the stall. If the process has ended, the event does not run.
 func (p *process) run(life uint64, do func()) {
 	switch {
 	case !p.alive || p.life != life:
@@ -122,13 +124,14 @@ func (p *process) crash() {
 	p.coroutines = nil
 }
 
-// end marks the process as ended.
+// end marks the process as ended, so none of its events runs any more.
 func (p *process) end() {
 	p.alive, p.life, p.backlog = false, 0, nil
 	p.stalled = false
 }
 
-// resume ends a stall and runs the events that waited, in order.
+// resume ends the stall of a process and runs the events that waited for the end of the stall, in
+// order.
 func (p *process) resume() {
 	if !p.stalled {
 		return

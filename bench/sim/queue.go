@@ -33,7 +33,8 @@ func (q *queue) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// Receive polls for a message, like the drivers of queues that cannot push.
+// Receive polls for a message, as the drivers do for queues that cannot push messages to a
+// receiver.
 func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	p := q.process
 	for {
@@ -54,7 +55,8 @@ func (q *queue) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// take hides the first visible message and returns its delivery.
+// take delivers the first visible message of the queue to a process and hides the message from
+// other receivers for a while. It returns nil if no message is visible.
 func (st *storage) take(p *process) *delivery {
 	s := st.sim
 	for _, m := range st.messages {

@@ -7,12 +7,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// rogue describes the misbehaviour of one function of a job.
+// rogue describes how one function of a job misbehaves.
 type rogue struct {
 	function wire.Function // Plan, Merge or Finish; Map: no function misbehaves
 	how      misdeed
-	left     int // how often the function will misbehave
-	kills    int // processes that it has killed
+	left     int // number of times that the function will still misbehave
+	kills    int // number of processes that the function has killed
 }
 
 // misdeed is what a function does instead of its work.
@@ -21,17 +21,17 @@ type misdeed int
 const (
 	behaves misdeed = iota
 	kills           // the process dies
-	hangs           // the call does not return for a long time, although it is cancelled
+	hangs           // the call does not return for a long time, even after its context is cancelled
 	lies            // the call returns a damaged result
 )
 
 const (
-	always    = 1000            // a function that always misbehaves must fail its job
-	callLimit = 2 * time.Second // how long a call may take
-	mostKills = 5               // how many processes a function that always kills may kill in one term
+	always    = 1000            // stands for "always"; the job of a function that always misbehaves must fail
+	callLimit = 2 * time.Second // time after which the worker reports that a call hangs
+	mostKills = 5               // maximum number of processes that a function may kill in one term
 )
 
-// drawRogue decides whether a function of a job misbehaves.
+// drawRogue decides at random which function of a job misbehaves, if any, and how.
 func (s *Sim) drawRogue() rogue {
 	c := s.rng
 	if !c.chance(0.12) {
@@ -46,13 +46,14 @@ func (s *Sim) drawRogue() rogue {
 		r.left = c.intBetween(1, 3)
 	}
 	if r.function == wire.Merge && r.how == lies {
-		r.how = kills // a merge that returns a wrong value is the user's own result
+		r.how = kills // a merge that returns a wrong value gives a wrong result, which nobody can detect
 	}
 	return r
 }
 
-// mustFail reports whether a job cannot complete because a function always misbehaves. A
-// merge within a span does not hang, and there may be no merge of the first with the last
+// mustFail reports whether a job cannot complete because one of its functions always misbehaves.
+// For two reasons a job may complete although its Merge misbehaves: a merge that a slot makes
+// within a span does not hang, and a job may have no merge that contains its first and its last
 // partition.
 func (j *job) mustFail(m store.Manifest) bool {
 	r := j.rogue
@@ -62,7 +63,8 @@ func (j *job) mustFail(m store.Manifest) bool {
 	return r.left > always/2
 }
 
-// misbehaves returns the misdeed of a function of the job at this moment.
+// misbehaves is called when a function of the job runs, and returns what the function does instead
+// of its work.
 func (j *job) misbehaves(function wire.Function) misdeed {
 	r := &j.rogue
 	if r.function != function || r.left == 0 {
@@ -81,8 +83,8 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges calls do, which merges partials in a process, and returns the misdeed of the
-// merge of a job's root.
+// merges calls do, which merges partials in a simulated process. It returns how the merge of a
+// job's root misbehaved, if do made that merge.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
 	do()
@@ -90,7 +92,8 @@ func (s *Sim) merges(do func()) misdeed {
 	return s.misdeed
 }
 
-// dies ends the process from within one of its coroutines, which does not return.
+// dies kills the process. It must be called in a coroutine of the process, and never returns to the
+// coroutine's code.
 func (p *process) dies() {
 	p.timer(0, func() { p.sim.kill(p) })
 	p.sim.await(func(func()) {})

@@ -17,13 +17,13 @@ type Report struct {
 	Failures []Failure // sorted by seed
 }
 
-// Failure is a promise that the simulation of a seed has broken.
+// Failure is a promise that was broken in the simulation of a seed.
 type Failure struct {
 	Seed uint64
 	Err  error
 }
 
-// RunAll runs n seeds, beginning with first, on all processors. It stops early once
+// RunAll simulates n seeds on all processors, beginning with the seed first. It stops early when
 // maxFailures seeds have failed.
 func RunAll(first, n uint64, maxFailures int) Report {
 	began := time.Now()

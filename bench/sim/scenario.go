@@ -7,21 +7,21 @@ import (
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
 )
 
-// scenario has the properties of a simulation that the seed decides before the
+// scenario contains the properties of a simulation that are drawn from the seed before the
 // simulation begins.
 type scenario struct {
 	calm         bool // processes die, stop and join, and nothing else goes wrong
 	processes    int
-	maxProcesses int // maximum number of processes that ever join
+	maxProcesses int // maximum number of processes that join during the simulation
 	maxSlots     int
 	jobs         []jobBehaviour
 
 	latency        time.Duration // maximum delay of a message
 	storageLatency time.Duration // maximum delay of a storage call, and of its reply
 	lease          time.Duration
-	hideFor        time.Duration // how long the queue hides a received submission
+	hideFor        time.Duration // how long the queue hides a submission that a process has received
 	skew           float64       // maximum relative error of the speed of a clock
-	faultsUntil    time.Duration // when faults stop
+	faultsUntil    time.Duration // time at which faults stop
 	faultEvery     time.Duration // mean time between faults
 	drainTimeout   time.Duration // drain timeout of each worker
 
@@ -31,8 +31,8 @@ type scenario struct {
 	maxActive int
 }
 
-// faultRates are the probabilities that a single message or storage call, or one
-// attempt to open a job, fails.
+// faultRates contains the probabilities with which a single message fails, a single call to
+// storage, or a single attempt to open a job.
 type faultRates struct {
 	loss, duplicates, slowMessages            float64
 	storageRefuses, storageLoses, storageSlow float64
@@ -87,7 +87,7 @@ func (s *Sim) draw() (scenario, faultRates) {
 	return sc, f
 }
 
-// drawJob decides how a job behaves.
+// drawJob decides at random how a job behaves.
 func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	c := s.rng
 	b := jobBehaviour{
@@ -98,11 +98,11 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	b.each = min(c.logBetween(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	any := func() uint64 { return c.Uint64N(b.partitions) }
 	switch {
-	case c.chance(0.2): // workers hold partials
+	case c.chance(0.2): // partials are so large that workers hold them
 		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
 	case c.chance(0.02): // a few partials fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))
-	case c.chance(0.1): // the leader stores partials outside its manifests
+	case c.chance(0.1): // partials are so large that the leader stores them in their own blobs, not in the manifest
 		b.pad = 5 << 10
 	}
 	if sc.oldShare > 0 {
@@ -136,7 +136,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	if c.chance(0.2) {
 		b.removeIn = c.logBetween(time.Millisecond, 5*time.Second)
 	}
-	if c.chance(0.1) { // cancelled and removed while a leader begins it
+	if c.chance(0.1) { // so early that a leader may just have begun the job
 		b.cancelAt = b.submitAt + c.logBetween(10*time.Millisecond, time.Second)
 		b.removeIn = c.logBetween(time.Millisecond, 100*time.Millisecond)
 	}
@@ -146,5 +146,6 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	return b
 }
 
-// jobID returns the ID of a job. IDs sort in the order of submission.
+// jobID returns the ID of the job with a number. Jobs with higher numbers have later IDs in the
+// order of strings.
 func jobID(number int) string { return fmt.Sprintf("0sim%012d", number) }

@@ -19,34 +19,34 @@ type Sim struct {
 	rates    faultRates
 	network  *network
 	storage  *storage
-	other    *storage // of processes that were started with another storage than their fleet's
+	other    *storage // storage of the processes that use another storage than the rest of the cluster
 	checks   *checks
 	trace    *trace
 	coverage Coverage
 
-	versions []jobs.Job      // versions of the definition, the older first
+	versions []jobs.Job      // versions of the job definition, the older version first
 	jobs     map[string]*job // jobs by ID
-	list     []*job          // the same jobs, in the order of submission
+	list     []*job          // the same jobs, by their number
 
 	processes []*process
 	lives     uint64
 	joined    int
 	running   *coroutine // nil: none
-	merging   bool       // a process merges; otherwise a merge is one of the reference
-	misdeed   misdeed    // of the last merge of a job's root
+	merging   bool       // a simulated process is merging partials; false: the reference result is being computed
+	misdeed   misdeed    // how the last merge of a job's root misbehaved
 	healed    bool       // faults have stopped
 	killed    bool       // a process was killed, or left before its items were durable
 	failure   error
 }
 
-// endsWithin is the time within which every job must end after faults have stopped. It
-// is long because a lease may have to expire, a submission to become visible again, or
-// a hanging partition to end.
+// endsWithin is the time within which every job must end after faults have stopped. The time is
+// long because a job may first have to wait until a lease has expired, until a submission has
+// become visible again, or until a hanging partition has ended.
 const endsWithin = 3 * time.Minute
 
-// Run runs the simulation of a seed. It returns the covered events and the first broken
-// promise. The same seed gives the same simulation. If out is not nil, Run writes a
-// trace to out.
+// Run runs the simulation of a seed. It returns how often each event happened, and an error that
+// names the first broken promise. The same seed always gives the same simulation. If out is not
+// nil, Run writes a trace to out.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
 	s := &Sim{rng: newRNG(seed), jobs: map[string]*job{}, coverage: Coverage{}}
 	s.trace = &trace{s, out}
@@ -69,7 +69,7 @@ func (s *Sim) populate() {
 		definition := s.versions[b.version]
 		data, err := definition.Params(nil, "job="+id)
 		if err != nil {
-			panic(err) // cannot happen: this package makes the definition
+			panic(err) // opening fails only for invalid parameters, and this package makes valid ones
 		}
 		tree, err := jobs.NewTree(b.partitions)
 		if err != nil {
@@ -130,8 +130,8 @@ func (s *Sim) describe() {
 	}
 }
 
-// over reports whether every job has ended and been cleaned up. If so, it checks the
-// results.
+// over reports whether every job has ended and nothing is left to clean up in storage. If so, over
+// also checks the results.
 func (s *Sim) over() bool {
 	if !s.healed || s.unended() != "" {
 		return false
@@ -140,8 +140,8 @@ func (s *Sim) over() bool {
 	return true
 }
 
-// unended describes the first job or stored value that has not ended or been cleaned
-// up, or returns "".
+// unended describes the first job that has not ended, or the first blob or message that has yet to
+// be removed from storage. It returns "" if there is none.
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {
@@ -153,7 +153,7 @@ func (s *Sim) unended() string {
 		if j.removeIn >= 0 && !j.removed {
 			return fmt.Sprintf("job %s is to be removed", j.spec.ID)
 		}
-		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // a leader may be about to delete it
+		if key := s.storage.remainder(j.spec.ID); key != "" && j.removed { // not yet an error: a leader may be about to delete the blob
 			return fmt.Sprintf("%s is in storage of job %s, which was removed", key, j.spec.ID)
 		}
 	}

@@ -9,27 +9,26 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time, like a slot of package executor.
+// slot runs one span at a time. It replaces the slots of package worker/executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
 	task   *task
 	stack  jobs.Stack
-	stop   bool // the session waits for the slot's results
+	stop   bool // the session has asked for the slot's results
 
 	began     time.Duration // when the slot began this span
-	next      uint64        // the first partition that was not run
-	clean     bool          // no partition was run since the last delivery
-	claims    uint64        // number of claims so far; it identifies the last claim
-	running   bool          // partitions of the last claim are running
+	next      uint64        // first partition that has not been run
+	clean     bool          // no partition has run since the last delivery
+	claims    uint64        // number of claims so far, which is also the number of the last claim
+	running   bool          // the partitions of the last claim are running
 	cancelled bool          // the running partitions are cancelled
 }
 
-// cancelWithin is the maximum time for which partitions continue after they are
-// cancelled.
+// cancelWithin is the maximum time for which partitions continue to run after they are cancelled.
 const cancelWithin = 50 * time.Millisecond
 
-// take begins the session's next span, if there is one.
+// take takes the next span from the session, if there is one, and begins to run the span.
 func (s *slot) take() {
 	w := s.worker
 	s.span = w.session.Take()
@@ -42,7 +41,7 @@ func (s *slot) take() {
 	s.goOn()
 }
 
-// goOn claims the next partitions and runs them.
+// goOn claims the next partitions of the span and begins to run them.
 func (s *slot) goOn() {
 	w := s.worker
 	p := w.process
@@ -69,7 +68,8 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran computes the partitions of a claim once their simulated time has passed.
+// ran is called when the simulated time that the partitions of a claim take has passed. It computes
+// the partitions, and then delivers their results or begins the next claim.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	p := s.worker.process
@@ -92,7 +92,7 @@ func (s *slot) ran(claim jobs.Span) {
 func (s *slot) cancel() {
 	s.cancelled = true
 	if !s.running {
-		return // the slot delivers, or is idle
+		return // the slot is delivering, or is idle
 	}
 	number := s.claims
 	p := s.worker.process
@@ -104,9 +104,9 @@ func (s *slot) cancel() {
 	})
 }
 
-// deliver passes the results of the partitions before hi to the session. If the next
-// partition failed, deliver adds the failure. A partial that is too large for a report
-// is stored first.
+// deliver passes the results of the partitions before hi to the session. If the next partition
+// failed, deliver adds the failure. A partial that is too large for a report is first written to
+// storage, or is held by the worker.
 func (s *slot) deliver(hi uint64, failed error, then func()) {
 	p := s.worker.process
 	if s.clean {
@@ -142,7 +142,7 @@ func (s *slot) deliver(hi uint64, failed error, then func()) {
 	s.enter(hi, failed, items, held, then)
 }
 
-// enter passes items to the session.
+// enter passes items and held partials to the session, and then calls the function then.
 func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode, then func()) {
 	w := s.worker
 	p := w.process
@@ -173,8 +173,8 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 	}
 }
 
-// store puts the large partials among items into storage. It stops if the job has
-// ended.
+// store writes those partials of items to storage that are too large for a report. It stops early
+// if the job has ended.
 func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process

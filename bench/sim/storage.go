@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/memory"
 )
 
-// storage is a cluster's storage: blobs, the submission queue and the lease. Calls by
-// processes may be delayed or lost.
+// storage is a cluster's storage, which consists of the blobs, the submission queue and the lease.
+// Calls by processes may be delayed or lost.
 type storage struct {
 	sim      *Sim
 	identity string
@@ -20,29 +20,30 @@ type storage struct {
 	blobs    *memory.Blobs
 	store    *store.Store               // reads blobs without delay or faults
 	origins  map[string]origin          // origin of each blob, by key
-	history  map[string][]store.Version // versions that each blob has had, by key; "" after a removal
+	history  map[string][]store.Version // versions that each blob has had, by key; "" stands for a removal
 	messages []*message
 	lease    *lease
-	late     bool // the caller of the current effect has given up or is dead
+	late     bool // the caller of the call that runs now has stopped waiting for it, or is dead
 }
 
-// newStorage makes a storage whose identity consists of two digits, repeated.
+// newStorage makes a storage whose identity consists of the given two digits, 16 times.
 func newStorage(s *Sim, digits string) *storage {
 	blobs := memory.NewBlobs()
 	identity := strings.Repeat(digits, 16)
 	record := append([]byte{1, 0xa1, 1, 0x78, 32}, identity...) // CBOR: {1: identity}
 	if _, err := blobs.Put(context.Background(), "identity", record, store.IfAbsent); err != nil {
-		panic(fmt.Errorf("store identity: %w", err)) // cannot happen: the storage is empty
+		panic(fmt.Errorf("store identity: %w", err)) // storage in memory refuses only a blob that exists, and this storage is empty
 	}
 	return &storage{sim: s, identity: identity, up: true, blobs: blobs, store: store.New(store.Config{Blobs: blobs}), origins: map[string]origin{}, history: map[string][]store.Version{}}
 }
 
-// callTimeout bounds every call, as in the drivers.
+// callTimeout is the maximum time that a caller waits for a call, as in the real drivers.
 const callTimeout = 3 * time.Second
 
-// call performs an effect on storage for a process and then calls answer, with an error
-// if storage does not reply in time. The call may be lost before or after its effect. A
-// slow call may take effect after the caller has given up or died.
+// call simulates a call of a process to storage: it runs effect, which changes or reads the
+// storage, and then calls answer. The argument of answer is an error if storage does not reply in
+// time. The call may be lost before its effect, or its reply may be lost after the effect. A slow
+// call may take effect after the caller has stopped waiting or has died.
 func (st *storage) call(p *process, effect func(), answer func(error)) {
 	s := st.sim
 	life := p.life
@@ -92,8 +93,8 @@ func (st *storage) delay() time.Duration {
 	return d
 }
 
-// call performs an effect on storage and blocks the running coroutine until storage has
-// replied.
+// call makes a call to the process's storage, and blocks the running coroutine until the storage
+// has replied or callTimeout has passed.
 func (p *process) call(ctx context.Context, effect func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

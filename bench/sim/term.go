@@ -12,14 +12,14 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// leadership drives a real term. The term's tasks wait for simulated storage, and its
-// messages go over a simulated network.
+// leadership runs the real term of a leader. The term's tasks wait for simulated storage, and the
+// term's messages travel over the simulated network.
 type leadership struct {
 	elector    *elector
 	process    *process
 	epoch      uint64
 	lease      *leaseContext
-	finish     context.CancelFunc // ends the tasks that the term has started
+	finish     context.CancelFunc // cancels the context of the tasks that the term has started
 	term       *term.Term
 	beatWanted bool
 	tasks      int // number of tasks that have not returned
@@ -43,7 +43,7 @@ func newTerm(e *elector, lead election.Lead) *leadership {
 		Ledger: p.sim.scenario.ledger, MaxActive: p.sim.scenario.maxActive, ExtendEvery: p.sim.scenario.hideFor / 3,
 	}, lead.Term(p.wallClock(), election.TermControl{Deposed: t.deposed}), t, t)
 	if err != nil {
-		panic(fmt.Errorf("make term: %w", err)) // cannot happen: this package makes the scenario
+		panic(fmt.Errorf("make term: %w", err)) // package term refuses only an invalid configuration, and this package makes valid ones
 	}
 	t.term = made
 	return t
@@ -63,7 +63,7 @@ func (t *leadership) tick() {
 	})
 }
 
-// turn runs one turn of the leading loop.
+// turn runs do as one round of the leader's loop, which handles one event at a time.
 func (t *leadership) turn(do func()) {
 	if t.over {
 		return
@@ -95,7 +95,8 @@ func (t *leadership) check() {
 	}
 }
 
-// end ends the term. It tells the election machine once no task of the term runs.
+// end ends the term. When the last task of the term has returned, the election machine learns that
+// the leadership has ended.
 func (t *leadership) end(outcome election.Returned) {
 	t.over, t.outcome = true, outcome
 	t.finish()
@@ -107,7 +108,8 @@ func (t *leadership) end(outcome election.Returned) {
 
 func (t *leadership) mayReturn() {
 	if t.over && t.tasks == 0 {
-		// This is a separate event, because the election machine or a task may be running now.
+		// The machine is told in a separate event, because the election machine or a task may be
+		// running now.
 		t.process.timer(0, func() {
 			if t.over && t.tasks == 0 && t.elector.term == t {
 				t.elector.term = nil
@@ -217,8 +219,7 @@ func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	return dead && p.connected && p.clock() >= p.stableFrom
 }
 
-// pause blocks the running coroutine for a while. It returns early if the process's
-// term ends.
+// pause blocks the running coroutine for the time d. It returns early if the process's term ends.
 func (p *process) pause(ctx context.Context, d time.Duration) {
 	if ctx.Err() != nil {
 		return
@@ -239,5 +240,5 @@ func (p *process) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait is a pause that ends when the term ends, at the latest.
+// wait is a running pause, which ends early if the term ends.
 type wait struct{ done func() }

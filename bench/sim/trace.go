@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// trace writes a line for each event. Without a writer it writes nothing.
+// trace writes a line for each event to out. If out is nil, trace writes nothing.
 type trace struct {
 	sim *Sim
 	out io.Writer
@@ -25,8 +25,8 @@ func (t *trace) printf(p *process, format string, args ...any) {
 	fmt.Fprintf(t.out, "%9.3fs %-4s %s\n", t.sim.now.Seconds(), who, fmt.Sprintf(format, args...))
 }
 
-// logger returns the logger of the real code in a process. Its messages count as
-// covered events.
+// logger returns the logger that the real code of a process uses. The simulation counts each logged
+// message as an event in Coverage.
 func (t *trace) logger(p *process) *slog.Logger { return slog.New(lines{trace: t, process: p}) }
 
 // lines is an slog.Handler that writes to a trace.
@@ -56,9 +56,8 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// normalize replaces the numbers in a message by # and cuts the message at the first
-// colon. Messages that differ only in the job or the worker then count as the same
-// message.
+// normalize cuts a message at the first colon and replaces the numbers in it by #, so messages that
+// differ only in the job or the worker count as the same event.
 func normalize(message string) string {
 	message, _, _ = strings.Cut(message, ":")
 	var b strings.Builder

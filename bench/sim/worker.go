@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// worker drives a real session, like package executor, with slots that take simulated
-// time and a network that fails.
+// worker runs the real session of a worker, as package worker does, but with slots that take
+// simulated time and with a network that fails.
 type worker struct {
 	process *process
 	session *session.Session
@@ -21,11 +21,11 @@ type worker struct {
 	tasks   map[string]*task
 
 	holdings holdings
-	ended    map[string]bool // jobs of which the session has said that they have ended
+	ended    map[string]bool // jobs that have ended according to the session
 
 	report   wire.Report   // the last report sent
 	receipt  wire.Receipt  // the last receipt received
-	wakeAt   time.Duration // when the current timer fires; never: no timer is set
+	wakeAt   time.Duration // time at which the current timer fires; never: no timer is set
 	stepping bool
 	left     bool // the session has ended
 }
@@ -39,7 +39,7 @@ func newWorker(p *process, slots int) *worker {
 	}
 	s, err := session.New(session.Config{Worker: p.name, Hello: hello, Timing: session.Timing{DrainTimeout: p.sim.scenario.drainTimeout}})
 	if err != nil {
-		panic(fmt.Errorf("make session: %w", err)) // cannot happen: this package makes the scenario
+		panic(fmt.Errorf("make session: %w", err)) // package session refuses only an invalid configuration, and this package makes valid ones
 	}
 	w := &worker{process: p, session: s, tasks: map[string]*task{}, holdings: holdings{}, ended: map[string]bool{}, wakeAt: never}
 	for range slots {
@@ -62,7 +62,7 @@ func (w *worker) step(in session.Input) {
 	if w.left {
 		return
 	}
-	if w.stepping { // the outer step performs the actions that a direct call made due
+	if w.stepping { // the call of step that is already running performs the actions that this input makes due
 		if in != session.Input(session.Tick{}) {
 			panic(fmt.Sprintf("%s: input %T during a step", w.process.name, in))
 		}
@@ -85,7 +85,8 @@ func (w *worker) step(in session.Input) {
 	w.setTimer()
 }
 
-// called calls the session's Step if a direct call has made an action due.
+// called is called after a method of the session other than Step was called. It calls Step if that
+// method has made an action due.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})
@@ -162,11 +163,11 @@ func (w *worker) perform(action session.Action) {
 		s.checks.leaves(p, a)
 		w.left = true
 		if a.Reason == session.TimedOut {
-			s.killed = true // the process's items are computed again
+			s.killed = true // other workers compute the partitions of the lost items again
 		}
 		p.elector.stop()
 	case session.ReportAnswered:
-		s.checks.answered(p, w.receipt) // before slots run the spans that the receipt assigns
+		s.checks.answered(p, w.receipt) // must come before the slots run the spans that the receipt assigns
 	case session.ReportRefused:
 		s.cover("seen: report refused")
 	case session.ReceiptDropped:
@@ -196,7 +197,8 @@ func (w *worker) askLeader() {
 	}, func() {})
 }
 
-// readRecord reads the lease's record. If the read fails, the session asks again later.
+// readRecord reads the lease's record from storage and passes its epoch to the session. If the read
+// fails, the session asks for another read later.
 func (w *worker) readRecord(followed uint64) {
 	w.process.sim.cover("seen: worker reads the lease's record")
 	var epoch uint64
@@ -225,7 +227,7 @@ func (w *worker) drain() {
 	w.step(session.Drain{})
 }
 
-// fill gives idle slots spans to run.
+// fill gives each idle slot a span to run, as long as the session has spans.
 func (w *worker) fill() {
 	for _, s := range w.slots {
 		if s.span == nil {
@@ -234,8 +236,9 @@ func (w *worker) fill() {
 	}
 }
 
-// dropPartials removes the given partials of a job that has ended. The leader may not
-// have known them when it removed the job's other partials.
+// dropPartials removes the given partials of a job that has ended from storage. The worker removes
+// them because the leader may not have known of these partials when it removed the job's other
+// partials.
 func (w *worker) dropPartials(job string, blobs []string) {
 	p := w.process
 	p.spawn(func() {
@@ -259,7 +262,7 @@ type task struct {
 	cancel context.CancelFunc
 }
 
-// open opens a job, which takes a moment and may fail.
+// open opens a job. Opening takes some simulated time, and may fail.
 func (w *worker) open(o wire.Opening) {
 	p := w.process
 	s := p.sim
@@ -288,7 +291,7 @@ func (w *worker) open(o wire.Opening) {
 	}, func() { w.announce(t, o.Job, err) })
 }
 
-// announce tells the session whether the job was opened.
+// announce tells the session whether the worker has opened the job.
 func (w *worker) announce(t *task, id string, err error) {
 	if w.tasks[id] != t {
 		return

@@ -1,5 +1,5 @@
-// Command run simulates clusters, one per seed, and prints the covered events and
-// the broken promises:
+// Command run simulates clusters, one per seed. It prints how often each event happened, and the
+// broken promises:
 //
 //	go run ./bench/sim/run -seeds 10000
 //	go run ./bench/sim/run -seed 4711
@@ -22,7 +22,7 @@ func main() {
 		one   = flag.Uint64("seed", 0, "run only this seed, and trace what happens")
 	)
 	flag.Parse()
-	debug.SetGCPercent(1000) // a simulation has little memory, and makes much garbage
+	debug.SetGCPercent(1000) // a simulation uses little memory, but allocates much that it soon no longer needs
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "got %q, want flags only: see -help\n", flag.Args())
 		os.Exit(2)
