@@ -149,7 +149,7 @@ func (a *app) benchAttached(ctx context.Context, cfg bench.FailoverConfig, flags
 		if job, err = a.job(args[0]); err != nil {
 			return bench.FailoverReport{}, err
 		}
-		if params, err = flags.params.read(a, job, nil); err != nil {
+		if params, err = flags.params.read(a, job); err != nil {
 			return bench.FailoverReport{}, err
 		}
 	}

@@ -26,8 +26,8 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the stored form. Command has the arguments behind "--".
-func (p *paramFlags) read(a *app, job jobs.Job, command []string) (jobs.Params, error) {
+// read returns the parameters in the stored form. More has further pairs.
+func (p *paramFlags) read(a *app, job jobs.Job, more ...string) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {
 		return nil, usagef("read parameters: %w", err)
@@ -38,11 +38,7 @@ func (p *paramFlags) read(a *app, job jobs.Job, command []string) (jobs.Params, 
 	if p.file != "" && len(base) == 0 {
 		return nil, usagef("read parameters: %s is empty, want one JSON object", p.file)
 	}
-	pair, err := commandPair(job, command)
-	if err != nil {
-		return nil, err
-	}
-	params, err := job.Params(base, append(slices.Clone(p.pairs), pair...)...)
+	params, err := job.Params(base, slices.Concat(p.pairs, more)...)
 	return params, usage(err)
 }
 

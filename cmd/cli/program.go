@@ -3,9 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs"
@@ -34,8 +37,10 @@ func (a *app) execGuardCommand() *cobra.Command {
 	}
 }
 
-// commandParameter is the parameter that takes the arguments behind "--".
-const commandParameter = "command"
+const (
+	commandParameter = "command" // takes the arguments behind "--"
+	filesParameter   = "files"   // takes the files of --send
+)
 
 // wantJob checks the arguments of a command that takes a job, and perhaps "--" and the command of the
 // job.
@@ -46,17 +51,65 @@ func wantJob(cmd *cobra.Command, args []string) error {
 	return wantArgs(1, 1)(cmd, args)
 }
 
-// commandPair returns the parameter that the arguments behind "--" set, if there are any.
-func commandPair(job jobs.Job, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return nil, nil
+// programFlags are the flags and arguments of jobs that run a program.
+type programFlags struct{ send []string }
+
+func (f *programFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.send, "send", nil, "a file that the calls of job exec find in their working folder; may be repeated")
+	completeFiles(cmd, "send")
+}
+
+// read returns the parameters that the arguments behind "--" and the flags set, and the files.
+func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, files []jobs.File, err error) {
+	if len(command) > 0 {
+		if !takes(job, commandParameter) {
+			return nil, nil, usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
+		}
+		pairs = append(pairs, pair(commandParameter, command))
 	}
-	if !slices.ContainsFunc(job.Parameters(), func(p jobs.Parameter) bool { return p.Name == commandParameter }) {
-		return nil, usagef("job %s takes no arguments behind --: it has no parameter %q", job.Name(), commandParameter)
+	if len(f.send) == 0 {
+		return pairs, nil, nil
 	}
-	command, err := json.Marshal(args)
+	if !takes(job, filesParameter) {
+		return nil, nil, usagef("--send: job %s takes no files: it has no parameter %q", job.Name(), filesParameter)
+	}
+	var list []exec.FileInfo
+	for _, path := range f.send {
+		data, err := readFile(path)
+		if err != nil {
+			return nil, nil, usagef("--send: %w", err)
+		}
+		files = append(files, data)
+		list = append(list, exec.FileInfo{Name: filepath.Base(path), SHA256: data.SHA256(), Size: int64(len(data))})
+	}
+	return append(pairs, pair(filesParameter, list)), files, nil
+}
+
+// maxFile is the largest file that --send takes, in bytes. The file is in memory while it is sent.
+const maxFile = 256 << 20
+
+func readFile(path string) (jobs.File, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("encode the arguments behind --: %w", err)
+		return nil, err
 	}
-	return []string{commandParameter + "=" + string(command)}, nil
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s is larger than %s", path, humanize.IBytes(maxFile))
+	}
+	return data, err
+}
+
+func takes(job jobs.Job, parameter string) bool {
+	return slices.ContainsFunc(job.Parameters(), func(p jobs.Parameter) bool { return p.Name == parameter })
+}
+
+// pair returns a parameter whose value is JSON.
+func pair(name string, value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // the values are strings and numbers
+	}
+	return name + "=" + string(text)
 }

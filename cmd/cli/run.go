@@ -21,6 +21,7 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var (
 		params    paramFlags
+		program   programFlags
 		slots     int
 		attempts  int
 		check     bool
@@ -53,11 +54,15 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			if save != "" && !job.Attaches() {
 				return usagef("--save: the results of job %s have no attachment", job.Name())
 			}
-			p, err := params.read(a, job, args[1:])
+			pairs, files, err := program.read(job, args[1:])
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd.Context())
+			p, err := params.read(a, job, pairs...)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(jobs.WithFiles(cmd.Context(), jobs.Files(files)))
 			defer stop()
 			local := jobs.Local{Slots: slots, Attempts: attempts}
 			if cmd.Flags().Changed("partition") {
@@ -81,6 +86,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 		ValidArgsFunction: a.completeJob,
 	}
 	params.register(a, cmd)
+	program.register(cmd)
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&partition, "partition", 0, "run only this partition")

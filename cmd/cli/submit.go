@@ -15,6 +15,7 @@ import (
 
 type submitFlags struct {
 	params   paramFlags
+	program  programFlags
 	wait     bool
 	dryRun   bool
 	priority int
@@ -60,7 +61,11 @@ durable: workers run it as soon as there are any.`,
 			if err := flags.check(); err != nil {
 				return err
 			}
-			params, err := flags.params.read(a, job, args[1:])
+			pairs, files, err := flags.program.read(job, args[1:])
+			if err != nil {
+				return err
+			}
+			params, err := flags.params.read(a, job, pairs...)
 			if err != nil {
 				return err
 			}
@@ -68,7 +73,7 @@ durable: workers run it as soon as there are any.`,
 				return a.dryRun(cmd.Context(), job, params, flags)
 			}
 			return a.submit(cmd.Context(), job, client.SubmitOptions{
-				Params: params, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
+				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
 				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout,
 			}, flags.wait)
@@ -76,6 +81,7 @@ durable: workers run it as soon as there are any.`,
 		ValidArgsFunction: a.completeJob,
 	}
 	flags.params.register(a, cmd)
+	flags.program.register(cmd)
 	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
 	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")

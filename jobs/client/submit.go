@@ -34,6 +34,10 @@ type SubmitOptions struct {
 	// Pairs are parameters in the form name=value. Pairs override Params.
 	Pairs []string
 
+	// Files are stored together with the job, whose code can read them. They are removed together
+	// with the job. The parameters should have the SHA-256 of each.
+	Files []jobs.File
+
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.
 	Priority int
 	// MaxAttempts is the number of times that a failing partition is tried before the job fails.
@@ -78,6 +82,14 @@ func (o SubmitOptions) validate() error {
 	return nil
 }
 
+// fileTime is how long the files may take: a second for each MiB.
+func (o SubmitOptions) fileTime() (d time.Duration) {
+	for _, f := range o.Files {
+		d += time.Second + time.Duration(len(f)>>20)*time.Second
+	}
+	return d
+}
+
 // params returns the parameters in the stored form.
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	switch p := o.Params.(type) {
@@ -114,17 +126,17 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 	if err := c.checkLeader(ctx); err != nil {
 		return "", fmt.Errorf("submit job %s: %w", job.Name(), err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+o.fileTime())
 	defer cancel()
 	now := time.Now().UTC()
 	id = store.NewID(now)
-	err = s.Submit(ctx, store.Spec{
+	spec := store.Spec{
 		ID: id, Job: job.Name(), Version: job.Version(), Params: params,
 		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
 		Submitted: now,
 		Timeout:   o.Timeout, PartitionTimeout: o.PartitionTimeout,
-	})
-	if err != nil {
+	}
+	if err := s.Submit(ctx, spec, o.Files...); err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))
 	}
 	return id, nil

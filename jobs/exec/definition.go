@@ -30,16 +30,25 @@ func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 			}
 			return dataset.PlanLines(ctx, p.input())
 		},
-		Open: func(_ context.Context, p Params, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
+		Open: func(ctx context.Context, p Params, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
 			m := mapper{guard: guard, partitions: plan.Partitions}
 			var err error
 			if m.program, err = p.program(); err != nil {
 				return nil, err
 			}
-			if m.merge, err = parseMerge(p.Merge); err != nil || p.Input == "" {
-				return m, err
+			if m.merge, err = parseMerge(p.Merge); err != nil {
+				return nil, err
 			}
-			m.input, err = dataset.OpenLines(p.input(), plan)
+			if p.Input != "" {
+				if m.input, err = dataset.OpenLines(p.input(), plan); err != nil {
+					return nil, err
+				}
+			}
+			files, err := p.files()
+			if err != nil {
+				return nil, err
+			}
+			m.program.folder, err = fetch(ctx, files)
 			return m, err
 		},
 		Merge: mergePartials,
@@ -66,6 +75,9 @@ type mapper struct {
 	partitions uint64
 	input      *dataset.Lines // nil: the calls read nothing
 }
+
+// Close implements io.Closer.
+func (m mapper) Close() error { return m.program.folder.Close() }
 
 // Map implements jobs.Mapper.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {

@@ -1,11 +1,11 @@
 // Package exec is a job that runs a program in any language. Each partition is one call of the
 // program, and what the calls write to standard output is merged along the tree:
 //
-//	bellwether run exec -p input='logs/*.txt' -p merge=sum -- python3 /opt/count.py
+//	bellwether run exec -p input='logs/*.txt' -p merge=sum --send count.py -- python3 count.py
 //	bellwether run exec -p partitions=100 -p merge=sum -- /opt/simulate
 //
-//	lines of      process in an       standard
-//	a partition ─▶ empty folder    ──▶ output ──▶ partial ──▶ merge ──▶ result
+//	lines of       process in a         standard
+//	a partition ─▶ temporary folder ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
 // With the parameter input, the partitions are ranges of about block bytes of the objects, and a
 // call reads the lines that begin in its range from standard input: see dataset.Lines. A program
@@ -13,8 +13,9 @@
 //
 // # A call
 //
-// The program gets its arguments as given, without a shell. Its working folder is temporary and
-// empty, and is removed after the call. Of the worker's environment it sees PATH, HOME and LANG.
+// The program gets its arguments as given, without a shell. Its working folder is temporary. The
+// folder has the files of --send, which cannot be written, and is removed after the call. The files
+// are stored together with the job, and each worker fetches them once. Of the worker's environment it sees PATH, HOME and LANG.
 // TMPDIR is the working folder. These variables say what to compute:
 //
 //	BELLWETHER_PHASE        map

@@ -178,6 +178,43 @@ func TestInputIsLost(t *testing.T) {
 	}
 }
 
+func TestFiles(t *testing.T) {
+	script, data := jobs.File("#!/bin/sh\ncat data; stat -L -c %a data"), jobs.File("the data ")
+	infos, err := json.Marshal([]FileInfo{{"run.sh", script.SHA256(), int64(len(script))}, {"data", data.SHA256(), int64(len(data))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx := jobs.WithFiles(t.Context(), jobs.Files{script, data})
+	job := jobs.MustNew(Define(nil))
+	local := func(pairs ...string) (string, error) {
+		params, err := job.Params(nil, append(pairs, "partitions=3")...)
+		if err != nil {
+			return "", err
+		}
+		result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(ctx, job, params)
+		return string(result.Attachment.Data()), err
+	}
+	got, err := local(`command=["./run.sh"]`, "files="+string(infos))
+	if want := strings.Repeat("the data 555\n", 3); err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	for files, want := range map[string]string{
+		`x`: "takes a JSON array",
+		`[{"name":"../x","sha256":"` + data.SHA256() + `","size":1}]`:                                                     "want a name of 1 to 100",
+		`[{"name":"x","sha256":"12","size":1}]`:                                                                           "got SHA-256",
+		`[{"name":"x","sha256":"` + data.SHA256() + `","size":1},{"name":"x","sha256":"` + data.SHA256() + `","size":1}]`: "two files have this name",
+		`[{"name":"x","sha256":"` + strings.Repeat("0", 64) + `","size":1}]`:                                              "fetch file x: the file was not submitted",
+	} {
+		if _, err := local(`command=["./x"]`, "files="+files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", files, err, want)
+		}
+	}
+}
+
 // TestTemporaryFailureIsNoAttempt calls a program that exits with status 75 the first time.
 func TestTemporaryFailureIsNoAttempt(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")

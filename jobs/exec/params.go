@@ -15,6 +15,7 @@ import (
 // Params are the parameters of the job.
 type Params struct {
 	Command    string        `json:"command" required:"true" help:"the program and its arguments, as a JSON array of strings; on the command line also: -- PROGRAM [ARGUMENT...]"`
+	Files      string        `json:"files" help:"files in the working folder of each call; the option --send sets it"`
 	Input      string        `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
 	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
 	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
@@ -32,6 +33,9 @@ func defaults() Params {
 // Validate implements jobs.Validator.
 func (p Params) Validate() error {
 	if _, err := p.args(); err != nil {
+		return err
+	}
+	if _, err := p.files(); err != nil {
 		return err
 	}
 	if _, err := parseMerge(p.Merge); err != nil {

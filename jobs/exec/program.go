@@ -34,6 +34,7 @@ type program struct {
 	timeout time.Duration // of a call; 0: none
 	memory  int64         // bytes of all processes of a call; 0: any number
 	output  int64         // most bytes of standard output
+	folder  folder        // files that each call finds in its working folder
 }
 
 // Exit statuses of sysexits.h that have a meaning.
@@ -79,6 +80,9 @@ func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, e
 			err = fmt.Errorf("remove working folder: %w", removed)
 		}
 	}()
+	if err := p.folder.link(dir); err != nil {
+		return nil, err
+	}
 	name := p.args[0]
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)

@@ -407,6 +407,7 @@ func TestRemove(t *testing.T) {
 		}
 		return nil
 	})
+	must(t, f.Submit(t.Context(), gone, jobs.File("one"), jobs.File("two")))
 	want(t, f.Remove(t.Context(), gone.ID), store.ErrUnavailable)
 	if ids, err := f.Jobs(t.Context()); err != nil || !slices.Contains(ids, gone.ID) {
 		t.Errorf("half removed, and no longer among the jobs %q, %v", ids, err)

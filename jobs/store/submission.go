@@ -48,10 +48,10 @@ func (s *Submission) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Submit writes the spec and then adds the job to the queue. Submit may be called again
-// with the same spec, for example after an error; the job may then be delivered twice.
+// Submit writes the spec and the job's files, and then adds the job to the queue. Submit may be
+// called again with the same spec, for example after an error; the job may then be delivered twice.
 // If another spec with the same job ID exists, the error is [ErrConflict].
-func (s *Store) Submit(ctx context.Context, spec Spec) error {
+func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error {
 	if err := spec.check(); err != nil {
 		return fmt.Errorf("submit job: %w", err)
 	}
@@ -59,11 +59,33 @@ func (s *Store) Submit(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written})); err != nil {
-		if errors.Is(err, ErrFull) { // the message was not stored, so no leader will read the spec
-			err = errors.Join(err, s.remove(ctx, specs, spec.ID))
-		}
+	err = s.putFiles(ctx, spec.ID, files)
+	if err == nil {
+		err = s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written}))
+	}
+	switch {
+	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge): // there is no message, so no leader will read the spec
+		err = errors.Join(err, s.dropAll(ctx, attachments, spec.ID), s.remove(ctx, specs, spec.ID))
+		fallthrough
+	case err != nil:
 		return fmt.Errorf("send submission %s: %w", spec.ID, err)
+	}
+	return nil
+}
+
+// putFiles writes files in the pieces of attachments, which are removed together with the job.
+func (s *Store) putFiles(ctx context.Context, id string, files []jobs.File) error {
+	for _, f := range files {
+		if err := s.Fits(ctx, int64(len(f))); err != nil {
+			return fmt.Errorf("a file of %d bytes: %w", len(f), err)
+		}
+		sum, offset := f.SHA256(), int64(0)
+		for piece := range slices.Chunk(f, MaxAttachmentPiece) {
+			if err := s.PutAttachmentPiece(ctx, id, sum, offset, piece); err != nil {
+				return err
+			}
+			offset += int64(len(piece))
+		}
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (t *task) open() (*jobs.Task, error) {
 	t.before(t.alone(), "Open")
 	var opened *jobs.Task
 	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
-		opened, err = job.Open(ctx, params, plan)
+		opened, err = job.Open(jobs.WithFiles(ctx, t.storage), params, plan)
 		return err
 	})
 	if gone != nil {

@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+)
+
+// File is a file that is submitted together with a job, such as a program that the job runs. The
+// parameters of the job should have its SHA-256. Then the file is a part of the job's identity, and
+// the job's code can read it with [WriteFile].
+type File []byte
+
+// SHA256 returns the SHA-256 of the file in hexadecimal.
+func (f File) SHA256() string {
+	sum := sha256.Sum256(f)
+	return hex.EncodeToString(sum[:])
+}
+
+// FileReader reads the files that were submitted with a job.
+type FileReader interface {
+	// WriteFile writes the file with a SHA-256 and a size in bytes to w. If the file cannot be read
+	// completely, WriteFile returns an error, and may have written a part of the file.
+	WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error
+}
+
+type filesKey struct{}
+
+// WithFiles returns a context that gives the functions of a definition the files of their job.
+func WithFiles(ctx context.Context, files FileReader) context.Context {
+	return context.WithValue(ctx, filesKey{}, files)
+}
+
+// WriteFile writes a file that was submitted with the job to w. The job's Open can call WriteFile
+// with its context.
+func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error {
+	files, ok := ctx.Value(filesKey{}).(FileReader)
+	if !ok {
+		return errors.New("this run of the job has no files")
+	}
+	return files.WriteFile(ctx, sha256, size, w)
+}
+
+// Files are files that are in memory.
+type Files []File
+
+// WriteFile implements [FileReader].
+func (list Files) WriteFile(_ context.Context, sha256 string, _ int64, w io.Writer) error {
+	for _, f := range list {
+		if f.SHA256() == sha256 {
+			_, err := w.Write(f)
+			return err
+		}
+	}
+	return Permanent(errors.New("the file was not submitted with the job"))
+}
