@@ -16,7 +16,7 @@ type layout struct {
 	quote     byte     // 0: none
 	header    bool     // the record at offset 0 is the header
 	checked   bool     // the header must equal columns
-	columns   []string // of csv and tsv
+	columns   []string // of csv and tsv; of lines: "line"
 	wanted    []string // names of the wanted columns; nil: all
 }
 
@@ -44,11 +44,12 @@ func (l *layout) delimited() bool { return l.format == csv || l.format == tsv }
 
 // column returns the name of a column for an error.
 func (l *layout) column(i int) string {
-	switch {
-	case l.delimited() && i < len(l.columns):
-		return l.columns[i]
-	case l.format == ndjson && i < len(l.wanted):
-		return l.wanted[i]
+	names := l.columns
+	if l.format == ndjson {
+		names = l.wanted
+	}
+	if i < len(names) {
+		return names[i]
 	}
 	return "line"
 }
@@ -56,13 +57,7 @@ func (l *layout) column(i int) string {
 // want returns the index of each wanted column in Record.fields.
 func (l *layout) want() ([]int, error) {
 	all := l.columns
-	switch l.format {
-	case lines:
-		if len(l.wanted) > 0 {
-			return nil, fmt.Errorf("the format lines has no columns, and the job reads column %q: want csv, tsv or ndjson", l.wanted[0])
-		}
-		return []int{0}, nil
-	case ndjson:
+	if l.format == ndjson {
 		all = l.wanted
 	}
 	if l.wanted == nil {
@@ -97,10 +92,9 @@ func (l *layout) newRecord() (*Record, error) {
 		return nil, err
 	}
 	r := &Record{layout: l, want: want}
-	switch l.format {
-	case ndjson:
+	if l.format == ndjson {
 		r.fields = make([]bound, max(1, len(l.wanted)))
-	default:
+	} else {
 		r.fields = make([]bound, max(1, len(l.columns)))
 	}
 	return r, nil

@@ -91,9 +91,12 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 const maxHeader = 16 << 20
 
 // columns returns the names of the columns: the parameter names, the header of the first object
-// that is not empty, or c1, c2 and so on. They are nil if all objects are empty.
+// that is not empty, or c1, c2 and so on. They are nil for ndjson, and if all objects are empty.
 func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
-	if f != csv && f != tsv {
+	switch f {
+	case lines:
+		return []string{"line"}, nil
+	case ndjson:
 		return nil, nil
 	}
 	if in.Names != "" {

@@ -1,0 +1,100 @@
+package exact_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// text returns a random decimal.
+func text() string {
+	switch rand.IntN(6) {
+	case 0:
+		return fmt.Sprint(rand.Int64())
+	case 1:
+		return fmt.Sprintf("%ge%d", rand.NormFloat64(), rand.IntN(80)-40)
+	case 2:
+		return fmt.Sprintf("-%d%d.%d", rand.Int64(), rand.Int64(), rand.Int64())
+	case 3:
+		return fmt.Sprintf("%.*f", rand.IntN(20), rand.NormFloat64())
+	default:
+		return fmt.Sprintf("%.1f", rand.Float64()*200-100)
+	}
+}
+
+// Sums in any order and shape are exact, and have the same encoding.
+func TestSums(t *testing.T) {
+	for range 5000 {
+		want, squares := new(big.Rat), new(big.Rat)
+		var list []exact.Number
+		for range rand.IntN(20) {
+			s := text()
+			n, ok := exact.Parse([]byte(s))
+			r, _ := new(big.Rat).SetString(s)
+			if !ok || n.Rat().Cmp(r) != 0 {
+				t.Fatalf("%s is parsed as %v, %v", s, n, ok)
+			}
+			if again, ok := exact.Parse([]byte(n.String())); !ok || again.Rat().Cmp(r) != 0 {
+				t.Fatalf("%s is printed as %v", s, n)
+			}
+			if short := n.Short(); short.Rat().Cmp(r) != 0 || short.Scale > n.Scale {
+				t.Fatalf("%s is shortened to %v", s, short)
+			}
+			want.Add(want, r)
+			squares.Add(squares, r.Mul(r, r))
+			list = append(list, n)
+		}
+		var encoded [2][]byte
+		for i := range encoded {
+			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			cut := 0
+			if len(list) > 0 {
+				cut = rand.IntN(len(list))
+			}
+			var left, right, square exact.Sum
+			for _, n := range list[:cut] {
+				left.Add(n)
+			}
+			for _, n := range list[cut:] {
+				right.Add(n)
+			}
+			for _, n := range list {
+				square.AddSquare(n)
+			}
+			var again exact.Sum
+			if rest, err := again.Read(right.Append(nil)); err != nil || len(rest) > 0 {
+				t.Fatal(err)
+			}
+			left.AddSum(&again)
+			if left.Rat().Cmp(want) != 0 || square.Rat().Cmp(squares) != 0 {
+				t.Fatalf("%v: the sum is %v, want %v; the squares are %v, want %v", list, left.Rat(), want, square.Rat(), squares)
+			}
+			encoded[i] = square.Append(left.Append(nil))
+		}
+		if !bytes.Equal(encoded[0], encoded[1]) {
+			t.Fatalf("%v: the encoding depends on the order: %x, %x", list, encoded[0], encoded[1])
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for range 20_000 {
+		a, _ := exact.Parse([]byte(text()))
+		b, _ := exact.Parse([]byte(text()))
+		if got, want := a.Compare(b), a.Rat().Cmp(b.Rat()); got != want {
+			t.Fatalf("%v and %v: got %d, want %d", a, b, got, want)
+		}
+	}
+}
+
+func TestNoNumbers(t *testing.T) {
+	for _, s := range []string{"", "-", ".", "-.", "+", "e5", "1e", "1.2.3", "NaN", "Inf", "1_0", "0x10", " 1", "1e1001", "--1", "1-1", "123456789012345678901a"} {
+		if n, ok := exact.Parse([]byte(s)); ok {
+			t.Errorf("%q is parsed as %v", s, n)
+		}
+	}
+}

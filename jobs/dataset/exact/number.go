@@ -1,0 +1,161 @@
+package exact
+
+import (
+	"cmp"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// MaxDigits is the number of digits of the longest number, written without an exponent.
+const MaxDigits = 1000
+
+// Number is a decimal number: Mantissa · 10^-Scale. If Big is not nil, it is the mantissa.
+type Number struct {
+	Mantissa int64
+	Scale    int // at least 0
+	Big      *big.Int
+}
+
+// fastDigits is the number of digits that always fit in an int64.
+const fastDigits = 18
+
+// Parse parses a number such as -1.50 or 2.5e9.
+func Parse(text []byte) (Number, bool) {
+	i, negative := 0, false
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		i, negative = 1, text[0] == '-'
+	}
+	if len(text)-i > fastDigits {
+		return parseSlowly(text)
+	}
+	n, point, first := int64(0), -1, i
+	for ; i < len(text); i++ {
+		if c := text[i] - '0'; c <= 9 {
+			n = n*10 + int64(c)
+		} else if text[i] == '.' && point < 0 {
+			point = i
+		} else {
+			return parseSlowly(text)
+		}
+	}
+	scale := 0
+	if point >= 0 {
+		scale = len(text) - 1 - point
+	}
+	if len(text)-first == 0 || point >= 0 && len(text)-first == 1 {
+		return Number{}, false
+	}
+	if negative {
+		n = -n
+	}
+	return Number{Mantissa: n, Scale: scale}, true
+}
+
+// parseSlowly parses any number.
+func parseSlowly(text []byte) (Number, bool) {
+	s := string(text)
+	negative := strings.HasPrefix(s, "-")
+	if negative || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	exponent := 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(s[i+1:]); err != nil || exponent < -MaxDigits || exponent > MaxDigits {
+			return Number{}, false
+		}
+		s = s[:i]
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	digits := whole + fraction
+	scale := len(fraction) - exponent
+	if digits == "" || len(digits) > MaxDigits || strings.Trim(digits, "0123456789") != "" {
+		return Number{}, false
+	}
+	if scale < 0 {
+		digits += strings.Repeat("0", -scale)
+		scale = 0
+	}
+	m, ok := new(big.Int).SetString(digits, 10)
+	if !ok || len(digits) > MaxDigits || scale > MaxDigits {
+		return Number{}, false
+	}
+	if negative {
+		m.Neg(m)
+	}
+	return normal(m, scale), true
+}
+
+// normal returns the number m · 10^-scale.
+func normal(m *big.Int, scale int) Number {
+	if m.IsInt64() && m.Int64() > -1e18 && m.Int64() < 1e18 && scale <= fastDigits {
+		return Number{Mantissa: m.Int64(), Scale: scale}
+	}
+	return Number{Scale: scale, Big: m}
+}
+
+// mantissa returns the mantissa for a scale that is at least the number's.
+func (n Number) mantissa(scale int) *big.Int {
+	m := n.Big
+	if m == nil {
+		m = big.NewInt(n.Mantissa)
+	}
+	return new(big.Int).Mul(m, power(scale-n.Scale))
+}
+
+func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+// Compare returns -1, 0 or 1, like cmp.Compare.
+func (n Number) Compare(o Number) int {
+	if n.Scale == o.Scale && n.Big == nil && o.Big == nil {
+		return cmp.Compare(n.Mantissa, o.Mantissa)
+	}
+	scale := max(n.Scale, o.Scale)
+	return n.mantissa(scale).Cmp(o.mantissa(scale))
+}
+
+// Rat returns the number as a fraction.
+func (n Number) Rat() *big.Rat { return new(big.Rat).SetFrac(n.mantissa(n.Scale), power(n.Scale)) }
+
+// String returns the number without an exponent, with Scale digits after the point.
+func (n Number) String() string {
+	text := n.mantissa(n.Scale).String()
+	if n.Scale == 0 {
+		return text
+	}
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "-", text[1:]
+	}
+	if missing := n.Scale + 1 - len(text); missing > 0 {
+		text = strings.Repeat("0", missing) + text
+	}
+	return sign + text[:len(text)-n.Scale] + "." + text[len(text)-n.Scale:]
+}
+
+// Short returns the number with the smallest scale: 1.5 for 1.50.
+func (n Number) Short() Number {
+	m, scale := n.mantissa(n.Scale), n.Scale
+	ten, rest := big.NewInt(10), new(big.Int)
+	for scale > 0 {
+		shorter, r := new(big.Int).QuoRem(m, ten, rest)
+		if r.Sign() != 0 {
+			break
+		}
+		m, scale = shorter, scale-1
+	}
+	return normal(m, scale)
+}
+
+// Float returns the nearest float64.
+func (n Number) Float() float64 {
+	if n.Big == nil && n.Scale < len(floats) && n.Mantissa > -1<<53 && n.Mantissa < 1<<53 {
+		return float64(n.Mantissa) / floats[n.Scale] // both are exact, so the division rounds once
+	}
+	f, _ := n.Rat().Float64()
+	return f
+}
+
+// floats are powers of ten that a float64 represents exactly.
+var floats = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
