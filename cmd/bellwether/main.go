@@ -9,11 +9,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/montecarlo"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
 func main() {
 	cli.Main(
 		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
-		jobs.MustNew(exec.Define(cli.ExecGuard())),
+		jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(cli.ExecGuard())),
 	)
 }

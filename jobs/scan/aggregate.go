@@ -1,0 +1,66 @@
+package scan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// aggregate is a function of the rows of a group.
+type aggregate struct {
+	text     string // as the user wrote it
+	function string // a key of functions
+	column   string // empty for count of rows
+	quantile float64
+}
+
+// functions are the aggregate functions, and how their results are typed.
+var functions = map[string]struct{ typ, note string }{
+	"count":    {"integer", ""},
+	"sum":      {"decimal", ""},
+	"min":      {"", ""}, // text or decimal, as the column
+	"max":      {"", ""},
+	"mean":     {"float", ""},
+	"var":      {"float", ""},
+	"stddev":   {"float", ""},
+	"distinct": {"integer", distinctNote},
+	"quantile": {"float", quantileNote},
+}
+
+const wantAggregate = "want count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x) or a quantile such as p50(x) and p99.9(x)"
+
+func parseAggregates(text string) (all []aggregate, err error) {
+	for _, part := range splitOutside(text) {
+		a, err := parseAggregate(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+func parseAggregate(text string) (a aggregate, err error) {
+	name, rest, hasColumn := strings.Cut(text, "(")
+	a = aggregate{text: text, function: strings.TrimSpace(name)}
+	if hasColumn {
+		column, ok := strings.CutSuffix(rest, ")")
+		if a.column = strings.TrimSpace(column); !ok || a.column == "" {
+			return a, fmt.Errorf("%q: want a column in parentheses", text)
+		}
+	}
+	if percent, ok := strings.CutPrefix(a.function, "p"); ok {
+		if p, err := strconv.ParseFloat(percent, 64); err == nil && p >= 0 && p <= 100 {
+			a.function, a.quantile = "quantile", p/100
+		}
+	} else if a.function == "median" {
+		a.function, a.quantile = "quantile", 0.5
+	}
+	if _, ok := functions[a.function]; !ok || a.function == "quantile" && !strings.HasPrefix(name, "p") && name != "median" {
+		return a, fmt.Errorf("%q: %s", text, wantAggregate)
+	}
+	if a.column == "" && a.function != "count" {
+		return a, fmt.Errorf("%q: want a column, such as %s(x)", text, name)
+	}
+	return a, nil
+}

@@ -1,0 +1,104 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// cell is a value of the result.
+type cell struct {
+	kind   kind
+	text   string
+	number exact.Number // of a decimal or an integer
+	float  float64
+}
+
+// kind is the type of a cell. Kinds sort in this order.
+type kind uint8
+
+const (
+	isNull kind = iota
+	isInteger
+	isDecimal
+	isFloat
+	isString
+)
+
+var null = cell{}
+
+func integer(n uint64) cell {
+	number, _ := exact.Parse(fmt.Append(nil, n))
+	return cell{kind: isInteger, number: number}
+}
+
+func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }
+func float(f float64) cell        { return cell{kind: isFloat, float: f} }
+func text(s string) cell          { return cell{kind: isString, text: s} }
+
+// MarshalJSON implements json.Marshaler. Decimals are strings, so that no reader rounds them.
+func (c cell) MarshalJSON() ([]byte, error) {
+	switch c.kind {
+	case isInteger:
+		return []byte(c.number.String()), nil
+	case isDecimal:
+		return json.Marshal(c.number.String())
+	case isFloat:
+		return json.Marshal(c.float)
+	case isString:
+		return json.Marshal(c.text)
+	}
+	return []byte("null"), nil
+}
+
+// compareCells compares values of one column of the result.
+func compareCells(a, b cell) int {
+	switch {
+	case a.kind != b.kind:
+		return cmp.Compare(a.kind, b.kind)
+	case a.kind == isFloat:
+		return cmp.Compare(a.float, b.float)
+	case a.kind == isString:
+		return strings.Compare(a.text, b.text)
+	case a.kind == isNull:
+		return 0
+	}
+	return a.number.Compare(b.number)
+}
+
+// compareFields compares fields of rows: empty fields, then numbers, then texts.
+func compareFields(a, b []byte) int {
+	x, xNumber := exact.Parse(a)
+	y, yNumber := exact.Parse(b)
+	rank := func(field []byte, number bool) int {
+		switch {
+		case len(field) == 0:
+			return 0
+		case number:
+			return 1
+		}
+		return 2
+	}
+	if order := cmp.Compare(rank(a, xNumber), rank(b, yNumber)); order != 0 {
+		return order
+	}
+	if xNumber && yNumber {
+		if order := x.Compare(y); order != 0 {
+			return order
+		}
+	}
+	return bytes.Compare(a, b)
+}
+
+func compareText(a []byte, b string) int { return strings.Compare(string(a), b) }
+
+// mixedError is an error of a column that has numbers and texts.
+type mixedError struct{ column, number, text string }
+
+func (e mixedError) Error() string {
+	return fmt.Sprintf("column %q has numbers, such as %s, and other text, such as %.80q: leave out one kind with the parameter where", e.column, e.number, e.text)
+}

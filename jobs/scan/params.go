@@ -1,0 +1,160 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+)
+
+// Params are the parameters of the job.
+type Params struct {
+	Input     string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Format    string `json:"format" oneof:"auto lines csv tsv ndjson" help:"the format of the objects; auto: by the ending of their names"`
+	Header    bool   `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
+	Names     string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
+	Delimiter string `json:"delimiter" help:"the character between fields; by default a comma, and a tab for tsv"`
+	Quote     string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
+	Where     string `json:"where" help:"which rows count, such as: status >= 500 and host != 'a'"`
+	By        string `json:"by" help:"columns whose values form the groups, separated by commas"`
+	Aggregate string `json:"aggregate" help:"what to compute for each group: count, count(x), sum(x), min(x), max(x), mean(x), var(x), stddev(x), distinct(x), p50(x) to p99.9(x)"`
+	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
+	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
+	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
+	OnError   string `json:"on-error" oneof:"fail skip" help:"what to do with a bad record: fail the job, or skip and count it"`
+	Block     int64  `json:"block" min:"1" help:"bytes per partition, about"`
+}
+
+// input returns the input of a job.
+func (p Params) input() dataset.Input {
+	return dataset.Input{
+		Source: p.Input, Format: p.Format, Header: p.Header, Names: p.Names, Delimiter: p.Delimiter, Quote: p.Quote,
+		Block: p.Block, OnError: p.OnError,
+	}
+}
+
+// Validate implements jobs.Validator.
+func (p *Params) Validate() error {
+	in := p.input()
+	if err := in.Validate(); err != nil {
+		return err
+	}
+	q, err := newQuery(*p)
+	if err != nil {
+		return err
+	}
+	if len(q.aggregates) == 0 {
+		switch {
+		case len(q.by) > 0:
+			return errors.New("parameter by: want the parameter aggregate too, such as aggregate=count")
+		case in.Format == "ndjson" && len(q.columns) == 0:
+			return errors.New("parameter columns: want the members to return, because JSON objects have no common list of them")
+		}
+		return nil
+	}
+	if len(q.columns) > 0 {
+		return errors.New("parameters aggregate and columns exclude each other: the result has the columns of by and aggregate")
+	}
+	var names []string
+	for _, c := range q.resultColumns(nil) {
+		names = append(names, c.Name)
+	}
+	for _, o := range q.order {
+		if !slices.Contains(names, o.name) {
+			return fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// query is what the parameters ask for.
+type query struct {
+	where      *condition // nil: all rows
+	by         []string
+	aggregates []aggregate
+	columns    []string
+	order      []ordering
+	limit      uint64
+}
+
+// ordering is a column to sort by.
+type ordering struct {
+	name       string
+	descending bool
+}
+
+func newQuery(p Params) (q query, err error) {
+	q = query{by: list(p.By), columns: list(p.Columns), limit: p.Limit}
+	if q.aggregates, err = parseAggregates(p.Aggregate); err != nil {
+		return q, fmt.Errorf("parameter aggregate: %w", err)
+	}
+	if strings.TrimSpace(p.Where) != "" {
+		if q.where, err = parseCondition(p.Where); err != nil {
+			return q, fmt.Errorf("parameter where: %w", err)
+		}
+	}
+	for _, name := range splitOutside(p.Order) {
+		bare, descending := strings.CutPrefix(name, "-")
+		q.order = append(q.order, ordering{strings.TrimSpace(bare), descending})
+	}
+	return q, nil
+}
+
+// list splits a list of names.
+func list(text string) (names []string) {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// splitOutside splits a list at the commas that are not in parentheses.
+func splitOutside(text string) (parts []string) {
+	depth, begin := 0, 0
+	for i, c := range text + "," {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && (depth == 0 || i == len(text)):
+			if part := strings.TrimSpace(text[begin:i]); part != "" {
+				parts = append(parts, part)
+			}
+			begin = i + 1
+		}
+	}
+	return parts
+}
+
+// inputColumns returns the columns that the query reads, each once; nil means all.
+func (q query) inputColumns() []string {
+	if len(q.aggregates) == 0 && len(q.columns) == 0 {
+		return nil
+	}
+	names := slices.Concat(q.by, q.columns)
+	for _, a := range q.aggregates {
+		if a.column != "" {
+			names = append(names, a.column)
+		}
+	}
+	if q.where != nil {
+		names = append(names, q.where.columns...)
+	}
+	if len(q.aggregates) == 0 {
+		for _, o := range q.order {
+			names = append(names, o.name)
+		}
+	}
+	unique := []string{}
+	for _, name := range names {
+		if !slices.Contains(unique, name) {
+			unique = append(unique, name)
+		}
+	}
+	return unique
+}

@@ -1,0 +1,154 @@
+package scan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// maxRows is the number of rows that a result may have.
+const maxRows = 100_000
+
+// rows are the rows of a result without aggregates: all of them, or those that come first in the
+// order.
+type rows struct {
+	limit    int // of the result; 0: no limit
+	order    []rowOrder
+	list     []row
+	overflow bool // there are more than maxRows
+}
+
+type rowOrder struct {
+	Column     int
+	Descending bool
+}
+
+// row is the fields of a row, each after its length.
+type row []byte
+
+// fields returns the fields of a row.
+func (r row) fields() (list [][]byte) {
+	for rest := []byte(r); len(rest) > 0; {
+		n, size := binary.Uvarint(rest)
+		list = append(list, rest[size:size+int(n)])
+		rest = rest[size+int(n):]
+	}
+	return list
+}
+
+// full reports whether no later row can belong to the result.
+func (r *rows) full() bool {
+	return r.overflow || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit
+}
+
+func (r *rows) add(one row) {
+	if r.full() {
+		return
+	}
+	if r.list = append(r.list, one); len(r.list) >= 2*r.most()+2 {
+		r.trim()
+	}
+}
+
+// most returns the largest number of rows to keep.
+func (r *rows) most() int {
+	if r.limit > 0 && r.limit < maxRows {
+		return r.limit
+	}
+	return maxRows
+}
+
+// trim sorts the rows and drops those that cannot belong to the result. Equal rows stay in the
+// order of the input.
+func (r *rows) trim() {
+	if len(r.order) > 0 {
+		slices.SortStableFunc(r.list, r.compare)
+	}
+	if len(r.list) > r.most() {
+		r.overflow = r.overflow || r.limit == 0 || r.limit > maxRows
+		r.list = slices.Delete(r.list, r.most(), len(r.list))
+	}
+}
+
+func (r *rows) compare(a, b row) int {
+	x, y := a.fields(), b.fields()
+	for _, o := range r.order {
+		if c := compareFields(x[o.Column], y[o.Column]); c != 0 {
+			if o.Descending {
+				return -c
+			}
+			return c
+		}
+	}
+	return 0
+}
+
+func (r *rows) merge(right rows) {
+	if r.limit == 0 && len(r.order) == 0 {
+		r.limit, r.order = right.limit, right.order
+	}
+	r.list = append(r.list, right.list...)
+	r.overflow = r.overflow || right.overflow
+	r.trim()
+}
+
+func (r *rows) append(b []byte) []byte {
+	r.trim()
+	b = binary.AppendUvarint(b, uint64(r.limit))
+	b = binary.AppendUvarint(b, uint64(len(r.order)))
+	for _, o := range r.order {
+		b = binary.AppendUvarint(b, uint64(o.Column)<<1|uint64(bit(o.Descending)))
+	}
+	b = append(b, bit(r.overflow))
+	b = binary.AppendUvarint(b, uint64(len(r.list)))
+	for _, one := range r.list {
+		b = appendText(b, string(one))
+	}
+	return b
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r *rows) read(b []byte) ([]byte, error) {
+	number := func() uint64 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			b = nil
+			return 0
+		}
+		b = b[size:]
+		return n
+	}
+	*r = rows{limit: int(number())}
+	for range min(number(), uint64(len(b))) {
+		n := number()
+		r.order = append(r.order, rowOrder{int(n >> 1), n&1 == 1})
+	}
+	if len(b) == 0 {
+		return nil, errStates
+	}
+	r.overflow, b = b[0] == 1, b[1:]
+	for range min(number(), uint64(len(b))+1) {
+		one, rest, err := readText(b)
+		if err != nil {
+			return nil, err
+		}
+		r.list, b = append(r.list, slices.Clone(one)), rest
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+func (r *rows) err() error {
+	if r.overflow {
+		return fmt.Errorf("the result has more than %d rows: give the parameter limit, where or aggregate", maxRows)
+	}
+	return nil
+}

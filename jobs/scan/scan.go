@@ -1,0 +1,268 @@
+package scan
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+)
+
+// Definition is the definition of the job.
+var Definition = dataset.Define(job)
+
+var job = dataset.Job[Params, *table, Result]{
+	Name: "scan", Version: "1", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Defaults: func() Params {
+		in := dataset.Defaults()
+		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block}
+	}(),
+	Input: Params.input,
+	Columns: func(p Params) []string {
+		q, err := newQuery(p)
+		if err != nil {
+			return nil // Open returns the error
+		}
+		return q.inputColumns()
+	},
+	Start:  func() *table { return new(table) },
+	Open:   open,
+	Merge:  merge,
+	Finish: finish,
+}
+
+// Result is the result of the job: a table.
+type Result struct {
+	Columns     []Column  `json:"columns"`
+	Rows        [][]cell  `json:"rows"`
+	RowsRead    uint64    `json:"rows_read"`
+	BytesRead   int64     `json:"bytes_read"` // as stored, so of compressed objects the compressed bytes
+	RowsSkipped uint64    `json:"rows_skipped"`
+	Skipped     []Skipped `json:"skipped,omitempty"` // the first skipped rows
+}
+
+// Column is a column of the result.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // text, integer, decimal (a string in JSON) or float
+	Note string `json:"note,omitempty"`
+}
+
+// Skipped is a row that could not be read.
+type Skipped struct {
+	Object string `json:"object"`
+	Offset int64  `json:"offset"` // in bytes
+	Error  string `json:"error"`
+}
+
+// open returns the Fold function of one goroutine.
+func open(p Params, columns []string) (func(acc **table, r *dataset.Record) error, error) {
+	q, err := newQuery(p)
+	if err != nil {
+		return nil, err
+	}
+	names := q.inputColumns()
+	if names == nil {
+		names = columns
+	}
+	index := func(name string) int { return slices.Index(names, name) }
+	v := newValues(names)
+	where := test(func(*values) (bool, error) { return true, nil })
+	if q.where != nil {
+		for _, name := range q.where.columns {
+			if index(name) < 0 {
+				return nil, fmt.Errorf("parameter where: there is no column %q: the columns are %s", name, strings.Join(names, ", "))
+			}
+		}
+		where = q.where.compile(index)
+	}
+	if len(q.aggregates) == 0 {
+		return q.openRows(names, v, where)
+	}
+	by, of := make([]int, len(q.by)), make([]int, len(q.aggregates))
+	for i, name := range q.by {
+		by[i] = index(name)
+	}
+	for i, a := range q.aggregates {
+		of[i] = index(a.column)
+	}
+	var key []byte
+	return func(acc **table, r *dataset.Record) error {
+		t := *acc
+		if !t.bound {
+			t.bind(q.aggregates, of)
+		}
+		v.set(r)
+		if ok, err := where(v); !ok || err != nil {
+			return err
+		}
+		for _, s := range t.states { // before any of them changes
+			if err := s.check(v); err != nil {
+				return err
+			}
+		}
+		if len(by) == 1 {
+			key = append(key[:0], v.field(by[0])...)
+		} else {
+			key = appendFields(key[:0], v, by)
+		}
+		group := t.group(key)
+		for _, s := range t.states {
+			s.add(group, v)
+		}
+		return nil
+	}, nil
+}
+
+// openRows is open for a query without aggregates.
+func (q query) openRows(names []string, v *values, where test) (func(acc **table, r *dataset.Record) error, error) {
+	columns := q.columns
+	if len(columns) == 0 {
+		columns = names
+	}
+	of := make([]int, len(columns))
+	for i, name := range columns {
+		of[i] = slices.Index(names, name)
+	}
+	var order []rowOrder
+	for _, o := range q.order {
+		at := slices.Index(columns, o.name)
+		if at < 0 {
+			return nil, fmt.Errorf("parameter order: there is no column %q in the result: the columns are %s", o.name, strings.Join(columns, ", "))
+		}
+		order = append(order, rowOrder{at, o.descending})
+	}
+	return func(acc **table, r *dataset.Record) error {
+		t := *acc
+		t.rows.limit, t.rows.order = int(q.limit), order
+		if t.columns == nil {
+			t.columns = columns
+		}
+		v.set(r)
+		if ok, err := where(v); !ok || err != nil || t.rows.full() {
+			return err
+		}
+		t.rows.add(appendFields(nil, v, of))
+		return nil
+	}, nil
+}
+
+// appendFields appends fields, each after its length.
+func appendFields(b []byte, v *values, columns []int) []byte {
+	for _, c := range columns {
+		field := v.field(c)
+		b = append(binary.AppendUvarint(b, uint64(len(field))), field...)
+	}
+	return b
+}
+
+// resultColumns returns the columns of the result of a query with aggregates.
+func (q query) resultColumns(rows [][]cell) (columns []Column) {
+	for _, name := range q.by {
+		columns = append(columns, Column{Name: name, Type: "text"})
+	}
+	for i, a := range q.aggregates {
+		f := functions[a.function]
+		c := Column{Name: a.text, Type: f.typ, Note: f.note}
+		if c.Type == "" {
+			c.Type = "decimal"
+			for _, r := range rows {
+				if r[len(q.by)+i].kind == isString {
+					c.Type = "text"
+				}
+			}
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (result Result, err error) {
+	q, err := newQuery(p)
+	if err != nil {
+		return result, err
+	}
+	result = Result{RowsRead: totals.Records, BytesRead: totals.Bytes, RowsSkipped: totals.Skipped, Rows: [][]cell{}, Columns: []Column{}}
+	for _, s := range totals.Samples {
+		result.Skipped = append(result.Skipped, Skipped{s.Object, s.Offset, s.Text})
+	}
+	if len(q.aggregates) == 0 {
+		return result, t.finishRows(&result)
+	}
+	t.bind(q.aggregates, make([]int, len(q.aggregates)))
+	if len(q.by) == 0 && len(t.hashes) == 0 {
+		t.group(nil) // the aggregates of no rows
+	}
+	for g := range t.hashes {
+		line := make([]cell, 0, len(q.by)+len(q.aggregates))
+		if len(q.by) == 1 {
+			line = append(line, text(string(t.key(g))))
+		} else {
+			for _, field := range row(t.key(g)).fields() {
+				line = append(line, text(string(field)))
+			}
+		}
+		for i, a := range q.aggregates {
+			c, err := t.states[i].result(g, a)
+			if err != nil {
+				return result, jobs.Permanent(err)
+			}
+			line = append(line, c)
+		}
+		result.Rows = append(result.Rows, line)
+	}
+	result.Columns = q.resultColumns(result.Rows)
+	q.sort(&result)
+	return result, nil
+}
+
+// sort sorts the rows of the result by the order, then by the groups, and applies the limit.
+func (q query) sort(result *Result) {
+	var order []rowOrder
+	for _, o := range q.order {
+		at := slices.IndexFunc(result.Columns, func(c Column) bool { return c.Name == o.name })
+		order = append(order, rowOrder{at, o.descending})
+	}
+	for i := range q.by {
+		order = append(order, rowOrder{i, false})
+	}
+	slices.SortStableFunc(result.Rows, func(a, b []cell) int {
+		for _, o := range order {
+			c := compareCells(a[o.Column], b[o.Column])
+			if o.Column < len(q.by) {
+				c = compareFields([]byte(a[o.Column].text), []byte(b[o.Column].text))
+			}
+			if o.Descending {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	if q.limit > 0 && q.limit < uint64(len(result.Rows)) {
+		result.Rows = result.Rows[:q.limit]
+	}
+}
+
+func (t *table) finishRows(result *Result) error {
+	t.rows.trim()
+	if err := t.rows.err(); err != nil {
+		return jobs.Permanent(err)
+	}
+	for _, name := range t.columns {
+		result.Columns = append(result.Columns, Column{Name: name, Type: "text"})
+	}
+	for _, r := range t.rows.list {
+		line := make([]cell, 0, len(t.columns))
+		for _, field := range r.fields() {
+			line = append(line, text(string(field)))
+		}
+		result.Rows = append(result.Rows, line)
+	}
+	return nil
+}

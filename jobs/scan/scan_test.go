@@ -1,0 +1,324 @@
+package scan
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// write writes a file and returns its name.
+func write(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// scan runs the job and returns its result as JSON.
+func scan(t testing.TB, pairs ...string) (string, error) {
+	t.Helper()
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, pairs...)
+	if err != nil {
+		return "", err
+	}
+	done, err := jobs.Local{Slots: 2}.Run(t.Context(), job, params)
+	return string(done.Result), err
+}
+
+const trips = "vendor,fare,city\nA,10.50,Oslo\nB,3,\"Lima, Peru\"\nA,,Oslo\nB,100.25,Rome\nA,7.125,Rome\nC,x,Oslo\n"
+
+func TestQueries(t *testing.T) {
+	name := write(t, "trips.csv", trips)
+	for query, want := range map[string]string{
+		"aggregate=count":                        `[[6]]`,
+		"aggregate=count;where=city == 'nobody'": `[[0]]`,
+		"by=city;aggregate=count":                `[["Lima, Peru",1],["Oslo",3],["Rome",2]]`,
+		"by=vendor;aggregate=count,count(fare),sum(fare),min(fare),max(fare),mean(fare);where=vendor != 'C'": `[["A",3,2,"17.625","7.125","10.5",8.8125],["B",2,2,"103.25","3","100.25",51.625]]`,
+		"by=vendor,city;aggregate=count;order=-count,vendor;limit=2":                                         `[["A","Oslo",2],["A","Rome",1]]`,
+		"aggregate=min(city),max(city),distinct(city)":                                                       `[["Lima, Peru","Rome",3]]`,
+		"aggregate=var(fare),stddev(fare);where=city == 'Rome'":                                              `[[4336.1328125,65.84931899799724]]`,
+		"aggregate=var(fare),mean(fare),sum(fare),min(fare),p50(fare);where=city == 'nobody'":                `[[null,null,null,null,null]]`,
+		"columns=city,fare;where=vendor == 'B'":                                                              `[["Lima, Peru","3"],["Rome","100.25"]]`,
+		"where=vendor == 'B'":                                                                                `[["B","3","Lima, Peru"],["B","100.25","Rome"]]`,
+		"columns=fare;order=-fare;limit=3":                                                                   `[["x"],["100.25"],["10.50"]]`,
+		"columns=fare;order=fare":                                                                            `[[""],["3"],["7.125"],["10.50"],["100.25"],["x"]]`,
+		"columns=vendor;limit=2":                                                                             `[["A"],["B"]]`,
+		"aggregate=count;where=vendor != 'C' and fare > 7.125":                                               `[[2]]`,
+		"aggregate=count;where=vendor != 'C' and not (fare >= 7.125)":                                        `[[2]]`,
+		"aggregate=count;where=vendor != 'C' and 7.125 <= fare":                                              `[[3]]`,
+		"aggregate=count;where=vendor == 'C' or fare * 2 == 6":                                               `[[2]]`,
+		"aggregate=count;where=city contains 'm' and len(vendor) == 1":                                       `[[3]]`,
+		"aggregate=count;where=vendor in ['B', 'C']":                                                         `[[3]]`,
+		"aggregate=p0(fare),median(fare),p100(fare);where=vendor != 'C'":                                     `[[3.0078,7.1406,100.25]]`,
+	} {
+		for _, block := range []string{"1", "7", "1000"} {
+			got, err := scan(t, append(strings.Split(query, ";"), "input="+name, "block="+block)...)
+			if err != nil {
+				t.Errorf("%s: %v", query, err)
+				continue
+			}
+			var result struct {
+				Rows     json.RawMessage `json:"rows"`
+				RowsRead int             `json:"rows_read"`
+				Bytes    int             `json:"bytes_read"`
+			}
+			if err := json.Unmarshal([]byte(got), &result); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(query, "p0(") {
+				result.Rows = rounded(t, result.Rows)
+			}
+			if string(result.Rows) != want || result.RowsRead != 6 || result.Bytes != len(trips) {
+				t.Errorf("%s, blocks of %s bytes: got %s, %d rows, %d bytes, want %s, 6 rows, %d bytes", query, block, result.Rows, result.RowsRead, result.Bytes, want, len(trips))
+			}
+		}
+	}
+}
+
+// rounded rounds the floats of rows to four digits.
+func rounded(t *testing.T, rows json.RawMessage) json.RawMessage {
+	var values [][]float64
+	if err := json.Unmarshal(rows, &values); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range values {
+		for i := range r {
+			r[i] = math.Round(r[i]*1e4) / 1e4
+		}
+	}
+	data, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestColumnsOfTheResult(t *testing.T) {
+	got, err := scan(t, "input="+write(t, "trips.csv", trips), "by=vendor", "aggregate=count,min(fare),max(city),mean(fare),distinct(city)", "where=vendor != 'C'")
+	want := `{"columns":[{"name":"vendor","type":"text"},{"name":"count","type":"integer"},{"name":"min(fare)","type":"decimal"},{"name":"max(city)","type":"text"},{"name":"mean(fare)","type":"float"},{"name":"distinct(city)","type":"integer","note":"` + distinctNote + `"}]`
+	if err != nil || !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	name := write(t, "trips.csv", trips)
+	for query, want := range map[string]string{
+		"aggregate=average(fare)":                        "want count",
+		"aggregate=sum":                                  "want a column, such as sum(x)",
+		"aggregate=sum()":                                "want a column in parentheses",
+		"aggregate=p101(fare)":                           "want count",
+		"by=city":                                        "want the parameter aggregate too",
+		"aggregate=count;columns=city":                   "exclude each other",
+		"aggregate=count;order=city":                     "the columns are count",
+		"columns=city;order=nothing":                     `there is no column "nothing"`,
+		"aggregate=count;where=status >":                 "parameter where",
+		"aggregate=count;where=1 == 1":                   "has no column",
+		"aggregate=count;where=status >= 500":            "the columns are vendor, fare, city",
+		"where=status >= 500":                            "the columns are vendor, fare, city",
+		"by=town;aggregate=count":                        "the columns are vendor, fare, city",
+		"aggregate=sum(fare)":                            "trips.csv: byte 82: column \"fare\" is \"x\": want a number",
+		"aggregate=min(fare)":                            "has numbers, such as 3, and other text, such as \"x\"",
+		"aggregate=count;where=fare > 3":                 "byte 82: column \"fare\" is \"x\": want a number",
+		"aggregate=count;where=fare * 2 > 3":             "byte 82: parameter where",
+		"format=ndjson;where=a == 1":                     "parameter columns",
+		"input=https://h/a?sig=x":                        "secret",
+		"aggregate=count;input=" + name + "/missing.csv": "missing.csv",
+	} {
+		pairs := append([]string{"input=" + name}, strings.Split(query, ";")...)
+		if got, err := scan(t, pairs...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %s, %v, want %q", query, got, err, want)
+		}
+	}
+}
+
+func TestSkippedRows(t *testing.T) {
+	got, err := scan(t, "input="+write(t, "trips.csv", trips), "aggregate=count,sum(fare)", "on-error=skip")
+	want := `"rows":[[5,"120.875"]],"rows_read":5,"bytes_read":91,"rows_skipped":1,"skipped":[{"object":`
+	if err != nil || !strings.Contains(got, want) || !strings.Contains(got, `"offset":82`) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestTooManyRows(t *testing.T) {
+	name := write(t, "a.txt", strings.Repeat("x\n", maxRows+1))
+	for _, order := range []string{"", "line"} {
+		if _, err := scan(t, "input="+name, "order="+order, "block=50_000"); err == nil || !strings.Contains(err.Error(), "give the parameter limit") {
+			t.Errorf("got %v, want an error", err)
+		}
+	}
+	if got, err := scan(t, "input="+name, "limit=1", "where=line == 'x'"); err != nil || !strings.Contains(got, `"rows":[["x"]]`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	name := write(t, "a.ndjson", `{"host":"a","status":200}`+"\n"+`{"host":"b","status":503,"user":"u\"1"}`+"\n"+`{"status":500,"host":null}`+"\n")
+	got, err := scan(t, "input="+name, "where=status >= 500", "by=host", "aggregate=count,distinct(user)")
+	if err != nil || !strings.Contains(got, `"rows":[["",1,0],["b",1,1]]`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// The result is the same bytes for every block size, and right.
+func TestSameForEveryBlock(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString("key,value\n")
+	sums, values := map[string]*exact.Sum{}, map[string][]float64{}
+	for range 3000 {
+		key := fmt.Sprintf("k%d", random.IntN(20))
+		value := strconv.FormatFloat(random.NormFloat64()*1000, 'f', random.IntN(5), 64)
+		fmt.Fprintf(&b, "\"%s\",%s\n", key, value)
+		n, _ := exact.Parse([]byte(value))
+		if sums[key] == nil {
+			sums[key] = new(exact.Sum)
+		}
+		sums[key].Add(n)
+		values[key] = append(values[key], n.Float())
+	}
+	name := write(t, "a.csv", b.String())
+	var first string
+	for _, block := range []string{"1_000_000", "1000", "97"} {
+		got, err := scan(t, "input="+name, "block="+block, "by=key",
+			"aggregate=sum(value),mean(value),stddev(value),min(value),max(value),distinct(value),p50(value),p99.9(value)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = got
+		}
+		if got != first {
+			t.Errorf("blocks of %s bytes: got %s, want %s", block, got, first)
+		}
+	}
+	var result struct {
+		Rows [][]any `json:"rows"`
+	}
+	if err := json.Unmarshal([]byte(first), &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range result.Rows {
+		key := row[0].(string)
+		if want := sums[key].Number().String(); row[1] != want {
+			t.Errorf("%s: the sum is %v, want %v", key, row[1], want)
+		}
+		sort.Float64s(values[key])
+		n := len(values[key])
+		for i, q := range map[int]float64{7: 0.5, 8: 0.999} {
+			want := values[key][int(math.Ceil(q*float64(n)))-1]
+			if got := row[i].(float64); math.Abs(got-want) > 0.004*math.Abs(want) {
+				t.Errorf("%s: quantile %v is %v, want %v", key, q, got, want)
+			}
+		}
+	}
+}
+
+func TestDistinctEstimates(t *testing.T) {
+	for _, n := range []int{4096, 4097, 20_000, 200_000, 1_000_000} {
+		var d, other distinct
+		for i := range n {
+			hash := rand.Uint64()
+			d.add(hash)
+			if i%3 == 0 {
+				other.add(hash)
+			}
+		}
+		list := &distincts{list: []distinct{d, other}}
+		list.merge(1, &distincts{list: []distinct{d}}, 0)
+		for group := range 2 {
+			c, err := list.result(group, aggregate{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := math.Abs(float64(c.number.Mantissa)/float64(n) - 1); off > 0.04 || n <= maxExact && off > 0 {
+				t.Errorf("%d values are estimated as %v", n, c.number)
+			}
+		}
+	}
+}
+
+func TestBins(t *testing.T) {
+	for range 100_000 {
+		f := math.Float64frombits(rand.Uint64())
+		if math.IsNaN(f) || math.IsInf(f, 0) || math.Abs(f) < 1e-300 {
+			continue
+		}
+		if got := middle(bin(f)); math.Abs(got-f) > 0.004*math.Abs(f) {
+			t.Fatalf("the bin of %v is around %v", f, got)
+		}
+	}
+	list := []float64{-1e300, -2, -1, -1e-5, 0, 1e-5, 1, 2, 1e300}
+	if !slices.IsSortedFunc(list, func(a, b float64) int { return int(bin(a)) - int(bin(b)) }) {
+		t.Error("the bins are not sorted like their values")
+	}
+	if middle(bin(0)) != 0 || bin(math.Copysign(0, -1)) != bin(0) {
+		t.Errorf("0 is in a bin around %v", middle(bin(0)))
+	}
+}
+
+func TestCheck(t *testing.T) {
+	name := write(t, "trips.csv", strings.TrimSuffix(trips, "C,x,Oslo\n")+strings.Repeat("A,1.5,Oslo\nD,2,\"a\nb\"\n", 50))
+	job := jobs.MustNew(Definition)
+	for _, query := range []string{
+		"by=vendor;aggregate=count,sum(fare),min(city),max(fare),mean(fare),stddev(fare),distinct(city),p90(fare);block=100",
+		"columns=city,fare;order=-fare;limit=5;block=50",
+		"where=vendor == 'D';block=50",
+	} {
+		params, err := job.Params(nil, append(strings.Split(query, ";"), "input="+name)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (jobs.Check{Attempts: 1}).Run(t.Context(), job, params); err != nil {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	all, err := parseAggregates("count,sum(x),min(x),max(x),mean(x),var(x),distinct(x),p50(x)")
+	if err != nil {
+		f.Fatal(err)
+	}
+	full := new(table)
+	full.bind(all, make([]int, len(all)))
+	full.group([]byte("a"))
+	full.group(nil)
+	listed := &table{columns: []string{"x"}}
+	listed.rows = rows{limit: 3, order: []rowOrder{{0, true}}, list: []row{appendText(nil, "x"), appendText(nil, "a")}}
+	var seeds [][]byte
+	for _, t := range []*table{full, listed, {}} {
+		data, err := t.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, data)
+	}
+	recode := func(data []byte) ([]byte, error) {
+		var t table
+		if err := t.UnmarshalBinary(data); err != nil {
+			return nil, fmt.Errorf("%w: %w", errStates, err)
+		}
+		return t.MarshalBinary()
+	}
+	fuzztest.Recode(f, recode, []error{errStates}, seeds...)
+}

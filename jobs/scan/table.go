@@ -1,0 +1,194 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// table is an accumulator: groups with the states of the aggregates, or rows. The zero table is
+// empty.
+type table struct {
+	functions []aggregate // of the states
+	states    []states
+	bound     bool
+
+	hashes []uint64
+	ends   []int  // of the keys
+	keys   []byte // one after the other
+	index  []uint32
+
+	columns []string // of rows
+	rows    rows
+}
+
+// bind prepares the table for records: it makes the states if there are none, and sets the indices of
+// their columns, which are not encoded.
+func (t *table) bind(all []aggregate, columns []int) {
+	if len(t.states) == 0 {
+		t.functions = all
+		for _, a := range all {
+			t.states = append(t.states, newStates(a))
+		}
+	}
+	for i, s := range t.states {
+		s.bind(columns[i])
+	}
+	t.bound = true
+}
+
+func (t *table) key(group int) []byte {
+	begin := 0
+	if group > 0 {
+		begin = t.ends[group-1]
+	}
+	return t.keys[begin:t.ends[group]]
+}
+
+// group returns the group of a key, which it adds if it is missing. The index is an open
+// addressing hash table with linear probing of groups + 1; 0 is an empty slot.
+func (t *table) group(key []byte) int {
+	if 2*len(t.hashes) >= len(t.index) {
+		t.enlarge()
+	}
+	hash, mask := xxhash.Sum64(key), uint64(len(t.index)-1)
+	for at := hash & mask; ; at = (at + 1) & mask {
+		g := int(t.index[at]) - 1
+		if g < 0 {
+			t.index[at] = uint32(len(t.hashes) + 1)
+			return t.append(hash, key)
+		}
+		if t.hashes[g] == hash && bytes.Equal(t.key(g), key) {
+			return g
+		}
+	}
+}
+
+// append adds a group without states in the index.
+func (t *table) append(hash uint64, key []byte) int {
+	t.hashes = append(t.hashes, hash)
+	t.keys = append(t.keys, key...)
+	t.ends = append(t.ends, len(t.keys))
+	for _, s := range t.states {
+		s.grow()
+	}
+	return len(t.hashes) - 1
+}
+
+// enlarge makes an index of which at most a quarter is used.
+func (t *table) enlarge() {
+	t.index = make([]uint32, max(64, 1<<bits.Len(uint(4*len(t.hashes)))))
+	mask := uint64(len(t.index) - 1)
+	for g, hash := range t.hashes {
+		at := hash & mask
+		for t.index[at] != 0 {
+			at = (at + 1) & mask
+		}
+		t.index[at] = uint32(g + 1)
+	}
+}
+
+// merge merges two tables of neighbouring records.
+func merge(left, right *table) (*table, error) {
+	left.rows.merge(right.rows)
+	if left.columns == nil {
+		left.columns = right.columns
+	}
+	if len(right.states) == 0 {
+		return left, nil
+	}
+	if len(left.states) == 0 {
+		right.rows, right.columns = left.rows, left.columns
+		return right, nil
+	}
+	for other := range right.hashes {
+		group := left.group(right.key(other))
+		for i, s := range left.states {
+			s.merge(group, right.states[i], other)
+		}
+	}
+	return left, nil
+}
+
+// functionCodes are the names of functions in the encoding.
+var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile"}
+
+// MarshalBinary encodes the table.
+func (t *table) MarshalBinary() ([]byte, error) {
+	b := binary.AppendUvarint(nil, uint64(len(t.functions)))
+	for _, a := range t.functions {
+		b = append(b, byte(slices.Index(functionCodes, a.function)))
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.hashes)))
+	for g := range t.hashes {
+		b = appendText(b, string(t.key(g)))
+		for _, s := range t.states {
+			b = s.append(b, g)
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.columns)))
+	for _, name := range t.columns {
+		b = appendText(b, name)
+	}
+	return t.rows.append(b), nil
+}
+
+// UnmarshalBinary decodes a table.
+func (t *table) UnmarshalBinary(data []byte) error {
+	*t = table{}
+	count, size := binary.Uvarint(data)
+	if size <= 0 || count > uint64(len(data)-size) {
+		return errStates
+	}
+	b := data[size:]
+	for _, code := range b[:count] {
+		if int(code) >= len(functionCodes) {
+			return errStates
+		}
+		t.functions = append(t.functions, aggregate{function: functionCodes[code]})
+	}
+	b = b[count:]
+	for _, a := range t.functions {
+		t.states = append(t.states, newStates(a))
+	}
+	groups, size := binary.Uvarint(b)
+	if size <= 0 || groups > uint64(len(b)) {
+		return errStates
+	}
+	b = b[size:]
+	var key []byte
+	var err error
+	for range groups {
+		if key, b, err = readText(b); err != nil {
+			return err
+		}
+		t.hashes = append(t.hashes, xxhash.Sum64(key))
+		t.keys = append(t.keys, key...)
+		t.ends = append(t.ends, len(t.keys))
+		for _, s := range t.states {
+			if b, err = s.read(b); err != nil {
+				return err
+			}
+		}
+	}
+	t.enlarge()
+	columns, size := binary.Uvarint(b)
+	if size <= 0 || columns > uint64(len(b)) {
+		return errStates
+	}
+	b = b[size:]
+	for range columns {
+		var name []byte
+		if name, b, err = readText(b); err != nil {
+			return err
+		}
+		t.columns = append(t.columns, string(name))
+	}
+	if b, err = t.rows.read(b); err == nil && len(b) > 0 {
+		err = errStates
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package scan
+
+import (
+	"fmt"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// values are the fields of one record. A field is parsed as a number at most once.
+type values struct {
+	record  *dataset.Record
+	names   []string
+	numbers []exact.Number
+	states  []numberState
+}
+
+type numberState uint8
+
+const (
+	unparsed numberState = iota
+	isNumber
+	isText
+)
+
+func newValues(names []string) *values {
+	return &values{names: names, numbers: make([]exact.Number, len(names)), states: make([]numberState, len(names))}
+}
+
+// set begins a record.
+func (v *values) set(r *dataset.Record) {
+	v.record = r
+	clear(v.states)
+}
+
+func (v *values) field(column int) []byte { return v.record.Field(column) }
+
+// number returns a field as a number. It reports false for other text. The field is not empty.
+func (v *values) number(column int) (*exact.Number, bool) {
+	if v.states[column] == unparsed {
+		v.states[column] = isText
+		if n, ok := exact.Parse(v.record.Field(column)); ok {
+			v.numbers[column], v.states[column] = n, isNumber
+		}
+	}
+	return &v.numbers[column], v.states[column] == isNumber
+}
+
+// noNumber is the error for a field that must be a number.
+func (v *values) noNumber(column int) error {
+	const most = 80
+	text := v.field(column)
+	return fmt.Errorf("column %q is %q: want a number (use where to leave out such rows, or on-error=skip)", v.names[column], text[:min(len(text), most)])
+}
