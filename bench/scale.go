@@ -106,7 +106,7 @@ type ScalePoint struct {
 
 	Viewers     int     `json:"viewers,omitempty"`
 	ViewerCores float64 `json:"viewer_cores,omitempty"`            // CPU cores that all viewers together add to the leader
-	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // that the page sends to each viewer, compressed
+	ViewerBytes float64 `json:"viewer_bytes_per_second,omitempty"` // compressed bytes that the page sends to each viewer per second
 }
 
 // Scale measures the cost of leading for several numbers of workers and of partitions. The

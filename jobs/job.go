@@ -322,7 +322,8 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	}, nil
 }
 
-// aliases reports whether the codec encodes and decodes in no time, without copies.
+// aliases reports whether the codec encodes and decodes a partial without copying it, and so takes
+// almost no time.
 func (b binding[P, T, R]) aliases() bool {
 	_, ok := b.def.Codec.(interface{ aliases() })
 	return ok

@@ -139,7 +139,7 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 // spares is a pool of values that merges no longer need. All stacks of a task share it.
 type spares[T any] struct {
 	share func(a, b T) bool // nil unless the mapper is a Filler
-	more  func() (T, bool)  // set by Task.Spares; nil if no caller has spare memory
+	more  func() (T, bool)  // returns spare memory; set by Task.Spares, nil if the caller has none
 
 	mu   sync.Mutex
 	list []T

@@ -16,11 +16,12 @@ type Task struct {
 	spares func(get func() []byte) bool
 }
 
-// Spares lets a [Filler] use memory that the caller does not need any more, which get returns: that
-// of encoded partials of the job, or nil if there is none. A function get is called from several
-// goroutines. Spares must be called before a stack runs. It returns false, and get is not called,
-// unless the mapper is a Filler and the codec decodes a partial without copying it. Only then may
-// a caller reuse the memory of a partial after a call of Merge.
+// Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
+// memory of an encoded partial of the job, or nil if the caller has no spare memory. Several
+// goroutines may call get at the same time. Spares must be called before a stack runs. It returns
+// false, and get is never called, unless the mapper is a Filler and the codec decodes partials
+// without copying them. Only if Spares returns true may the caller reuse the memory of a partial
+// after a call of Merge.
 func (t *Task) Spares(get func() []byte) bool { return t.spares(get) }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack

@@ -76,7 +76,8 @@ func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 	return orNil(unsafe.Slice((*E)(start), len(data)/v.size())), nil
 }
 
-// aliases marks codecs whose DecodeInPlace takes no time: it returns the memory of the data.
+// aliases is a mark for codecs whose DecodeInPlace copies nothing: the decoded partial uses the
+// memory of the encoded data.
 func (Vector[E]) aliases() {}
 
 func (Vector[E]) size() int {

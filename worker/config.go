@@ -98,10 +98,11 @@ type Config struct {
 	// MetadataURL is the address of the metadata service. Only tests change the default.
 	MetadataURL string
 
-	// PodDeletionCost annotates the pod of this process with what its death would cost, so that
-	// Kubernetes deletes the cheapest pods first when it scales a Deployment down. It needs
-	// the variables POD_NAME and POD_NAMESPACE, and a service account that may patch pods.
-	// Without them, the process logs what is missing and works without the annotation.
+	// If PodDeletionCost is true, the process writes an annotation to its Kubernetes pod that says
+	// how much work would be lost if the pod died. When Kubernetes scales a Deployment down, it
+	// first deletes the pods with the lowest cost. The process needs the environment variables
+	// POD_NAME and POD_NAMESPACE, and a service account that may patch pods. If one of these is
+	// missing, the process logs what is missing and runs without the annotation.
 	PodDeletionCost bool
 
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment sets

@@ -98,7 +98,7 @@ func (p *process) stand(ctx context.Context) error {
 	})
 }
 
-// annotatePod keeps the annotation of this process's pod up to date until ctx is done.
+// annotatePod updates the annotation of this process's Kubernetes pod until ctx is done.
 func (p *process) annotatePod(ctx context.Context, e *executor.Worker) {
 	annotator, err := podcost.New(podcost.Config{Cost: func() float64 { return e.DeathCost() / float64(p.cfg.Slots) }, Logger: p.log})
 	if err != nil {

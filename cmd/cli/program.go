@@ -17,8 +17,8 @@ import (
 
 const guardCommand = "exec-guard"
 
-// ExecGuard returns the guard for [exec.Define] in a program that calls [Main]: this program, started
-// with a hidden command.
+// ExecGuard returns the guard that a program that calls [Main] passes to [exec.Define]. The guard
+// is a second process of the same program, which is started with a hidden command.
 func ExecGuard() *exec.Guard {
 	program, err := os.Executable()
 	if err != nil {
@@ -27,7 +27,7 @@ func ExecGuard() *exec.Guard {
 	return exec.NewGuard(program, guardCommand)
 }
 
-// execGuardCommand returns the command for the guard process.
+// execGuardCommand returns the hidden command that the guard process runs.
 func (a *app) execGuardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    guardCommand,
@@ -42,8 +42,8 @@ const (
 	filesParameter   = "files"   // takes the files of --send
 )
 
-// wantJob checks the arguments of a command that takes a job, and perhaps "--" and the command of the
-// job.
+// wantJob checks the arguments of a command that takes the name of a job. The name may be followed
+// by "--" and the command line of the program that the job runs.
 func wantJob(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash]

@@ -92,10 +92,11 @@ func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	return path
 }
 
-// insert adds a finished node and returns the refs to drop: the node's own ref if the node is not
-// needed, or the refs of the finished nodes that it covers. A node below one that only a worker
-// holds is kept, because it takes the place of the held node if that is lost. insert returns false
-// for added if a finished node already covers the node.
+// insert adds a finished node and returns the refs that the caller must drop: the new node's own
+// ref if the new node is not needed, or else the refs of the finished nodes that the new node
+// covers. A node below a finished node that only a worker holds is kept, because it is needed if
+// the worker loses the held node. The result added is false if a finished node already covers the
+// new node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
 	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
@@ -110,7 +111,7 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	}
 	drop = f.strip(at, nil)
 	if covered {
-		f.partials-- // setFinished counts the node, which is not maximal
+		f.partials-- // setFinished has counted the node, but a finished node above it covers it
 	}
 	f.setFinished(at, treeNode{ref: finished.Ref, size: finished.Size, large: finished.Large})
 	f.setDone(path, f.tree.Span(n).Len())

@@ -359,11 +359,13 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 	}
 }
 
-// fetchBytesPerSecond is how fast a worker fetches a partial from another worker of a busy cluster.
+// fetchBytesPerSecond is the assumed speed at which a worker of a busy cluster fetches a partial
+// from another worker.
 const fetchBytesPerSecond = 200_000_000
 
-// leastWork returns the least work that is worth giving to another slot: that of a message, or of
-// fetching the resulting partial.
+// leastWork returns the smallest amount of work for which it is worth using another slot. Work
+// below this amount takes less time than the messages that give it to the slot, or than the fetch
+// of the partial that results from it.
 func (l *Ledger) leastWork(j *job) time.Duration {
 	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }

@@ -30,8 +30,8 @@ type jobShare struct {
 // is unknown too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
-// takes returns how many seconds of a slot a number of partitions takes, or 0 while that is
-// not known.
+// takes returns how many seconds one slot needs for a number of partitions, or 0 while the worker's
+// speed is not known.
 func (s *jobShare) takes(partitions uint64) float64 {
 	if perSecond := s.perSecond(); perSecond > 0 {
 		return float64(partitions) / perSecond

@@ -7,16 +7,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// View is what the answers about a job to all viewers have in common, at one moment. In a
-// big cluster a job has tens of thousands of assignments, so a leader makes a view once for
-// the questions of some moments.
+// View contains the data about a job that is the same in the answers to all viewers. A job in a big
+// cluster has tens of thousands of assignments, so it takes a while to make a view. The leader
+// therefore makes one view and answers all questions of a short time with it.
 type View struct {
 	Progress wire.JobProgress
 
 	ledger  *Ledger
 	job     *job
 	held    []heldSpan
-	workers []string // that hold spans
+	workers []string // IDs of the workers that hold spans
 }
 
 // heldSpan is a span that a worker holds.
@@ -47,10 +47,12 @@ func (l *Ledger) View(job string) *View {
 	return v
 }
 
-// Map says where the partitions of the job are: the held ones as they were when the view was
-// made, and the others as they are now. Durable are the job's spans in the last checkpoint,
-// in order and without overlaps. Map returns nil if the job is not planned. The time that
-// Map takes grows with the cells and with the job's assignments, not with its partitions.
+// Map returns how many partitions of each cell of the windows are in which state. Partitions that
+// workers held when the view was made count as held; the other states are the present ones. The
+// parameter durable contains the spans of the job that are in the last checkpoint, in order and
+// without overlaps. Map returns nil if the job is not planned yet. The time that Map takes depends
+// on the number of cells and on the number of the job's assignments, but not on the number of
+// partitions.
 func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 	j := v.job
 	if !j.planned() {
@@ -128,7 +130,7 @@ func (v *View) cells(w wire.Window, durable []jobs.Span, holder func(worker uint
 	return c
 }
 
-// addDurable adds the durable spans, which are in order.
+// addDurable adds the partitions of the durable spans to the cells. The spans must be in order.
 func (c *cells) addDurable(durable []jobs.Span) {
 	from, _ := slices.BinarySearchFunc(durable, c.span.Lo, endsAfter)
 	for _, span := range durable[from:] {
@@ -139,8 +141,8 @@ func (c *cells) addDurable(durable []jobs.Span) {
 	}
 }
 
-// addExceptions adds the partitions that wait for a retry, that failed and that were
-// skipped, and settles the numbers of each cell.
+// addExceptions adds to the cells the partitions that wait for a retry, that have failed, and that
+// were skipped. It then computes the remaining numbers of each cell.
 func (l *Ledger) addExceptions(j *job, c *cells) {
 	for _, s := range j.queue.suspects.list {
 		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
@@ -169,7 +171,7 @@ func (l *Ledger) addExceptions(j *job, c *cells) {
 	}
 }
 
-// touched returns the ranges of cells that some of the spans overlap.
+// touched returns the ranges of cells that overlap at least one of the spans.
 func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 	var set spanSet
 	from, _ := slices.BinarySearchFunc(spans, c.span.Lo, endsAfter)
@@ -247,7 +249,7 @@ func (c *cells) total() (t wire.Cell) {
 	return t
 }
 
-// runs joins equal neighbours, in place.
+// runs joins adjacent cells with equal numbers into one run. It reuses the memory of the cells.
 func (c *cells) runs() []wire.CellRun {
 	runs := c.list[:0]
 	for _, r := range c.list {

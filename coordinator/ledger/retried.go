@@ -2,15 +2,16 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// maxRetried bounds the spans of retriedPartitions, which take about 3 kB of a manifest.
+// maxRetried is the maximum number of spans in retriedPartitions. So many spans take about 3 kB of
+// a manifest.
 const maxRetried = 256
 
-// retriedPartitions is a set of partitions that ran again after a failure or a death, for
-// display. If it has too many spans, they are rounded outwards, so that the set has
-// neighbours of retried partitions too.
+// retriedPartitions is the set of partitions that ran again after a failure or after the death of a
+// worker. It is only displayed. If the set has too many spans, they are made longer until enough of
+// them join, so the set may then also contain neighbours of retried partitions.
 type retriedPartitions struct {
 	set   spanSet
-	grain uint64 // spans begin and end at multiples of it; 0 means 1
+	grain uint64 // each span begins and ends at a multiple of grain; 0 means 1
 }
 
 func (r *retriedPartitions) add(span jobs.Span) {
@@ -30,8 +31,8 @@ func (r *retriedPartitions) rounded(s jobs.Span) jobs.Span {
 	return jobs.Span{Lo: s.Lo / grain * grain, Hi: (s.Hi + grain - 1) / grain * grain}
 }
 
-// retryBegun records the partitions of a dead worker's running assignment that its slot had
-// probably begun.
+// retryBegun is called for an assignment that a worker was running when it died. It records the
+// partitions of the assignment that the worker's slot had probably begun.
 func (l *Ledger) retryBegun(a *assignment) {
 	begun := uint64(a.job.rate.perSecond()*(l.now-a.progressAt).Seconds()) + 1
 	a.job.retried.add(jobs.Span{Lo: a.span.Lo, Hi: a.span.Lo + min(begun, a.span.Len())})

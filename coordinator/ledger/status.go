@@ -62,8 +62,9 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 				continue
 			}
 			info.Busy++
-			// Small partials that were reported are in the leader's memory. The work since the
-			// last report is lost with the worker, and what the worker alone holds.
+			// The death of the worker loses its work since the last report, and the large partials
+			// that only this worker holds. It does not lose reported small partials, which are in
+			// the leader's memory.
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {

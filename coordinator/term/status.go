@@ -53,7 +53,7 @@ const recentFor = 400 * time.Millisecond
 // views is a cache of the latest views of jobs, which all viewers share.
 type views struct {
 	byJob map[string]*ledger.View
-	begun time.Time // when the first of the views was made
+	begun time.Time // time at which the first of these views was made
 }
 
 // view returns a view of a job for answering a query, or nil if the job is not active.

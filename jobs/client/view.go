@@ -66,15 +66,15 @@ func (c *Client) LatestTerms(ctx context.Context, before uint64, limit int) (ter
 // Sample is the progress of a job at one checkpoint.
 type Sample = store.Sample
 
-// Life is how a job progressed until its last checkpoint.
+// Life describes the progress of a job from its beginning to its last checkpoint.
 type Life struct {
 	Samples    []Sample
 	Partitions uint64
 	Started    time.Time   // zero if no leader has begun the job
-	Retried    []jobs.Span // partitions that ran again after a failure or a death, perhaps with neighbours
+	Retried    []jobs.Span // partitions that ran again after a failure or the death of a worker, perhaps with some of their neighbours
 }
 
-// Life reads how a job progressed from its last checkpoint.
+// Life reads the Life of a job from the job's last checkpoint.
 func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -182,11 +182,11 @@ type CellMap struct {
 	Window Window   `cbor:"1,keyasint"`
 	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
 
-	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells in which partitions ran again after a failure or a death
+	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells that contain partitions that ran again after a failure or the death of a worker
 }
 
-// CellRuns are encoded without reflection, because a leader encodes thousands of them for
-// each viewer. The bytes are those of a []CellRun.
+// CellRuns is a []CellRun that is encoded without reflection, which would take too long: a leader
+// encodes thousands of runs for each viewer. The encoded bytes are those of a []CellRun.
 type CellRuns []CellRun
 
 // MarshalCBOR returns an array of arrays of numbers.

@@ -159,12 +159,13 @@ func (c *call) lose(err error) {
 type operand struct {
 	data  []byte
 	own   bool   // nothing but the call uses the bytes
-	taken bool   // the worker held the partial, and does not have it any more
-	done  func() // ends the read of a partial that the worker holds; may be nil
+	taken bool   // the worker held the partial, and has given its memory to this call
+	done  func() // must be called after the last use of data if the worker holds the partial; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. The partials that this worker holds are
-// the last, because the merge may take over their memory.
+// readOperands returns the bytes of the call's operands. It reads the partials that this worker
+// holds last, because the merge may take over their memory: if the fetch of another operand failed
+// after that, they would be lost.
 func (c *call) readOperands() (list [][]byte, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))
@@ -199,7 +200,7 @@ func (c *call) readOperand(p wire.Partial, o *operand) error {
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }
 
-// owns reports whether nothing but the call uses an operand's bytes.
+// owns reports whether the call may change the bytes of operand i, because nothing else uses them.
 func (c *call) owns(i int) bool { return i < len(c.operands) && c.operands[i].own }
 
 // store moves the data of an item into storage if it is too large for a report.

@@ -34,7 +34,7 @@ type Config struct {
 	PID   int
 	Since time.Time
 
-	// Version is the version of the program, for display.
+	// Version is the version of the program. It is only displayed.
 	Version string
 
 	// Storage is the identity of the cluster's storage. The worker ignores leaders on another

@@ -76,8 +76,9 @@ func (w *Worker) memoryChanged() {
 	}
 }
 
-// checkMemory makes slots wait while memory is short. Then it drops partials that are durable, and
-// if none can be spilled, writes some to storage.
+// checkMemory frees memory if memory is short: it drops partials that are durable, and if partials
+// cannot be spilled to files, it begins to write some of them to storage. Then it makes slots wait
+// if memory is still short.
 func (w *Worker) checkMemory() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,9 +190,9 @@ type fetchError struct {
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// fetch reads an operand that a worker holds: this one or another. A merge takes over the memory of
-// a partial that this worker holds, because the partial is dropped once the merge has returned. If
-// the merge fails, the partial is lost.
+// fetch reads an operand that this worker or another one holds. If this worker holds the operand,
+// the merge may take over its memory, because the operand is dropped anyway when the merge has
+// returned. If such a merge fails, the operand is lost.
 func (c *call) fetch(p wire.Partial, o *operand) error {
 	w, job := c.w, c.opening.Job
 	if w.held == nil {
@@ -217,14 +218,15 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 	return nil
 }
 
-// mayTake reports whether the session drops the operands that this worker holds when the call
-// returns.
+// mayTake reports whether the call may take over the memory of operands that this worker holds. It
+// may if the session drops these operands when the call returns.
 func (c *call) mayTake() bool {
 	made := c.held.Call()
 	return made.Function == wire.Merge && made.Lacking == 0
 }
 
-// releaseOperands ends the reads of partials that this worker holds.
+// releaseOperands tells the holdings that the call no longer reads the operands that this worker
+// holds.
 func (c *call) releaseOperands() {
 	for _, o := range c.operands {
 		if o.done != nil {
@@ -233,8 +235,9 @@ func (c *call) releaseOperands() {
 	}
 }
 
-// loseTaken tells the session which partials the call has taken and not merged into a partial that
-// this worker holds. The caller must hold w.mu.
+// loseTaken tells the session which held partials are lost: those whose memory the call has taken
+// over, but which it has not merged into a partial that this worker holds. The caller must hold
+// w.mu.
 func (c *call) loseTaken() {
 	for i, o := range c.operands {
 		if node := c.held.Call().Operands[i].Node; o.taken && c.w.held.DropTaken(c.opening.Job, node) {
@@ -243,7 +246,8 @@ func (c *call) loseTaken() {
 	}
 }
 
-// reuse makes the memory of operands that a merge has freed spare memory.
+// reuse is called after a merge. It adds the memory of the operands that the merge no longer needs
+// to the worker's spare memory, except for the memory that the merged partial uses.
 func (c *call) reuse(merged []byte) {
 	c.w.mu.Lock()
 	t := c.w.tasks[c.opening.Job]
@@ -262,8 +266,9 @@ func overlap(a, b []byte) bool {
 	return x < y+uintptr(cap(b)) && y < x+uintptr(cap(a))
 }
 
-// reserve waits until there is memory for the operands that the call reads, and for its result.
-// If the job's partials are merged in place, the operands' memory becomes that of the result.
+// reserve waits until there is memory for the operands that the call reads, and for the call's
+// result. If the job's partials are merged in place, the result uses the memory of the operands and
+// needs none of its own.
 func (c *call) reserve(inPlace bool) (release func(), err error) {
 	if c.w.held == nil {
 		return func() {}, nil

@@ -95,7 +95,7 @@ func (l *link) loop(ctx context.Context) error {
 		if l.left {
 			return nil
 		}
-		if l.w.held != nil && l.w.held.Short() { // perhaps partials have become durable
+		if l.w.held != nil && l.w.held.Short() { // partials may have become durable, so checkMemory can drop them
 			l.w.checkMemory()
 		}
 		in, restored = session.Tick{}, false

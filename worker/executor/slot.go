@@ -19,7 +19,7 @@ type slot struct {
 	number int         // number of the slot, from 0
 	stop   atomic.Bool // makes the stack's Run return at the next partition; set and cleared under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
-	uses   int64       // bytes of the merge stack, as far as they are known
+	uses   int64       // known bytes of the merge stack
 	since  time.Time   // when the slot took its span or last handed over results; guarded by Worker.mu
 }
 
@@ -133,8 +133,8 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	}
 }
 
-// account counts the memory of the merge stack after the partitions of a span, and of the next
-// partial.
+// account updates the memory that counts for the slot: that of its merge stack after the partitions
+// of a span, and that of the next partial.
 func (s *slot) account(t *task, span jobs.Span) {
 	size := t.partialSize.Load()
 	if s.w.held == nil || size == 0 && s.uses == 0 {
@@ -273,7 +273,7 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
-	if len(items) > 0 { // of a job with large partials, nothing is handed over until the span ends
+	if len(items) > 0 { // the slots of a job with large partials hand nothing over until the span ends
 		s.since = time.Now()
 	}
 	for _, h := range held {

@@ -31,8 +31,8 @@ type task struct {
 	stacks      []jobs.Stack   // one stack per slot, created for the slot's first span; each is used only by its slot
 	first       jobs.Stack     // the stack that open has created, until a slot takes it; guarded by Worker.mu
 	panics      sync.Once      // so that only the stack trace of the first panic is logged
-	partitions  atomic.Uint64  // run so far, and
-	took        atomic.Int64   // how long that took, in nanoseconds of slots
+	partitions  atomic.Uint64  // number of partitions run so far
+	took        atomic.Int64   // time that these partitions took, in nanoseconds of all slots together
 	partialSize atomic.Int64   // bytes of the largest partial that this worker has held; 0 if it has held none
 
 	orphans []string // blobs to remove once the job has ended; set before ctx is done

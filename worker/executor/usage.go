@@ -39,13 +39,14 @@ func (w *Worker) DeathCost() float64 {
 	return cost
 }
 
-// mapped adds a slot's work to the task's mean time per partition.
+// mapped adds partitions that a slot has run to the numbers from which takes computes the mean time
+// per partition.
 func (t *task) mapped(partitions uint64, took time.Duration) {
 	t.partitions.Add(partitions)
 	t.took.Add(int64(took))
 }
 
-// takes returns how many seconds of a slot a number of partitions takes on average.
+// takes returns how many seconds one slot needs on average for a number of partitions.
 func (t *task) takes(partitions uint64) float64 {
 	return time.Duration(t.took.Load()).Seconds() / float64(max(1, t.partitions.Load())) * float64(partitions)
 }

@@ -202,7 +202,7 @@ func (w *Worker) direct(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.DropNode:
-		if !w.session.HoldsNode(a.Job, a.Node) { // it was not computed again since
+		if !w.session.HoldsNode(a.Job, a.Node) { // the partial was not computed again in the meantime
 			w.held.Drop(a.Job, a.Node)
 		}
 	case session.StoreNode:

@@ -130,8 +130,8 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 	}
 }
 
-// memo keeps answers for a moment, so that all viewers together ask the leader and storage
-// once.
+// memo keeps each answer for a short time, so that the leader and storage are asked only once for
+// all viewers who have the same question.
 type memo[T any] struct {
 	mu      sync.Mutex
 	entries map[string]*memoEntry[T]
@@ -146,8 +146,9 @@ type memoEntry[T any] struct {
 
 const maxMemo = 64 // answers
 
-// get returns the cached answer to a question, or calls load if the cached answer is older
-// than maxAge. Viewers with the same question wait for one load. Errors are not kept.
+// get returns the cached answer to a question, or calls load if the cached answer is older than
+// maxAge. If several viewers have the same question, all of them wait for one call of load. Errors
+// are not kept.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
 	e := m.entries[question]

@@ -19,8 +19,8 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// scripts are the parts of the page's script, in order. The page loads them as one file,
-// because each further request would delay the first paint.
+// scripts are the parts of the page's script, in order. The page loads them as one file, because
+// every additional request would delay the time at which the browser shows the page.
 var scripts = []string{"format.js", "dom.js", "draw.js", "source.js", "cluster.js", "leader.js", "jobs.js", "poisoned.js", "job.js", "map.js", "workers.js", "page.js"}
 
 // assets are the files of the page, by name.
@@ -29,7 +29,7 @@ type assets map[string]asset
 type asset struct {
 	data   []byte
 	zipped []byte // data, compressed with gzip
-	tag    string // changes with the data
+	tag    string // ETag, which depends on data
 }
 
 // document is the data of the page's template.
@@ -69,7 +69,7 @@ func newAssets(cfg Config) (assets, error) {
 func (a assets) add(name string, data []byte) {
 	sum := sha256.Sum256(data)
 	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid, and a buffer takes everything
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // no errors: the level is valid, and writing to a buffer cannot fail
 	_, _ = z.Write(data)
 	_ = z.Close()
 	a[name] = asset{data, zipped.Bytes(), hex.EncodeToString(sum[:8])}

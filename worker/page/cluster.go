@@ -26,7 +26,7 @@ type clusterAnswer struct {
 	Error  string           `json:"error"` // why there is no leader
 }
 
-// clusterNow is the answer to one question to the leader.
+// clusterNow is the leader's answer to one question.
 type clusterNow struct {
 	cluster clusterAnswer
 	workers workersAnswer // the first workers
@@ -40,12 +40,12 @@ func (n clusterNow) epoch() uint64 {
 	return n.cluster.Leader.Epoch
 }
 
-// liveAge is how long an answer of the leader serves other viewers. Viewers ask at the same
-// moments: see lookEvery.
+// liveAge is how long an answer of the leader is reused for other viewers. It can be short, because
+// all viewers ask at the same moments: see lookEvery.
 const liveAge = 250 * time.Millisecond
 
-// clusterOf asks the leader for the figures of the cluster and for the first workers, up to
-// limit.
+// clusterOf asks the leader for the figures of the cluster and for the first workers in the order
+// of their IDs, up to limit workers.
 func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clusterNow {
 	now, _ := p.live.get(strconv.Itoa(limit), liveAge, func() (clusterNow, error) {
 		a := clusterAnswer{Cluster: p.cfg.Cluster.Name, Storage: storageName(p.cfg.Cluster.Storage), Actions: p.cfg.Token != ""}

@@ -17,9 +17,9 @@ import (
 const (
 	// maxViewers bounds the event streams of a process.
 	maxViewers = 32
-	// lookEvery is how often a stream asks who leads. Answers that change slowly are asked
-	// for at multiples of lookEvery. All streams look at the same moments, so that they share
-	// answers.
+	// lookEvery is how often a stream asks for the leader and the figures of the cluster. Answers
+	// that change slowly are asked for less often, at multiples of lookEvery. All streams ask at
+	// the same moments, so that they can share answers.
 	lookEvery = 500 * time.Millisecond
 	// writeTimeout is how long a browser may take to read an event. The stream of a slower browser
 	// is closed, and the browser connects again.
@@ -93,9 +93,9 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look asks the cluster for the figures that are due and sends the changed ones. Figures
-// are due if every returns true for their interval, in multiples of lookEvery. look returns
-// an error if the viewer is gone.
+// look asks the cluster for the figures that are due, and sends those that have changed. To find
+// out whether a figure is due, look calls the function every with the figure's interval, which is a
+// multiple of lookEvery. look returns an error if the viewer has disconnected.
 func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	return s.end(nil)
 }
 
-// sendWorkers sends the viewer's page of workers, if a leader answers.
+// sendWorkers sends the part of the list of workers that the viewer looks at, if a leader answers.
 func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterNow) error {
 	workers := now.workers
 	if now.cluster.Leader == nil {

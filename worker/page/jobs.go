@@ -218,8 +218,8 @@ type windowAnswer struct {
 	Step uint64      `json:"step"` // partitions in a cell
 	Runs [][7]uint64 `json:"runs"`
 
-	// Ranges of the cells in which partitions ran again after a failure or a death: first cell
-	// and last + 1.
+	// Ranges of the cells that contain partitions that ran again after a failure or the death of a
+	// worker. Each range is its first cell, and its last cell plus 1.
 	Retried [][2]uint64 `json:"retried"`
 }
 
@@ -299,7 +299,7 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	return a, nil
 }
 
-// pairsOf returns spans in the form of the API.
+// pairsOf converts spans to the form that the API uses.
 func pairsOf(spans []jobs.Span) [][2]uint64 {
 	list := make([][2]uint64, 0, len(spans))
 	for _, s := range spans {

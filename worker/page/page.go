@@ -57,7 +57,7 @@ type Page struct {
 	cfg     Config
 	host    string
 	assets  assets
-	viewers chan struct{} // has a value for each viewer
+	viewers chan struct{} // contains one value for each connected viewer
 
 	live     memo[clusterNow]
 	maps     memo[mapAnswer]

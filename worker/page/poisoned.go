@@ -9,16 +9,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// poisonedAnswer is the answer to /api/v1/poisoned: the submissions that no leader begins
-// any more, by name.
+// poisonedAnswer is the answer to /api/v1/poisoned. It contains the submissions that leaders have
+// given up, sorted by name.
 type poisonedAnswer struct {
 	Poisoned []poisonedEntry `json:"poisoned"`
-	Next     string          `json:"next"` // the parameter after of the next page, or empty
+	Next     string          `json:"next"` // value of the parameter after for the next page; empty: this is the last page
 	More     int             `json:"more"` // number of entries on further pages
 }
 
 type poisonedEntry struct {
-	Name       string     `json:"name"` // for the action requeue
+	Name       string     `json:"name"` // name of the entry in the path of the action requeue
 	Job        string     `json:"job"`  // the job's ID; empty if the message is not a submission
 	Reason     string     `json:"reason"`
 	Deliveries int        `json:"deliveries"`
@@ -27,7 +27,7 @@ type poisonedEntry struct {
 }
 
 const (
-	poisonedAge = 5 * time.Second // how long the answer is repeated, unless an entry is requeued
+	poisonedAge = 5 * time.Second // how long an answer is reused, unless an entry is requeued
 	maxReason   = 1000            // bytes
 )
 

@@ -17,7 +17,7 @@ type samplesAnswer struct {
 	Started    *time.Time     `json:"started"`
 	Step       uint64         `json:"step"` // partitions in a cell
 	Samples    []sampleAnswer `json:"samples"`
-	Retried    [][2]uint64    `json:"retried"` // first and last + 1 of partitions that ran again after a failure or a death; perhaps with neighbours
+	Retried    [][2]uint64    `json:"retried"` // partitions that ran again after a failure or the death of a worker, perhaps with some of their neighbours; each range is its first partition, and its last partition plus 1
 }
 
 // sampleAnswer is the progress at one checkpoint.
@@ -39,7 +39,7 @@ func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request
 	return p.samples(ctx, c, id)
 }
 
-// samplesAge is how long the samples of a job are repeated.
+// samplesAge is how long an answer with the samples of a job is reused.
 const samplesAge = time.Second
 
 func (p *Page) samples(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
@@ -94,7 +94,7 @@ func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnsw
 			}
 			life, err := c.Life(ctx, j.ID)
 			if err != nil || len(life.Samples) == 0 {
-				continue // removed, or begun by an earlier version
+				continue // the job was removed, or a leader of an earlier version began it
 			}
 			job := throughputJob{Job: j.ID, Started: life.Started.UTC(), Points: [][2]float64{{0, 0}}}
 			for _, s := range life.Samples {

@@ -142,8 +142,8 @@ func (s *Session) Held() (nodes int, bytes uint64) {
 	return s.work.nodes, bytes
 }
 
-// Undurable calls visit for each held node that is not durable, with the ID of its job and
-// its number of partitions.
+// Undurable calls visit for each held node that is not durable. The arguments are the ID of the
+// node's job and the number of the node's partitions.
 func (s *Session) Undurable(visit func(job string, partitions uint64)) {
 	for _, j := range s.work.jobs {
 		for _, h := range j.nodes {
@@ -197,8 +197,9 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 	}
 }
 
-// BeginStore records that the caller begins to write a held partial to storage, as after
-// [StoreNode]. It returns false if the partial is being written, or in storage, or not held.
+// BeginStore records that the caller begins to write a held partial to storage, as the caller also
+// does after [StoreNode]. It is for writes that the session has not asked for. It returns false if
+// the partial is already being written, is already in storage, or is not held.
 func (s *Session) BeginStore(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
@@ -212,7 +213,7 @@ func (s *Session) BeginStore(job string, n jobs.Node) bool {
 	return true
 }
 
-// HoldsNode reports whether a node is held.
+// HoldsNode reports whether the worker holds the partial of a node.
 func (s *Session) HoldsNode(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {

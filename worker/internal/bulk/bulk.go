@@ -35,8 +35,9 @@ var (
 	ErrDamaged    = errors.New("the bytes are damaged")
 )
 
-// Source has the partials that a worker serves. ReadAt reads the bytes from offset on. If the
-// source does not have the partial, the error is [ErrNotHeld].
+// Source contains the partials that a worker serves. ReadAt fills the slice to with the bytes of a
+// partial, beginning at offset. If the source does not contain the partial, the error is
+// [ErrNotHeld].
 type Source interface {
 	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
 }
@@ -80,7 +81,7 @@ type Server struct {
 // Serve answers requests on a subject until Close is called.
 func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
-	answered := make([]byte, 0, 1+chunkSize) // requests are answered one after the other, and Respond copies the answer
+	answered := make([]byte, 0, 1+chunkSize) // one buffer is enough, because requests are answered one after the other and Respond copies the answer
 	var err error
 	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
 		_ = m.Respond(answer(source, m.Data, answered)) // if the answer is lost, the fetcher repeats the request
@@ -99,7 +100,7 @@ func (s *Server) Close() {
 	}
 }
 
-// answer returns the answer to a request, in the memory of buffer.
+// answer returns the answer to a request. The answer uses the memory of buffer.
 func answer(source Source, request, buffer []byte) []byte {
 	job, node, offset, n, ok := decodeRequest(request)
 	if !ok {
@@ -116,8 +117,9 @@ func answer(source Source, request, buffer []byte) []byte {
 	return data
 }
 
-// Fetch reads into data the bytes of a partial that the worker behind subject holds, and that has
-// the size of data and the given CRC-32C. After an error the content of data is undefined.
+// Fetch fills data with the bytes of a partial that another worker holds. The other worker listens
+// on subject. The partial must have the length of data, and sum must be its CRC-32C. After an error
+// the content of data is undefined.
 func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.Node, data []byte, sum uint32) error {
 	f := &fetch{
 		nc: nc, subject: subject, job: job, node: node, inbox: nc.NewInbox(),

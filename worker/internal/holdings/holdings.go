@@ -11,14 +11,16 @@
 //	                      │
 //	                      └──▶ spare memory ──▶ Buffer
 //
-// Three more things count against the limit: the merge stacks of slots (Use), operands of
-// merges (Reserve), and one partial more, so that a slot can begin. Whatever does not fit waits,
-// with two exceptions that keep a worker with little memory going. If nothing is in memory, a
-// slot may begin. One merge may always go on, since a merge frees memory. So the limit is
-// exceeded by one partial at most, if partials are decoded in place.
+// The limit is for the sum of four amounts of memory: the held partials, the merge stacks of slots
+// (Use), the operands of merges (Reserve), and one more partial, so that a slot has room to begin.
+// Work for which there is no room waits. There are two exceptions, so that a worker with little
+// memory still makes progress: a slot may begin if nothing is in memory, and one merge may always
+// run, because a merge frees memory. The limit is therefore exceeded by at most one partial if
+// partials are decoded in place.
 //
-// The memory of a partial that nobody reads any more is kept for the next one, if the job allows
-// that. Such spare memory is used before new memory, and given up when memory is short.
+// If the job allows it, the memory of a dropped partial is kept for later partials when nobody
+// reads the dropped partial any more. This spare memory is used before new memory is allocated, and
+// is freed when memory is short.
 //
 // # What can fail
 //
@@ -56,7 +58,7 @@ type Config struct {
 	Limit int64
 	// Dir is the spill folder. If it is empty, nothing is spilled.
 	Dir string
-	// Spares is how many buffers of spare memory are kept at most.
+	// Spares is the maximum number of buffers that are kept as spare memory.
 	Spares int
 	Logger *slog.Logger
 	// Changed, if not nil, is called when Short has changed. It must not block.
@@ -88,13 +90,13 @@ type key struct {
 	node jobs.Node
 }
 
-// part is a partial. Its data is nil once it is spilled or taken.
+// part is a held partial. Its field data is nil after the partial was spilled or taken.
 type part struct {
 	key
 	data    []byte
 	file    *os.File
 	size    int64
-	readers int  // number of reads of data that are not done
+	readers int  // number of reads of data that have not ended
 	reuse   bool // the memory of data may be used for other partials
 	taken   bool
 	dropped bool
@@ -130,9 +132,10 @@ func newFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Put adds a partial, whose bytes must not be changed any more. If it is there already, the
-// two are the same bytes, and Put keeps one. If reuse is true, nothing refers to the memory of
-// data once the partial is dropped, so that it becomes spare memory.
+// Put adds a partial. The caller must not change data afterwards. If the partial is already held,
+// Put keeps one of the two copies, which have the same bytes. The caller sets reuse if nothing else
+// will refer to the memory of data when the partial is dropped; this memory then becomes spare
+// memory.
 func (h *Holdings) Put(job string, node jobs.Node, data []byte, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,9 +154,9 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, reuse bool) {
 	h.change(&h.inMemory, p.size)
 }
 
-// Take returns the bytes of a partial that is in memory and that nobody reads. The caller may
-// change the bytes. The partial cannot be read any more, and counts against the limit until it is
-// dropped.
+// Take gives the bytes of a partial to the caller, who may change them. It returns false unless the
+// partial is in memory and nobody is reading it. A taken partial can no longer be read, but counts
+// against the limit until it is dropped.
 func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +169,8 @@ func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	return data, true
 }
 
-// Has reports whether a partial is held. It is true for one that was taken and not dropped.
+// Has reports whether a partial is held. A partial that was taken counts as held until it is
+// dropped.
 func (h *Holdings) Has(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,8 +185,8 @@ func (h *Holdings) InMemory(job string, node jobs.Node) bool {
 	return p != nil && p.data != nil
 }
 
-// DropTaken removes a partial that was taken. It returns false if there is none, or if the partial
-// was put again.
+// DropTaken removes a partial that was taken. It returns false if the partial is not held, or if
+// the partial was put again after it was taken.
 func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +217,7 @@ func (h *Holdings) DropJob(job string) {
 		}
 	}
 	if len(h.parts) == 0 {
-		h.spares = nil // perhaps no job with partials of this size comes for a long time
+		h.spares = nil // spare memory is useless until another job has partials of this size, which may take long
 	}
 }
 
@@ -243,7 +247,7 @@ func (h *Holdings) forget(p *part) {
 	h.change(&h.inMemory, -p.size)
 }
 
-// Reuse adds memory that nothing refers to to the spare memory.
+// Reuse adds the memory of data to the spare memory. Nothing else may refer to this memory.
 func (h *Holdings) Reuse(data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,7 +261,7 @@ func (h *Holdings) addSpare(data []byte) {
 	}
 }
 
-// trim gives up spare memory that is more than the limit allows.
+// trim frees spare memory until the rest fits within the limit.
 func (h *Holdings) trim() {
 	spare := int64(0)
 	for i, data := range h.spares {
@@ -269,7 +273,8 @@ func (h *Holdings) trim() {
 	}
 }
 
-// Spare returns n bytes of spare memory, or nil if there is none. The bytes are not cleared.
+// Spare returns n bytes of spare memory, or nil if there is no spare memory of this size. The bytes
+// may have any value.
 func (h *Holdings) Spare(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -282,7 +287,7 @@ func (h *Holdings) Spare(n int64) []byte {
 	return nil
 }
 
-// Buffer returns n bytes of memory, which are not cleared.
+// Buffer returns n bytes of spare memory or of new memory. The bytes may have any value.
 func (h *Holdings) Buffer(n int64) []byte {
 	if data := h.Spare(n); data != nil {
 		return data
@@ -290,8 +295,9 @@ func (h *Holdings) Buffer(n int64) []byte {
 	return make([]byte, n)
 }
 
-// Read returns the bytes of a partial. If own is true, they are the caller's alone. Otherwise they
-// must not be changed, and the caller calls done when it needs them no more.
+// Read returns the bytes of a partial. If own is true, nothing else uses the bytes and the caller
+// may change them. If own is false, the caller must not change the bytes, and must call done when
+// it no longer needs them.
 func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
 	p, data := h.begin(job, node)
 	switch {
@@ -323,7 +329,8 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 	return h.readFile(p, to, offset)
 }
 
-// begin returns a partial and its data, if that is in memory. The caller then calls end.
+// begin begins a read. It returns the partial, and the partial's data if they are in memory. In
+// that case the caller must call end after the read.
 func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -336,7 +343,8 @@ func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	return p, p.data
 }
 
-// end ends a read of the data of a partial. The last reader of a dropped partial frees the data.
+// end ends a read of a partial's data. If the partial was dropped during the read and this was the
+// last read, end frees the data.
 func (h *Holdings) end(p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -383,7 +391,7 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err er
 	}), nil
 }
 
-// Use adds n bytes, which may be negative, to the memory of merge stacks.
+// Use adds n to the number of bytes that the merge stacks of slots use. It may be negative.
 func (h *Holdings) Use(n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -402,15 +410,15 @@ func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
 func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.largest > h.cfg.Limit }
 
-// Stuck reports whether memory is short and the spill folder does not help.
+// Stuck reports whether memory is short and no partial can be written to the spill folder.
 func (h *Holdings) Stuck() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.short() && !h.spilling && len(h.order) > 0 && (h.cfg.Dir == "" || time.Now().Before(h.retryAt))
 }
 
-// Bytes returns how many bytes are in memory, those of stacks and reservations included, and how
-// many are spilled.
+// Bytes returns how many bytes are in memory, which includes stacks and reservations, and how many
+// bytes are in files.
 func (h *Holdings) Bytes() (inMemory, spilled int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -422,7 +430,8 @@ func (h *Holdings) Bytes() (inMemory, spilled int64) {
 	return h.used(), spilled
 }
 
-// change changes a part of the memory in use, and begins to spill if it is too much.
+// change adds n to one of the counters of memory in use. If more memory is now in use than the
+// limit allows, change begins to write partials to files.
 func (h *Holdings) change(which *int64, n int64) {
 	before := h.short()
 	*which += n

@@ -25,15 +25,16 @@ import (
 // Annotation is the name of the annotation. Its value is a decimal number of 32 bits.
 const Annotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Config describes how a worker reaches its pod. The zero Config is that of a pod.
+// Config describes how a worker reaches the Kubernetes API and its own pod. The empty values are
+// right for a process in a pod.
 type Config struct {
-	URL       string // of the API server; empty: from the variables that Kubernetes sets
+	URL       string // URL of the API server; empty: from the variables that Kubernetes sets
 	Account   string // folder with the token and the certificate of the pod's service account
 	Pod       string // the pod's name; empty: the variable POD_NAME
 	Namespace string // the pod's namespace; empty: the variable POD_NAMESPACE
 
-	Every  time.Duration  // between two looks at the cost; 0: 30 s
-	Cost   func() float64 // what the worker's death would cost now, in seconds
+	Every  time.Duration  // time between two calls of Cost; 0: 30 s
+	Cost   func() float64 // returns how much work the worker's death would lose now, in seconds
 	Logger *slog.Logger
 }
 
@@ -41,7 +42,7 @@ const (
 	account     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	every       = 30 * time.Second
 	callTimeout = 10 * time.Second
-	maxAnswer   = 1 << 20 // bytes of an answer that are read
+	maxAnswer   = 1 << 20 // maximum number of bytes that are read from an answer
 )
 
 // Annotator annotates the worker's pod.
@@ -53,7 +54,7 @@ type Annotator struct {
 	last   string // the last error that was logged, or empty
 }
 
-// New returns an annotator, or an error if the process is not in a pod that allows one.
+// New returns an annotator, or an error if the process is not in a pod or may not annotate its pod.
 func New(cfg Config) (*Annotator, error) {
 	a, err := newAnnotator(cfg)
 	if err != nil {
@@ -86,7 +87,7 @@ func newAnnotator(cfg Config) (*Annotator, error) {
 	if !roots.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s/ca.crt: want a certificate in PEM", cfg.Account)
 	}
-	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // without a proxy: the server is in the cluster
+	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // no proxy, because the server is in the cluster
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1, IdleConnTimeout: time.Second,
 	}}
 	return a, nil
@@ -109,17 +110,17 @@ func (a *Annotator) Run(ctx context.Context) {
 	}
 }
 
-// valueOf returns the value of the annotation for a cost.
+// valueOf converts a cost to the value of the annotation.
 func valueOf(seconds float64) int64 { return int64(math.Ceil(min(max(seconds, 0), math.MaxInt32))) }
 
-// worthTelling reports whether a cost differs so much from the one that Kubernetes knows that
-// the difference may change which pod is deleted.
+// worthTelling reports whether the cost has changed so much since the last write that the change
+// may decide which pod Kubernetes deletes.
 func worthTelling(told, now int64) bool {
 	change := max(told-now, now-told)
 	return told < 0 || change >= 5 && 4*change >= max(told, now)
 }
 
-// tell writes the annotation, and logs an error unless the last attempt had the same one.
+// tell writes the annotation. It logs an error, unless the last attempt failed with the same error.
 func (a *Annotator) tell(ctx context.Context, value int64) {
 	err := a.patch(ctx, value)
 	switch {
@@ -132,8 +133,8 @@ func (a *Annotator) tell(ctx context.Context, value int64) {
 	}
 }
 
-// patch writes the annotation. Kubernetes replaces the token file from time to time, so it
-// is read each time.
+// patch writes the annotation. It reads the token file for each write, because Kubernetes replaces
+// the file from time to time.
 func (a *Annotator) patch(ctx context.Context, value int64) error {
 	token, err := os.ReadFile(filepath.Join(a.cfg.Account, "token"))
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *Annotator) patch(ctx context.Context, value int64) error {
 		return fmt.Errorf("patch the pod %s in %s: %s: give the pod's service account a Role with the verb patch on pods, as the chart does", a.cfg.Pod, a.cfg.Namespace, answer.Status)
 	case answer.StatusCode >= 300:
 		var status struct{ Message string }
-		_ = json.Unmarshal(data, &status) // without a message, the status must do
+		_ = json.Unmarshal(data, &status) // if there is no message, the error contains only the status
 		return fmt.Errorf("patch the pod %s in %s: %s %s", a.cfg.Pod, a.cfg.Namespace, answer.Status, status.Message)
 	case err != nil:
 		return fmt.Errorf("patch the pod: %w", err)

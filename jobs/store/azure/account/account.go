@@ -130,7 +130,8 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// BlobURL returns the URL of the account's blob endpoint, without a SAS and a slash at the end.
+// BlobURL returns the URL of the account's blob endpoint. The URL contains no SAS and does not end
+// in a slash.
 func (a *Account) BlobURL() string { return a.blobURL }
 
 // Close closes idle connections. The account may still be used.
