@@ -92,8 +92,11 @@ A cluster on this machine:    dev --workers 4
 A job on a cluster:           submit JOB --wait`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.started = true
+			if a.output == outputCSV && !slices.Contains([]string{"run", "submit", "watch", "result"}, cmd.Name()) {
+				return errNoCSV
+			}
 			return nil
 		},
 	}
@@ -103,11 +106,11 @@ A job on a cluster:           submit JOB --wait`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 
 	flags := root.PersistentFlags()
-	flags.VarP(&a.output, "output", "o", "format of results: table or json")
+	flags.VarP(&a.output, "output", "o", "format of results: table, json, or csv for a result that is a table")
 	flags.DurationVar(&a.timeout, "reply-timeout", 5*time.Second, "how long to wait for answers of the cluster")
 	a.target.register(flags)
 	completeFiles(root, "azure-connection-file", "creds", "nkey", "tlscert", "tlskey", "tlsca")
-	completeWords(root, "output", "table", "json")
+	completeWords(root, "output", "table", "json", "csv")
 	completeWords(root, "storage", string(cluster.JetStream), string(cluster.Azure))
 
 	const here, onCluster, local = "here", "cluster", "local"

@@ -22,6 +22,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/exec"
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
 )
 
 // TestMain makes the test binary also the program under test: a program with the job squares
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
 			cli.Main(
-				jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition),
+				jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
 				jobs.MustNew(exec.Define(cli.ExecGuard())),
 			)
 		},

@@ -49,10 +49,24 @@ func listed(numbers []uint64) []uint64 { return append([]uint64{}, numbers...) }
 // showOutcome prints the outcome of a job that has ended, and returns an error unless the
 // job completed.
 func (a *app) showOutcome(o outcome) error {
-	if err := a.show(o, o.table); err != nil {
+	if err := a.printOutcome(o); err != nil {
 		return err
 	}
 	return client.Outcome{Status: client.Status{Spec: client.Spec{ID: o.ID}, State: o.State, Error: o.Error}}.Err()
+}
+
+func (a *app) printOutcome(o outcome) error {
+	if a.output != outputCSV {
+		return a.show(o, o.table)
+	}
+	if len(o.Result) == 0 {
+		return nil // the job failed
+	}
+	t, ok := tableOf(o.Result)
+	if !ok {
+		return usagef("-o csv: the result of job %s is no table: want -o table or -o json", o.Job)
+	}
+	return t.writeCSV(a.Out)
 }
 
 func (o outcome) table(w io.Writer) {
@@ -80,6 +94,17 @@ func (o outcome) table(w io.Writer) {
 		row(w, "sha256", o.SHA256)
 	}
 	if len(o.Result) == 0 {
+		return
+	}
+	t, isTable := tableOf(o.Result)
+	if isTable {
+		for _, f := range fields(o.Result) {
+			if f.name != "columns" && f.name != "rows" {
+				row(w, strings.ReplaceAll(f.name, "_", " "), f.value)
+			}
+		}
+		fmt.Fprintln(w)
+		t.write(w)
 		return
 	}
 	fmt.Fprintln(w)

@@ -15,6 +15,7 @@ type outputFormat string
 const (
 	outputTable outputFormat = "table"
 	outputJSON  outputFormat = "json"
+	outputCSV   outputFormat = "csv" // of results that are tables
 )
 
 func (f *outputFormat) String() string {
@@ -26,12 +27,15 @@ func (f *outputFormat) String() string {
 
 func (f *outputFormat) Set(s string) error {
 	switch outputFormat(s) {
-	case outputTable, outputJSON:
+	case outputTable, outputJSON, outputCSV:
 		*f = outputFormat(s)
 		return nil
 	}
-	return fmt.Errorf("want %s or %s", outputTable, outputJSON)
+	return fmt.Errorf("want %s, %s or %s", outputTable, outputJSON, outputCSV)
 }
+
+// errNoCSV is the error of a command that prints something else than a result.
+var errNoCSV = usagef("-o csv is for results that are tables: want -o table or -o json")
 
 func (f *outputFormat) Type() string { return "FORMAT" }
 
@@ -44,6 +48,9 @@ func (a *app) show(v any, table func(w io.Writer)) error {
 			return fmt.Errorf("print: %w", err)
 		}
 		return nil
+	}
+	if a.output == outputCSV {
+		return errNoCSV
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	table(w)
