@@ -9,8 +9,8 @@ import (
 )
 
 // File is a file that is submitted together with a job, such as a program that the job runs. The
-// parameters of the job should have its SHA-256. Then the file is a part of the job's identity, and
-// the job's code can read it with [WriteFile].
+// parameters of the job should contain the SHA-256 of the file. The file is then a part of the
+// job's identity, and the job's code can read the file with [WriteFile].
 type File []byte
 
 // SHA256 returns the SHA-256 of the file in hexadecimal.
@@ -21,20 +21,22 @@ func (f File) SHA256() string {
 
 // FileReader reads the files that were submitted with a job.
 type FileReader interface {
-	// WriteFile writes the file with a SHA-256 and a size in bytes to w. If the file cannot be read
-	// completely, WriteFile returns an error, and may have written a part of the file.
+	// WriteFile writes the file that has the given SHA-256 and the given size in bytes to w. If the
+	// file cannot be read completely, WriteFile returns an error, but may already have written a
+	// part of the file.
 	WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error
 }
 
 type filesKey struct{}
 
-// WithFiles returns a context that gives the functions of a definition the files of their job.
+// WithFiles returns a context with which the functions of a definition can read the files of their
+// job.
 func WithFiles(ctx context.Context, files FileReader) context.Context {
 	return context.WithValue(ctx, filesKey{}, files)
 }
 
-// WriteFile writes a file that was submitted with the job to w. The job's Open can call WriteFile
-// with its context.
+// WriteFile writes a file that was submitted with the job to w. The function Open of a definition
+// can call WriteFile with the context that Open gets.
 func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error {
 	files, ok := ctx.Value(filesKey{}).(FileReader)
 	if !ok {
@@ -43,7 +45,7 @@ func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) erro
 	return files.WriteFile(ctx, sha256, size, w)
 }
 
-// Files are files that are in memory.
+// Files is a FileReader for files in memory.
 type Files []File
 
 // WriteFile implements [FileReader].

@@ -26,7 +26,8 @@ func (p *paramFlags) register(a *app, cmd *cobra.Command) {
 	completeFlag(cmd, "param", a.completeParam)
 }
 
-// read returns the parameters in the stored form. More has further pairs.
+// read returns the parameters in the form in which they are stored. The strings in more are further
+// parameters, in the form NAME=VALUE.
 func (p *paramFlags) read(a *app, job jobs.Job, more ...string) (jobs.Params, error) {
 	base, err := p.readFile(a.In)
 	if err != nil {

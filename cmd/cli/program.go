@@ -38,8 +38,8 @@ func (a *app) execGuardCommand() *cobra.Command {
 }
 
 const (
-	commandParameter = "command" // takes the arguments behind "--"
-	filesParameter   = "files"   // takes the files of --send
+	commandParameter = "command" // its value can be given as arguments after "--"
+	filesParameter   = "files"   // describes the files that the flag --send names
 )
 
 // wantJob checks the arguments of a command that takes the name of a job. The name may be followed
@@ -51,7 +51,7 @@ func wantJob(cmd *cobra.Command, args []string) error {
 	return wantArgs(1, 1)(cmd, args)
 }
 
-// programFlags are the flags and arguments of jobs that run a program.
+// programFlags are the flags that only jobs that run a program accept.
 type programFlags struct{ send []string }
 
 func (f *programFlags) register(cmd *cobra.Command) {
@@ -59,7 +59,8 @@ func (f *programFlags) register(cmd *cobra.Command) {
 	completeFiles(cmd, "send")
 }
 
-// read returns the parameters that the arguments behind "--" and the flags set, and the files.
+// read returns the parameters that the arguments after "--" and the flags set, in the form
+// NAME=VALUE, and the files to submit with the job.
 func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, files []jobs.File, err error) {
 	if len(command) > 0 {
 		if !takes(job, commandParameter) {
@@ -85,7 +86,8 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 	return append(pairs, pair(filesParameter, list)), files, nil
 }
 
-// maxFile is the largest file that --send takes, in bytes. The file is in memory while it is sent.
+// maxFile is the size in bytes of the largest file that --send accepts. It has a limit because the
+// whole file is in memory while it is sent.
 const maxFile = 256 << 20
 
 func readFile(path string) (jobs.File, error) {
@@ -105,11 +107,11 @@ func takes(job jobs.Job, parameter string) bool {
 	return slices.ContainsFunc(job.Parameters(), func(p jobs.Parameter) bool { return p.Name == parameter })
 }
 
-// pair returns a parameter whose value is JSON.
+// pair returns a parameter in the form NAME=VALUE, with the value encoded as JSON.
 func pair(name string, value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the values are strings and numbers
+		panic(err) // the values contain only strings and numbers, which JSON can always encode
 	}
 	return name + "=" + string(text)
 }

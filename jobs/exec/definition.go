@@ -14,12 +14,12 @@ import (
 // Result is the result of a job.
 type Result struct {
 	Output jobs.Attachment `json:"output"`         // the merged outputs
-	Text   string          `json:"text,omitempty"` // the same, if it is text of at most 16 KiB
+	Text   string          `json:"text,omitempty"` // the merged outputs again, if they are text of at most 16 KiB
 }
 
 const maxText = 16 << 10
 
-// Define returns the job's definition. Guard may be nil.
+// Define returns the definition of the job exec. The guard may be nil.
 func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 	return jobs.Definition[Params, []byte, Result]{
 		Name: "exec", Version: "1", Summary: "run a program for each partition, and merge what the calls write",
@@ -73,7 +73,7 @@ type mapper struct {
 	program    program
 	merge      merge
 	partitions uint64
-	input      *dataset.Lines // nil: the calls read nothing
+	input      *dataset.Lines // nil: standard input of the calls is empty
 }
 
 // Close implements io.Closer.

@@ -1,5 +1,6 @@
-// Package exec is a job that runs a program in any language. Each partition is one call of the
-// program, and what the calls write to standard output is merged along the tree:
+// Package exec defines a job that runs a program, which may be written in any language. For each
+// partition the program is called once. What a call writes to standard output is the partition's
+// partial:
 //
 //	bellwether run exec -p input='logs/*.txt' -p merge=sum --send count.py -- python3 count.py
 //	bellwether run exec -p partitions=100 -p merge=sum -- /opt/simulate
@@ -7,9 +8,10 @@
 //	lines of       process in a         standard
 //	a partition ─▶ temporary folder ──▶ output ──▶ partial ──▶ merge ──▶ result
 //
-// With the parameter input, the partitions are ranges of about block bytes of the objects, and a
-// call reads the lines that begin in its range from standard input: see dataset.Lines. A program
-// need not read all of them. Without input, standard input is empty.
+// If the parameter input names objects, each partition is a range of these objects. A range has
+// about as many bytes as the parameter block says. A call gets the lines that begin in its range on
+// standard input, and need not read all of them: see dataset.Lines. Without the parameter input,
+// standard input is empty.
 //
 // # A call
 //
@@ -26,13 +28,15 @@
 //	BELLWETHER_OFFSET       where the range begins in the object; 0 if there are several objects
 //	BELLWETHER_LENGTH       bytes of the range
 //
-// A program does not learn which attempt a call is, when it runs, or on which machine. So what it
-// writes need not depend on that, and the result has the same bytes whatever dies.
+// A program is not told how often its partition was tried before, or on which machine it runs. A
+// program whose output depends only on its arguments, files, variables and input gives the same
+// result, whichever processes die.
 //
-// The exit status has the meaning of sysexits.h: 0 means success. With 64 (usage) and 65 (data) the
-// job fails at once. With 75 (temporary failure) the program is called again after a pause, and this
-// does not count as an attempt. Any other status, a signal, and a limit that was exceeded make the
-// attempt fail. The error has the last 4 KiB of standard error.
+// The exit statuses have the meanings that sysexits.h defines: 0 means success. After 64 (usage) or
+// 65 (data) the job fails at once. After 75 (temporary failure) the program is called again after a
+// pause, and the call does not count as an attempt. The attempt fails if the program exits with any
+// other status, is ended by a signal, or exceeds a limit. The error of the attempt contains the
+// last 4 KiB of standard error.
 //
 // # Merges
 //
@@ -43,24 +47,27 @@
 //	sorted   all lines, in the order of their bytes
 //	json     one JSON object per call: objects are merged, numbers added exactly, arrays joined
 //
-// A line without a tab is a number whose key is empty. The output of sum, min and max has the keys
-// in the order of their bytes.
+// A line without a tab is a number whose key is empty. The outputs of sum, min and max are sorted
+// by the bytes of the keys.
 //
 // # What can fail
 //
-//   - A call takes longer than the parameter timeout, or its job is cancelled: all processes of its
-//     process group get SIGTERM, and SIGKILL after 5 s.
-//   - A call uses more memory than the parameter memory: its processes are killed. The resident
-//     memory is measured every 100 ms, so a program can exceed the limit for this long.
-//   - A call writes more than max-output: its processes are killed, and the job fails.
-//   - A program leaves other processes: they are killed when the program has ended. Processes that
-//     leave the process group, as daemons do, are not killed.
+//   - A call takes longer than the parameter timeout, or its job is cancelled: all processes of the
+//     call's process group get SIGTERM, and after 5 s SIGKILL.
+//   - A call uses more memory than the parameter memory allows: its processes are killed. The
+//     resident memory is measured every 100 ms, so a program may exceed the limit for 100 ms.
+//   - A call writes more than the parameter max-output allows: its processes are killed, and the
+//     job fails.
+//   - A program has started other processes that still run when the program ends: they are killed,
+//     unless they have left the process group, as daemons do.
 //   - The worker dies: the kernel kills the program, and a guard process kills the processes that
 //     the program has started. See [Guard].
 //   - The program is missing on a worker: the job fails.
-//   - The input cannot be read, or has changed since it was listed: the program is stopped, and what
-//     it wrote does not count. Package dataset says which errors are tried again.
+//   - The input cannot be read, or has changed since it was listed: the program is stopped, and its
+//     output is ignored. The documentation of package dataset lists the errors after which the
+//     partition is tried again.
 //
-// The job is restricted, because a client that may submit it can run any program as the user of the
-// worker: workers run it only if they are started with --allow exec. It needs Linux.
+// The job is restricted: workers run it only if they are started with --allow exec. The reason is
+// that a client that may submit the job can run any program as the user of the worker. The job
+// needs Linux.
 package exec

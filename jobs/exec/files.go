@@ -26,7 +26,7 @@ var (
 	fileSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// files returns the files of a job.
+// files returns the descriptions of the files that were submitted with a job.
 func (p Params) files() (list []FileInfo, err error) {
 	if p.Files == "" {
 		return nil, nil
@@ -49,13 +49,14 @@ func (p Params) files() (list []FileInfo, err error) {
 	return list, nil
 }
 
-// folder is a folder with the files of a job, which they can be run from and not be changed in.
+// folder is a folder with the files of a job. Programs in the folder can be run, but the files
+// cannot be changed.
 type folder struct {
 	dir   string // empty: there are no files
 	files []FileInfo
 }
 
-// fetch writes the files of a job to a temporary folder.
+// fetch reads the files of a job from storage and writes them to a temporary folder.
 func fetch(ctx context.Context, files []FileInfo) (f folder, err error) {
 	if len(files) == 0 {
 		return folder{}, nil
@@ -80,7 +81,7 @@ func (f folder) fetch(ctx context.Context, info FileInfo) error {
 	return errors.Join(jobs.WriteFile(ctx, info.SHA256, info.Size, file), file.Close())
 }
 
-// link makes the files appear in the working folder of a call.
+// link creates a symbolic link to each file in dir, the working folder of a call.
 func (f folder) link(dir string) error {
 	for _, info := range f.files {
 		if err := os.Symlink(filepath.Join(f.dir, info.Name), filepath.Join(dir, info.Name)); err != nil {
@@ -90,7 +91,7 @@ func (f folder) link(dir string) error {
 	return nil
 }
 
-// Close removes the files.
+// Close removes the folder and its files.
 func (f folder) Close() error {
 	if f.dir == "" {
 		return nil

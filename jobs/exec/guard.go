@@ -11,22 +11,24 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Guard kills the processes of all calls when this process dies, however it dies. The guard is a
-// process that reads a pipe from this process and runs [GuardMain]. It starts with the first call. A
-// nil Guard does nothing: then the programs die with this process, but not the processes that they
-// have started.
+// Guard kills the processes of all calls when this process dies, even if this process is killed.
+// The guard is another process, which runs [GuardMain] and reads from a pipe that this process
+// writes to. The guard process is started at the first call. A nil Guard does nothing: if this
+// process then dies, the kernel kills the programs, but nobody kills the processes that the
+// programs have started.
 type Guard struct {
 	args []string
 
 	mu   sync.Mutex
-	pipe io.WriteCloser // nil: not started
+	pipe io.WriteCloser // nil if the guard process is not running
 	cmd  *exec.Cmd
 }
 
-// NewGuard returns a guard. Args is a program and its arguments; the program calls GuardMain.
+// NewGuard returns a guard. The guard process is the program args[0], which gets the other args as
+// its arguments and must call GuardMain.
 func NewGuard(args ...string) *Guard { return &Guard{args: args} }
 
-// Close ends the guard, which kills the processes of calls that still run.
+// Close ends the guard process, which first kills the processes of all calls that still run.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -41,7 +43,7 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// run starts the process of the guard if it does not run yet.
+// run starts the guard process, unless it is already running.
 func (g *Guard) run() error {
 	if g.pipe != nil {
 		return nil
@@ -60,7 +62,7 @@ func (g *Guard) run() error {
 	return nil
 }
 
-// start starts a program and tells the guard its process group.
+// start starts a program and tells the guard process the number of the program's process group.
 func (g *Guard) start(cmd *exec.Cmd) error {
 	if g == nil {
 		return startProgram(cmd)
@@ -84,8 +86,9 @@ func startProgram(cmd *exec.Cmd) error {
 	return nil
 }
 
-// ended tells the guard that a process group has ended. The caller has not waited for the group's
-// first process yet, so no other group can have its number.
+// ended tells the guard process that a process group has ended. The caller must not have waited for
+// the group's first process yet: until then the system does not give the group's number to another
+// group, which the guard might otherwise kill.
 func (g *Guard) ended(pid int) {
 	if g == nil {
 		return
@@ -95,18 +98,19 @@ func (g *Guard) ended(pid int) {
 	g.tell('-', pid)
 }
 
-// tell ignores errors: a guard that was killed is missed only if this process is killed too.
+// tell ignores errors, because a guard that was killed is needed only if this process is killed as
+// well.
 func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
 
-// GuardMain reads from a Guard, usually from standard input, until the end, and then kills the
-// process groups that have not ended.
+// GuardMain is the code of the guard process. It reads what a Guard writes, usually from standard
+// input. When the input ends, GuardMain kills the process groups that have not ended.
 func GuardMain(from io.Reader) {
 	groups := map[int]bool{}
 	for s := bufio.NewScanner(from); s.Scan(); {
 		var sign rune
 		var pid int
 		if _, err := fmt.Sscanf(s.Text(), "%c%d", &sign, &pid); err != nil || pid <= 1 {
-			continue // a line that was cut off
+			continue // an incomplete line, because the other process died while it wrote
 		}
 		if sign == '+' {
 			groups[pid] = true

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// sorted keeps all lines, in the order of their bytes.
+// sorted is the merge that keeps all lines and sorts them by their bytes.
 var sorted = merge{
 	name: "sorted",
 	normalize: func(output []byte) ([]byte, error) {
@@ -27,7 +27,7 @@ var sorted = merge{
 	},
 }
 
-// firstLine returns the first line of text that ends in a newline, without the newline.
+// firstLine returns the first line of text, without its newline. The text must contain a newline.
 func firstLine(text []byte) []byte { return text[:bytes.IndexByte(text, '\n')] }
 
 // lines returns the lines of a text, without newlines. The last line need not end in a newline.
@@ -43,7 +43,7 @@ func lines(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// joinLines returns a text in which each line ends in a newline.
+// joinLines returns a text that consists of the given lines. Each line in it ends in a newline.
 func joinLines(list [][]byte) (text []byte) {
 	for _, line := range list {
 		text = append(append(text, line...), '\n')

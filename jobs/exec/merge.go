@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// merge is a way to merge the outputs of calls. Its functions work on the body of a partial: see
-// newPartial.
+// merge is one way to merge the outputs of calls. The functions of a merge work on the bodies of
+// partials: see newPartial.
 type merge struct {
 	name string
-	// normalize checks the output of one call, and returns it in the form that join takes.
+	// normalize checks the output of one call, and converts it to the form that join expects.
 	normalize func(output []byte) ([]byte, error)
-	// join merges the bodies of neighbouring partials. It may change left, and return it.
+	// join merges the bodies of neighbouring partials. It may change left, and may return left.
 	join func(left, right []byte) ([]byte, error)
 }
 
-// concat keeps the outputs in the order of the partitions.
+// concat is the merge that joins the outputs in the order of the partitions.
 var concat = merge{
 	name:      "concat",
 	normalize: func(output []byte) ([]byte, error) { return output, nil },
 	join:      func(left, right []byte) ([]byte, error) { return append(left, right...), nil },
 }
 
-// parseMerge returns the merge with a name.
+// parseMerge returns the merge with the given name.
 func parseMerge(name string) (merge, error) {
 	list := []merge{concat, sum, least, greatest, sorted, object}
 	for _, m := range list {
@@ -42,13 +42,14 @@ func parseMerge(name string) (merge, error) {
 	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N or json", name)
 }
 
-// newPartial returns a partial: the name of its merge, a newline, and the body. The functions that
-// merge partials do not get the parameters of the job, so the partial names its merge.
+// newPartial returns a partial, which consists of the name of its merge, a newline, and the body.
+// The partial contains the name because the functions that merge partials do not get the parameters
+// of the job.
 func newPartial(m merge, body []byte) []byte {
 	return slices.Concat([]byte(m.name), []byte{'\n'}, body)
 }
 
-// open splits a partial.
+// open splits a partial into its merge and its body.
 func open(partial []byte) (m merge, body []byte, err error) {
 	name, body, found := bytes.Cut(partial, []byte{'\n'})
 	if !found {

@@ -8,9 +8,10 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// The merges of this file take lines of a key, a tab and a number. A line without a tab is a number
-// whose key is empty. A body has each key once, in the order of the keys' bytes, except that of top,
-// which is in the order of the result.
+// The merges of this file expect lines that consist of a key, a tab and a number. A line without a
+// tab is a number whose key is empty. The body of a partial contains each key once, sorted by the
+// bytes of the keys. Only the body of the merge top is different: it is sorted as the result is,
+// and may contain a key several times.
 
 var (
 	sum = numbers("sum", func(a, b *apd.Decimal) error {
@@ -31,12 +32,14 @@ var (
 	})
 )
 
-// exact is the arithmetic of sums. Without a precision nothing is rounded.
+// exact is the decimal arithmetic that computes the sums. It has no precision, so it rounds
+// nothing.
 var exact = apd.Context{MaxExponent: maxExponent, MinExponent: -maxExponent, Traps: apd.DefaultTraps}
 
 const (
-	// maxExponent bounds the powers of ten in numbers, since a sum has as many digits as the
-	// largest and the smallest number are powers apart. The exponents of float64 are within it.
+	// maxExponent is the largest power of ten in a number, and -maxExponent the smallest. Numbers
+	// need a limit because a sum has a digit for each power of ten between its largest and its
+	// smallest number. All values of a float64 are within the limit.
 	maxExponent = 400
 	maxTop      = 1_000_000
 )
@@ -47,8 +50,8 @@ type entry struct {
 	value apd.Decimal
 }
 
-// numbers returns a merge that combines the numbers of equal keys. Combine changes a, whose number
-// comes first.
+// numbers returns a merge that calls combine for numbers with equal keys. Combine must store its
+// result in a, which comes before b in the outputs.
 func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 	return merge{
 		name: name,
@@ -58,7 +61,7 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 				return nil, err
 			}
 			slices.SortStableFunc(list, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
-			n := 0 // entries with distinct keys so far
+			n := 0 // number of entries with distinct keys so far
 			for i := range list {
 				if n == 0 || !bytes.Equal(list[n-1].key, list[i].key) {
 					list[n] = list[i]
@@ -97,8 +100,8 @@ func numbers(name string, combine func(a, b *apd.Decimal) error) merge {
 	}
 }
 
-// top returns the merge that keeps the n lines with the greatest numbers, the greatest first. Lines
-// with equal numbers are in the order of the partitions.
+// top returns the merge that keeps the n lines with the greatest numbers, the greatest number
+// first. Lines with equal numbers stay in the order of their partitions.
 func top(name string, n int) merge {
 	keep := func(list []entry) []byte {
 		slices.SortStableFunc(list, func(a, b entry) int { return b.value.Cmp(&a.value) })
@@ -121,7 +124,7 @@ func top(name string, n int) merge {
 	}
 }
 
-// parseEntries parses lines. An error names the line.
+// parseEntries parses lines of a key, a tab and a number. An error contains the number of the line.
 func parseEntries(text []byte) (list []entry, err error) {
 	number := 0
 	for line := range lines(text) {
@@ -150,7 +153,7 @@ func tooLarge(d *apd.Decimal) bool {
 	return d.Exponent < -maxExponent || int64(d.Exponent)+d.NumDigits() > maxExponent
 }
 
-// formatEntries writes lines that parseEntries takes.
+// formatEntries returns entries as lines that parseEntries can parse.
 func formatEntries(list []entry) []byte {
 	size := 0
 	for i := range list {

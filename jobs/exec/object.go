@@ -12,8 +12,9 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// object merges JSON objects: numbers of the same key are added, arrays follow one another, and
-// objects are merged likewise. Other values must be equal. A value of null gives way to any other.
+// object is the merge of JSON objects. If both objects contain a key, its values are merged:
+// numbers are added, arrays are joined, and objects are merged in the same way. If one value is
+// null, the other one is taken. Values of other types must be equal.
 var object = merge{
 	name: "json",
 	normalize: func(output []byte) ([]byte, error) {
@@ -60,7 +61,8 @@ func parseObject(text []byte) (map[string]any, error) {
 	return value, checkNumbers("", value)
 }
 
-// cause returns err, or that the value is null.
+// cause returns err if it is not nil. Otherwise it returns an error that says that the value is
+// null.
 func cause(err error) error {
 	if err == nil {
 		return errors.New("it is null")
@@ -68,7 +70,8 @@ func cause(err error) error {
 	return err
 }
 
-// checkNumbers replaces the numbers in an object or an array by decimals.
+// checkNumbers replaces the numbers in an object or an array by decimals, and returns an error if a
+// number is too large.
 func checkNumbers(path string, value any) error {
 	replace := func(path string, item any) (any, error) {
 		number, isNumber := item.(json.Number)
@@ -129,7 +132,8 @@ func mergeValues(path string, a, b any) (any, error) {
 	return nil, fmt.Errorf("%s: cannot merge %s with %s", path, describe(a), describe(b))
 }
 
-// mergeObjects merges in the order of the keys, so that an error names the same key each time.
+// mergeObjects merges two objects. It merges the keys in order, so that equal objects always give
+// the same error.
 func mergeObjects(path string, left, right map[string]any) (any, error) {
 	for _, key := range sortedKeys(right) {
 		merged, err := mergeValues(path+"."+key, left[key], right[key])

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup gives a process a group of its own, which signals for this process do not reach.
+// ownGroup gives a process a process group of its own, so that signals to the group of this process
+// do not reach it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // setAttributes gives the program a process group of its own. The kernel kills the program when
@@ -17,15 +18,15 @@ func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit waits until a child has ended. The child stays a zombie, so that its number and that of
-// its group are not used again.
+// awaitExit waits until a child process has ended. The child stays a zombie, so that the system
+// does not give its number, or the number of its group, to another process.
 func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
 
-// memoryOf returns the resident memory of the processes of a group, in bytes. It is 0 if it cannot
-// be measured.
+// memoryOf returns the resident memory of all processes of a process group in bytes, or 0 if it
+// cannot be measured.
 func memoryOf(group int) (sum int64) {
 	processes, err := procfs.AllProcs()
 	if err != nil {

@@ -12,7 +12,8 @@ var errNeedsLinux = fmt.Errorf("run a program: %w: it needs Linux", errors.ErrUn
 
 func ownGroup(*exec.Cmd) {}
 
-// setAttributes makes the start of the program fail.
+// setAttributes makes the start of the program fail with an error that says that the job needs
+// Linux.
 func setAttributes(cmd *exec.Cmd) { cmd.Err = errNeedsLinux }
 
 func awaitExit(int) {}

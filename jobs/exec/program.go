@@ -22,18 +22,18 @@ const (
 	grace = 5 * time.Second
 	// measureEvery is the time between two measurements of the memory of a call.
 	measureEvery = 100 * time.Millisecond
-	// drainOutput is how long a call waits for the end of its output after the program has
-	// ended.
+	// drainOutput is how long a call waits for the end of the program's output after the program
+	// has ended.
 	drainOutput = time.Second
-	tailBytes   = 4 << 10 // of standard error in an error
+	tailBytes   = 4 << 10 // maximum number of bytes of standard error in an error
 )
 
 // program is what each call of a job runs.
 type program struct {
 	args    []string
-	timeout time.Duration // of a call; 0: none
-	memory  int64         // bytes of all processes of a call; 0: any number
-	output  int64         // most bytes of standard output
+	timeout time.Duration // maximum duration of a call; 0: no limit
+	memory  int64         // maximum memory of all processes of a call in bytes; 0: no limit
+	output  int64         // maximum number of bytes of standard output
 	folder  folder        // files that each call finds in its working folder
 }
 
@@ -47,15 +47,15 @@ const (
 // errTemporary is the error of a program that asks to be called again later.
 var errTemporary = errors.New("exit status 75")
 
-// stdin is what a call gets.
+// stdin is what a call gets besides its arguments.
 type stdin struct {
-	env  []string                                                    // in addition to a few variables
-	each func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: it is empty
+	env  []string                                                    // environment variables of this call, in addition to those of every call
+	each func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: standard input is empty
 }
 
-// call runs the program once and returns its standard output. The program gets an empty temporary
-// folder to work in. If the program exits with status 75, call runs it again later, until ctx is
-// done.
+// call runs the program and returns its standard output. The working folder of the program is a new
+// temporary folder. If the program exits with status 75, call runs it again after a pause, until
+// ctx is done.
 func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
 		output, err = p.once(ctx, g, in)
@@ -107,16 +107,17 @@ func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, e
 	fed := in.feed(feeding, cancel, pipe)
 	stopped := p.watch(feeding, cmd.Process.Pid, stdout.full)
 	awaitExit(cmd.Process.Pid)
-	reason := cmp.Or(stopped(), context.Cause(ctx)) // a program without all of its input may end well
+	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program that did not get all of its input may still end with status 0
 	cancel(nil)
 	reason = cmp.Or(<-fed, reason)
-	killGroup(cmd.Process.Pid) // what the program has started and left
+	killGroup(cmd.Process.Pid) // kills the processes that the program has started and that still run
 	g.ended(cmd.Process.Pid)
 	return stdout.data, p.outcome(reason, cmd.Wait(), stderr)
 }
 
-// feed writes standard input to the program. It sends nil, or why it could not read the input: then
-// the program is stopped, since it must not take a part of its input for the whole.
+// feed writes standard input to the program. When it has ended, it sends nil to the channel, or an
+// error if it could not read the input. After such an error it stops the program, because the
+// program cannot know that it has got only a part of its input.
 func (in stdin) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.WriteCloser) <-chan error {
 	fed := make(chan error, 1)
 	if pipe == nil {
@@ -124,7 +125,7 @@ func (in stdin) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.
 		return fed
 	}
 	go func() {
-		closed := false // the program does not read on
+		closed := false // the program has closed its standard input
 		err := in.each(ctx, func(data []byte) error {
 			_, err := pipe.Write(data)
 			closed = err != nil
@@ -144,7 +145,7 @@ func (in stdin) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.
 	return fed
 }
 
-// environment returns the variables that each call has.
+// environment returns the environment variables that every call gets.
 func environment(dir string) []string {
 	env := []string{"TMPDIR=" + dir}
 	for _, name := range []string{"PATH", "HOME", "LANG"} {
@@ -155,8 +156,9 @@ func environment(dir string) []string {
 	return env
 }
 
-// watch ends the processes of a call that exceeds a limit, or whose context is done. The caller
-// calls stopped once the program has ended: stopped returns why watch ended the program, or nil.
+// watch ends the processes of a call if the call exceeds a limit or if ctx is done. The caller must
+// call stopped when the program has ended. If watch has ended the program, stopped returns the
+// reason, otherwise nil.
 func (p program) watch(ctx context.Context, pid int, full <-chan struct{}) (stopped func() error) {
 	over, result := make(chan struct{}), make(chan error, 1)
 	go func() { result <- p.enforce(ctx, pid, full, over) }()
@@ -208,7 +210,8 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 	}
 }
 
-// outcome returns the error of a call. Reason says why watch has ended the program.
+// outcome returns the error of a call, or nil. The parameter reason is the error for which watch
+// has ended the program, or nil.
 func (p program) outcome(reason, err error, stderr *tail) error {
 	var exit *exec.ExitError
 	switch {
@@ -230,8 +233,8 @@ func (p program) outcome(reason, err error, stderr *tail) error {
 	return p.failed(err, stderr)
 }
 
-// failed returns an error with the end of standard error. The last line comes first, because tables
-// show the first line of an error only.
+// failed returns an error that contains the end of standard error. The last line comes first,
+// because tables show only the first line of an error.
 func (p program) failed(err error, stderr *tail) error {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(stderr.data), "\uFFFD"))
 	last := strings.LastIndexByte(text, '\n')
@@ -244,11 +247,11 @@ func (p program) failed(err error, stderr *tail) error {
 	return fmt.Errorf("%s: %w: %s\nstandard error:\n%s", p.args[0], err, text[last+1:], text)
 }
 
-// limited keeps what is written to it, up to a limit.
+// limited is a writer that keeps all bytes that are written to it, up to a limit.
 type limited struct {
 	data []byte
 	most int64
-	full chan struct{} // closed when more is written
+	full chan struct{} // closed when more bytes than the limit are written
 }
 
 var errFull = errors.New("too much output")
@@ -266,7 +269,7 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// tail keeps the last bytes that are written to it.
+// tail is a writer that keeps the last tailBytes bytes that are written to it.
 type tail struct{ data []byte }
 
 func (t *tail) Write(data []byte) (int, error) {

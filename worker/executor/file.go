@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// FileStore is an optional interface of a [Store] that keeps the files that were submitted with
-// jobs.
+// FileStore is an interface that a [Store] may implement in addition, if it stores the files that
+// were submitted with jobs.
 type FileStore interface {
 	// AttachmentPiece reads the piece of a file that begins at offset.
 	AttachmentPiece(ctx context.Context, job, sha256 string, offset int64) ([]byte, error)
@@ -27,7 +27,7 @@ func (s jobStorage) WriteFile(ctx context.Context, sum string, size int64, w io.
 	if !ok {
 		return jobs.Permanent(errors.New("the worker's storage keeps no files"))
 	}
-	s.ctx = ctx // of the call that needs the file
+	s.ctx = ctx // the context of the call that needs the file
 	hash := sha256.New()
 	for offset := int64(0); offset < size; {
 		var piece []byte
