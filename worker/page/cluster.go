@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,6 +31,7 @@ type clusterAnswer struct {
 type clusterNow struct {
 	cluster clusterAnswer
 	workers workersAnswer // the first workers
+	encoded []byte        // workers as JSON, for the streams of all viewers
 }
 
 // epoch returns the epoch of the leader, or 0 if no leader answers.
@@ -62,7 +64,9 @@ func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clust
 		default:
 			a.Leader, a.Totals = &answer.Totals.Leader, answer.Totals
 		}
-		return clusterNow{a, newWorkersAnswer(answer, limit)}, nil
+		workers := newWorkersAnswer(answer, limit)
+		encoded, err := json.Marshal(workers)
+		return clusterNow{a, workers, encoded}, err
 	})
 	return now
 }

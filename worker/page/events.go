@@ -162,18 +162,17 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 
 // sendWorkers sends the part of the list of workers that the viewer looks at, if a leader answers.
 func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterNow) error {
-	workers := now.workers
-	if now.cluster.Leader == nil {
+	switch {
+	case now.cluster.Leader == nil:
 		return nil
+	case s.after == "":
+		return s.sendData("workers", now.encoded)
 	}
-	if s.after != "" {
-		answer, err := c.WorkersAfter(ctx, s.after, maxPage)
-		if err != nil {
-			return nil // no leader answers any more
-		}
-		workers = newWorkersAnswer(answer, maxPage)
+	answer, err := c.WorkersAfter(ctx, s.after, maxPage)
+	if err != nil {
+		return nil // no leader answers any more
 	}
-	return s.send("workers", workers)
+	return s.send("workers", newWorkersAnswer(answer, maxPage))
 }
 
 // lookAtJob sends the live figures of the opened job. If stored is true or the job has
@@ -220,6 +219,11 @@ func (s *stream) send(event string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", event, err)
 	}
+	return s.sendData(event, data)
+}
+
+// sendData is send with encoded data.
+func (s *stream) sendData(event string, data []byte) error {
 	if bytes.Equal(s.sent[event], data) {
 		return nil
 	}
@@ -227,7 +231,7 @@ func (s *stream) send(event string, v any) error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "event: %s\ndata: %s\n\n", event, data)
+	_, err := fmt.Fprintf(s.out, "event: %s\ndata: %s\n\n", event, data)
 	return err
 }
 
