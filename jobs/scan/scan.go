@@ -104,12 +104,13 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 				return err
 			}
 		}
+		var group int
 		if len(by) == 1 {
-			key = append(key[:0], v.field(by[0])...)
+			group = t.group(v.field(by[0]))
 		} else {
 			key = appendFields(key[:0], v, by)
+			group = t.group(key)
 		}
-		group := t.group(key)
 		for _, s := range t.states {
 			s.add(group, v)
 		}

@@ -48,28 +48,40 @@ func (t *table) key(group int) []byte {
 	return t.keys[begin:t.ends[group]]
 }
 
+// hash returns the hash of a key in this process. Most keys are short.
+func hash(key []byte) uint64 {
+	n := len(key)
+	if n < 8 || n > 16 {
+		return xxhash.Sum64(key)
+	}
+	// The two words overlap, and together contain the key. The constants are the first digits of pi.
+	first, last := binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
+	high, low := bits.Mul64(first^0x243f6a8885a308d3, last^0x13198a2e03707344^uint64(n))
+	return high ^ low
+}
+
 // group returns the group of a key, which it adds if it is missing. The index is an open
 // addressing hash table with linear probing of groups + 1; 0 is an empty slot.
 func (t *table) group(key []byte) int {
 	if 2*len(t.hashes) >= len(t.index) {
 		t.enlarge()
 	}
-	hash, mask := xxhash.Sum64(key), uint64(len(t.index)-1)
-	for at := hash & mask; ; at = (at + 1) & mask {
+	h, mask := hash(key), uint64(len(t.index)-1)
+	for at := h & mask; ; at = (at + 1) & mask {
 		g := int(t.index[at]) - 1
 		if g < 0 {
 			t.index[at] = uint32(len(t.hashes) + 1)
-			return t.append(hash, key)
+			return t.append(h, key)
 		}
-		if t.hashes[g] == hash && bytes.Equal(t.key(g), key) {
+		if t.hashes[g] == h && bytes.Equal(t.key(g), key) {
 			return g
 		}
 	}
 }
 
 // append adds a group without states in the index.
-func (t *table) append(hash uint64, key []byte) int {
-	t.hashes = append(t.hashes, hash)
+func (t *table) append(h uint64, key []byte) int {
+	t.hashes = append(t.hashes, h)
 	t.keys = append(t.keys, key...)
 	t.ends = append(t.ends, len(t.keys))
 	for _, s := range t.states {
@@ -82,8 +94,8 @@ func (t *table) append(hash uint64, key []byte) int {
 func (t *table) enlarge() {
 	t.index = make([]uint32, max(64, 1<<bits.Len(uint(4*len(t.hashes)))))
 	mask := uint64(len(t.index) - 1)
-	for g, hash := range t.hashes {
-		at := hash & mask
+	for g, h := range t.hashes {
+		at := h & mask
 		for t.index[at] != 0 {
 			at = (at + 1) & mask
 		}
@@ -165,7 +177,7 @@ func (t *table) UnmarshalBinary(data []byte) error {
 		if key, b, err = readText(b); err != nil {
 			return err
 		}
-		t.hashes = append(t.hashes, xxhash.Sum64(key))
+		t.hashes = append(t.hashes, hash(key))
 		t.keys = append(t.keys, key...)
 		t.ends = append(t.ends, len(t.keys))
 		for _, s := range t.states {

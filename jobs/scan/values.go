@@ -39,8 +39,8 @@ func (v *values) field(column int) []byte { return v.record.Field(column) }
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
 		v.states[column] = isText
-		if n, ok := exact.Parse(v.record.Field(column)); ok {
-			v.numbers[column], v.states[column] = n, isNumber
+		if v.numbers[column].Parse(v.record.Field(column)) {
+			v.states[column] = isNumber
 		}
 	}
 	return &v.numbers[column], v.states[column] == isNumber

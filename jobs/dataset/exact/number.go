@@ -21,22 +21,28 @@ type Number struct {
 const fastDigits = 18
 
 // Parse parses a number such as -1.50 or 2.5e9.
-func Parse(text []byte) (Number, bool) {
+func Parse(text []byte) (n Number, ok bool) {
+	ok = n.Parse(text)
+	return n, ok
+}
+
+// Parse is like the function Parse. If it reports false, the number is not defined.
+func (n *Number) Parse(text []byte) bool {
 	i, negative := 0, false
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		i, negative = 1, text[0] == '-'
 	}
 	if len(text)-i > fastDigits {
-		return parseSlowly(text)
+		return n.parseSlowly(text)
 	}
-	n, point, first := int64(0), -1, i
+	digits, point, first := int64(0), -1, i
 	for ; i < len(text); i++ {
 		if c := text[i] - '0'; c <= 9 {
-			n = n*10 + int64(c)
+			digits = digits*10 + int64(c)
 		} else if text[i] == '.' && point < 0 {
 			point = i
 		} else {
-			return parseSlowly(text)
+			return n.parseSlowly(text)
 		}
 	}
 	scale := 0
@@ -44,16 +50,20 @@ func Parse(text []byte) (Number, bool) {
 		scale = len(text) - 1 - point
 	}
 	if len(text)-first == 0 || point >= 0 && len(text)-first == 1 {
-		return Number{}, false
+		return false
 	}
 	if negative {
-		n = -n
+		digits = -digits
 	}
-	return Number{Mantissa: n, Scale: scale}, true
+	n.Mantissa, n.Scale = digits, scale
+	if n.Big != nil {
+		n.Big = nil
+	}
+	return true
 }
 
 // parseSlowly parses any number.
-func parseSlowly(text []byte) (Number, bool) {
+func (n *Number) parseSlowly(text []byte) bool {
 	s := string(text)
 	negative := strings.HasPrefix(s, "-")
 	if negative || strings.HasPrefix(s, "+") {
@@ -63,7 +73,7 @@ func parseSlowly(text []byte) (Number, bool) {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		var err error
 		if exponent, err = strconv.Atoi(s[i+1:]); err != nil || exponent < -MaxDigits || exponent > MaxDigits {
-			return Number{}, false
+			return false
 		}
 		s = s[:i]
 	}
@@ -71,7 +81,7 @@ func parseSlowly(text []byte) (Number, bool) {
 	digits := whole + fraction
 	scale := len(fraction) - exponent
 	if digits == "" || len(digits) > MaxDigits || strings.Trim(digits, "0123456789") != "" {
-		return Number{}, false
+		return false
 	}
 	if scale < 0 {
 		digits += strings.Repeat("0", -scale)
@@ -79,12 +89,13 @@ func parseSlowly(text []byte) (Number, bool) {
 	}
 	m, ok := new(big.Int).SetString(digits, 10)
 	if !ok || len(digits) > MaxDigits || scale > MaxDigits {
-		return Number{}, false
+		return false
 	}
 	if negative {
 		m.Neg(m)
 	}
-	return normal(m, scale), true
+	*n = normal(m, scale)
+	return true
 }
 
 // normal returns the number m · 10^-scale.

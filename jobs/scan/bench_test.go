@@ -1,0 +1,30 @@
+package scan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// BenchmarkByKey is one slot: the minimum, mean and maximum of a column by one of 413 keys.
+func BenchmarkByKey(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	data := []byte("station;temperature\n")
+	for len(data) < 64<<20 {
+		data = fmt.Appendf(data, "Station %d;%.1f\n", random.IntN(413), random.Float64()*140-50)
+	}
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, "input="+write(b, "m.csv", string(data)), "delimiter=;", "by=station",
+		"aggregate=min(temperature),mean(temperature),max(temperature)")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := (jobs.Local{Slots: 1}).Run(b.Context(), job, params); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
