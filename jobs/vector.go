@@ -42,7 +42,9 @@ var _ InPlaceCodec[[]float64] = Vector[float64]{}
 
 // Encode returns a copy of the numbers' memory.
 func (v Vector[E]) Encode(value []E) ([]byte, error) {
-	return littleEndian[E](slices.Clone(memory(value))), nil
+	data := make([]byte, len(memory(value)))
+	copyPieces(data, memory(value))
+	return littleEndian[E](data), nil
 }
 
 // EncodeInPlace returns the numbers' memory.
@@ -56,7 +58,7 @@ func (v Vector[E]) Decode(data []byte) ([]E, error) {
 		return nil, err
 	}
 	value := make([]E, len(data)/v.size())
-	copy(memory(value), data)
+	copyPieces(memory(value), data)
 	littleEndian[E](memory(value))
 	return orNil(value), nil
 }
@@ -79,6 +81,14 @@ func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 // aliases is a mark for codecs whose DecodeInPlace copies nothing: the decoded partial uses the
 // memory of the encoded data.
 func (Vector[E]) aliases() {}
+
+// copyPieces copies a large value piece by piece, because the runtime cannot interrupt a goroutine
+// within one copy.
+func copyPieces(to, from []byte) {
+	for piece := range slices.Chunk(from, 1<<20) {
+		to = to[copy(to, piece):]
+	}
+}
 
 func (Vector[E]) size() int {
 	var number E

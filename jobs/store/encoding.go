@@ -100,9 +100,11 @@ func decodeManifest(data []byte) (Manifest, error) {
 const partialHeader = 9
 
 func encodePartial(n jobs.Node, data []byte) []byte {
-	value := make([]byte, 0, partialHeader+len(data))
-	value = binary.BigEndian.AppendUint64(append(value, n.Level), n.Index)
-	return append(value, data...)
+	value := make([]byte, partialHeader+len(data))
+	value[0] = n.Level
+	binary.BigEndian.PutUint64(value[1:], n.Index)
+	copyTo(value[partialHeader:], data)
+	return value
 }
 
 // decodePartial returns the data of a partial. It moves the data to the beginning of value, so that
@@ -111,7 +113,8 @@ func decodePartial(value []byte) ([]byte, error) {
 	if len(value) < partialHeader {
 		return nil, fmt.Errorf("%w: partial of %d bytes, want at least %d", ErrCorrupt, len(value), partialHeader)
 	}
-	return value[:copy(value, value[partialHeader:])], nil
+	copyTo(value, value[partialHeader:])
+	return value[:len(value)-partialHeader], nil
 }
 
 func encodeTerm(t TermRecord) []byte { return encode(termRecord{t, micros(t.At)}) }

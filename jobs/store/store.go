@@ -400,6 +400,28 @@ func jobKey(kind, id string, more ...string) (string, error) {
 }
 
 func digest(data []byte) string {
-	sum := sha256.Sum256(data)
+	sum := Digest(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// step is how many bytes are hashed or copied at a time. The runtime cannot interrupt a goroutine
+// that does more at once, and the collector of garbage stops all other goroutines until it can. A
+// leader that hashed 160 MB in one call would not answer pings for 100 ms.
+const step = 1 << 20
+
+// Digest returns the SHA-256 of a value.
+func Digest(value []byte) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for piece := range slices.Chunk(value, step) {
+		_, _ = h.Write(piece) // never fails
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// copyTo copies a value. The two may overlap if to begins before from.
+func copyTo(to, from []byte) {
+	for piece := range slices.Chunk(from, step) {
+		to = to[copy(to, piece):]
+	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
@@ -17,7 +18,12 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 }
 
 // Checksum returns the CRC-32C of data.
-func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+func Checksum(data []byte) (sum uint32) {
+	for piece := range slices.Chunk(data, 1<<20) { // the runtime cannot interrupt a goroutine within one update
+		sum = crc32.Update(sum, castagnoli, piece)
+	}
+	return sum
+}
 
 // NewOutput returns the output of a call of Plan or Finish, with a checksum of data.
 // Partitions is 0 for Finish.

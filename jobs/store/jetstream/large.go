@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -30,7 +29,7 @@ var errChunkGone = errors.New("chunk of a large value is missing")
 // putLarge writes the chunks of a value under a new name. A value that replaces another value may
 // use the reserved space.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
-	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: sha256.Sum256(value)}
+	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: store.Digest(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(chunksInFlight)
 	for i := range p.chunks() {
@@ -92,7 +91,7 @@ func (d *Driver) getLarge(ctx context.Context, token string, p pointer) ([]byte,
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if sha256.Sum256(value) != p.SHA256 {
+	if store.Digest(value) != p.SHA256 {
 		return nil, fmt.Errorf("%w: its %d bytes have another digest", store.ErrCorrupt, p.Size)
 	}
 	return value, nil
