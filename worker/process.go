@@ -28,7 +28,8 @@ type process struct {
 	nc       *nats.Conn
 	bulk     *nats.Conn // for large partials
 	store    *store.Store
-	storage  string // identity of the storage
+	partials *store.Store // the same storage on the connection for large partials
+	storage  string       // identity of the storage
 	lease    election.Lease
 	election election.Config
 	health   *health
@@ -39,7 +40,7 @@ type process struct {
 // process in order. First the executor drains, so that the leader, which may be this process, makes
 // the executor's results durable. Then the election ends, with a handover if this process leads.
 func (p *process) run(ctx context.Context) error {
-	e, err := executor.New(p.nc, p.store, executor.Config{
+	e, err := executor.New(p.nc, p.partials, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
 		Storage: p.storage, Version: p.cfg.Version,
 		Bulk: p.bulk, Memory: p.cfg.Memory, SpillDir: spillDir(p.cfg.SpillDir, p.log),

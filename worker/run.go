@@ -152,6 +152,14 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	}
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
+	p.partials = p.store
+	if storage.Config().Storage == cluster.JetStream { // no control message waits behind a large partial
+		again, err := where.OpenStorage(ctx, p.bulk) // needs no Close: it has no connection of its own
+		if err != nil {
+			return nil, err
+		}
+		p.partials = again.Store(p.health.metrics.storageCall)
+	}
 	return storage, nil
 }
 
