@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/store"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
 // written is called when a blob is stored. If the blob is a manifest, written checks that the
@@ -41,6 +42,11 @@ func (c *checks) written(by, key string) {
 		return
 	}
 	c.sound(by, c.sim.jobs[id], m)
+	for _, call := range m.Calls {
+		if call.Function == wire.Merge.String() && call.Failed > 0 && c.sim.jobs[id].rogue.function != wire.Merge {
+			c.sim.fail("%s counts %d failures of Merge of node %v of job %s, which does not fail", by, call.Failed, call.Node, id)
+		}
+	}
 	for _, n := range old.Nodes {
 		if span := c.sim.jobs[id].tree.Span(n.Node); !covered(c.sim.jobs[id].tree, m, span) {
 			c.sim.fail("%s wrote a manifest of job %s without %v, which was durable", by, id, span)

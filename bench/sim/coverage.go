@@ -52,6 +52,7 @@ var expected = func() []string {
 	list := strings.Split(strings.TrimSpace(`
 fault: clock runs at another rate
 fault: fetch stopped half-way
+fault: fetched bytes damaged
 fault: held partial lost
 fault: job not opened
 fault: message delayed
@@ -115,6 +116,7 @@ seen: call of Plan
 seen: held partial stored
 seen: operand fetched
 seen: worker without usable slots
+seen: new leader told of held nodes
 seen: new leader told of partials
 seen: new leader told of spans
 seen: partial too large for a report

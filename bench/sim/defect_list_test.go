@@ -276,4 +276,18 @@ var defects = []defect{
 		new:    " && items == 0",
 		within: "2000",
 	},
+	{
+		name:   "a worker does not tell a new leader what it holds",
+		file:   "worker/session/report.go",
+		old:    "		r.Spans, r.Nodes = s.heldSpans(), s.heldNodes()\n",
+		new:    "		if r.Spans = s.heldSpans(); c.sequence > 1 {\n			r.Nodes = s.heldNodes()\n		}\n",
+		within: "2000",
+	},
+	{
+		name:   "a merge that was requested before its operand was lost is not requested again",
+		file:   "coordinator/ledger/forest.go",
+		old:    "			path[i-1].merging = false\n",
+		new:    "			_ = path\n",
+		within: "2000",
+	},
 }

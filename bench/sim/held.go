@@ -133,7 +133,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 				switch {
 				case !found:
 					err = errNotHeld
-				case p.sim.rng.chance(p.sim.rates.loss):
+				case p.sim.rng.chance(p.sim.rates.fetches):
 					p.sim.cover("fault: fetch stopped half-way")
 					return // no reply is sent, so the fetch ends at its time limit
 				default:
@@ -147,7 +147,7 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 		})
 		p.timer(fetchWithin, done)
 	})
-	if err == nil && p.sim.rng.chance(p.sim.rates.loss/4) {
+	if err == nil && p.sim.rng.chance(p.sim.rates.fetches/4) {
 		p.sim.cover("fault: fetched bytes damaged")
 		data = slices.Clone(data)
 		data[len(data)/2]++

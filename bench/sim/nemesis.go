@@ -21,6 +21,7 @@ var faultKinds = []fault{
 	{"process killed", true, func(s *Sim) { s.kill(s.anyWorker()) }},
 	{"leader killed", true, func(s *Sim) { s.kill(s.anyLeader()) }},
 	{"leader killed", true, func(s *Sim) { s.kill(s.anyLeader()) }},
+	{"holder of partials killed", true, func(s *Sim) { s.kill(s.anyHolder()) }},
 	{"process told to stop", true, func(s *Sim) { s.anyWorker().terminate() }},
 	{"leader told to stop", true, func(s *Sim) { s.anyLeader().terminate() }},
 	{"leader told to step down", true, func(s *Sim) { s.anyLeader().stepDown() }},
@@ -39,8 +40,8 @@ var faultKinds = []fault{
 	{"storage outage", false, (*Sim).storageOutage},
 	{"everything killed", true, (*Sim).killAll},
 	{"process on another storage joins", false, (*Sim).joinOther},
-	{"worker short of memory", true, func(s *Sim) { s.anyWorker().worker.loses(true) }},
-	{"worker loses a held partial", false, func(s *Sim) { s.anyWorker().worker.loses(false) }},
+	{"worker short of memory", true, func(s *Sim) { s.anyHolder().worker.loses(true) }},
+	{"worker loses a held partial", false, func(s *Sim) { s.anyHolder().worker.loses(false) }},
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
 
@@ -100,6 +101,20 @@ func (s *Sim) workers() []*process {
 func (s *Sim) anyWorker() *process {
 	list := s.workers()
 	return list[s.rng.IntN(len(list))]
+}
+
+// anyHolder returns a worker process that holds partials, or any worker process if none holds any.
+func (s *Sim) anyHolder() *process {
+	var holders []*process
+	for _, p := range s.workers() {
+		if nodes, _ := p.worker.session.Held(); nodes > 0 {
+			holders = append(holders, p)
+		}
+	}
+	if len(holders) == 0 {
+		return s.anyWorker()
+	}
+	return holders[s.rng.IntN(len(holders))]
 }
 
 // anyLeader returns a process that leads, or any worker process if none leads.

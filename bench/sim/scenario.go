@@ -34,7 +34,7 @@ type scenario struct {
 // faultRates contains the probabilities with which a single message fails, a single call to
 // storage, or a single attempt to open a job.
 type faultRates struct {
-	loss, duplicates, slowMessages            float64
+	loss, duplicates, slowMessages, fetches   float64
 	storageRefuses, storageLoses, storageSlow float64
 	openFails                                 float64
 }
@@ -73,7 +73,7 @@ func (s *Sim) draw() (scenario, faultRates) {
 			return most * c.Float64()
 		}
 		f = faultRates{
-			loss: sometimes(0.1), duplicates: sometimes(0.1), slowMessages: sometimes(0.05),
+			loss: sometimes(0.1), duplicates: sometimes(0.1), slowMessages: sometimes(0.05), fetches: sometimes(0.3),
 			storageRefuses: sometimes(0.1), storageLoses: sometimes(0.1), storageSlow: sometimes(0.1),
 			openFails: sometimes(0.1),
 		}
@@ -100,6 +100,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	switch {
 	case c.chance(0.2): // partials are so large that workers hold them
 		b.pad, b.partitions = 257<<10, uint64(c.intBetween(1, 24))
+		b.each = min(c.logBetween(time.Second, 20*time.Second)/time.Duration(b.partitions), time.Second)
 	case c.chance(0.02): // a few partials fill a report
 		b.pad, b.partitions = 200<<10, uint64(c.intBetween(8, 24))
 	case c.chance(0.1): // partials are so large that the leader stores them in their own blobs, not in the manifest
