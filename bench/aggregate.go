@@ -231,7 +231,7 @@ func (a *aggregation) killHalfWay(ctx context.Context, id string, p *procs.Proce
 		case err == nil:
 			seen = true
 		}
-		if err == nil && s.Partitions > 0 && 2*s.Done >= s.Partitions {
+		if err == nil && s.Partitions > 0 && 2*(s.Done+s.Unreported) >= s.Partitions {
 			break
 		}
 		if err := wait(ctx, glance); err != nil {

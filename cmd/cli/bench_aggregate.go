@@ -25,6 +25,7 @@ func (a *app) benchAggregateCommand() *cobra.Command {
 		least   int
 		rounds  int
 		kill    string
+		memory  string
 	)
 	victims := []string{string(bench.KillNobody), string(bench.KillLeader), string(bench.KillWorker)}
 	cmd := &cobra.Command{
@@ -46,6 +47,13 @@ than the other workers' processes did on average, as a share of the bytes that w
 			}
 			if len(total.list) != 1 {
 				return usagef("--total: want one number")
+			}
+			var flags []string
+			if memory != "" {
+				if _, err := parseMemory(memory); err != nil {
+					return err
+				}
+				flags = []string{"--memory", memory}
 			}
 			var shapes []bench.AggregateShape
 			for _, size := range sizes.list {
@@ -69,7 +77,7 @@ than the other workers' processes did on average, as a share of the bytes that w
 			}
 			_, err = measure(cmd.Context(), a, &b, func(ctx context.Context, tell tell) (r bench.AggregateReport, err error) {
 				tell("starting the workers", 0, 0)
-				g, err := a.startBenchFlock(ctx, &b, workers, 1)
+				g, err := a.startBenchFlock(ctx, &b, workers, 1, flags...)
 				if err != nil {
 					return r, err
 				}
@@ -90,6 +98,7 @@ than the other workers' processes did on average, as a share of the bytes that w
 	cmd.Flags().IntVar(&least, "least", 64, "the least number of vectors of one size, even if they exceed the total")
 	cmd.Flags().IntVar(&rounds, "rounds", 3, "number of measurements of each")
 	cmd.Flags().StringVar(&kill, "kill", "", "also measure with this process killed: leader or worker")
+	cmd.Flags().StringVar(&memory, "memory", "", "memory of each worker for large partials, such as 3GiB (default that of worker)")
 	completeWords(cmd, "kill", "leader", "worker")
 	return cmd
 }

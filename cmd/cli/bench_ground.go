@@ -72,12 +72,12 @@ func (a *app) startBench(ctx context.Context, b *benchmark) (g *benchGround, err
 
 // startBenchFlock starts a NATS server, storage, and n workers with the given number of
 // slots each.
-func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int) (*benchGround, error) {
+func (a *app) startBenchFlock(ctx context.Context, b *benchmark, n, slots int, flags ...string) (*benchGround, error) {
 	g, err := a.startBench(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.startWorkers(n, slots); err != nil {
+	if err := g.startWorkers(n, slots, flags...); err != nil {
 		g.close()
 		return nil, err
 	}
