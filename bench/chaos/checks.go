@@ -204,7 +204,10 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 // in the package documentation. It also counts processes that died shortly after the job's end,
 // because workers learn of the end later than the leader.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
-	const later = 5 * time.Second
+	const (
+		later        = 5 * time.Second
+		writesAtOnce = 3
+	)
 	if !o.large {
 		return 0
 	}
@@ -214,7 +217,7 @@ func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	}
 	for _, at := range c.history.deaths {
 		if at.After(begun) && at.Before(c.history.outcomes[id].Finished.Add(later)) {
-			n++
+			n += writesAtOnce
 		}
 	}
 	return n

@@ -31,7 +31,8 @@
 // # Known exceptions
 //
 // A large partial remains in storage if its worker writes it and dies before learning that the job
-// has ended. One such partial is allowed for each process that died during the job.
+// has ended. Three such partials are allowed for each process that died during the job, since a
+// worker writes as many at once.
 //
 // A NATS server that was killed may restore deleted messages, because it records deletions in its
 // files later than writes (seen with NATS 2.15.2). If an entry of the index of active jobs is

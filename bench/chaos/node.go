@@ -90,7 +90,7 @@ func (c *cluster) newNode(number int) (m *node, err error) {
 	}
 	m.supervisor = procs.New(procs.Config{
 		Program: c.program,
-		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--allow", "probe", "--lease", c.on.lease().String()}, at...),
+		Args:    append([]string{"worker", "--with-parent", "--slots", "1", "--memory", "64MiB", "--mtbf", "1m", "--allow", "probe", "--lease", c.on.lease().String()}, at...),
 		Env:     c.environment(),
 		Output:  m.log,
 	})

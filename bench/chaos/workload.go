@@ -51,6 +51,12 @@ var workload = []func(*rand.Rand) op{
 		o.large = true
 		return o
 	},
+	func(r *rand.Rand) op { // more than the memory of a worker
+		o := probeOp("partials of 5 MB", 20+r.IntN(20), "sleep=50ms")
+		o.params = append(o.params, "partial-size=5000000")
+		o.large = true
+		return o
+	},
 	func(r *rand.Rand) op {
 		return op{
 			name: "primes", job: "primes", want: store.Completed,
