@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,14 +16,15 @@ import (
 
 type vectorParams struct {
 	Partitions uint64        `json:"partitions" min:"1"`
+	Length     int           `json:"length" min:"1"`
 	Sleep      time.Duration `json:"sleep"` // of each partition
 	Hold       bool          `json:"hold"`  // the last partition waits for release
 }
 
-// vectors sums vectors of 800 KB. The order of the additions decides the last bits.
+// vectors sums vectors, of 800 KB by default. The order of the additions decides the last bits.
 func (c *testCluster) vectors() jobs.Definition[vectorParams, []float64, string] {
 	return jobs.Definition[vectorParams, []float64, string]{
-		Name: "vectors", Version: "1", Defaults: vectorParams{Partitions: 1}, Codec: jobs.Vector[float64]{},
+		Name: "vectors", Version: "1", Defaults: vectorParams{Partitions: 1, Length: 100_000}, Codec: jobs.Vector[float64]{},
 		Plan: func(_ context.Context, p vectorParams) (jobs.Plan, error) {
 			return jobs.Plan{Partitions: p.Partitions}, nil
 		},
@@ -60,8 +63,8 @@ func (m vectorMapper) Fill(ctx context.Context, partition uint64, v []float64) (
 	if _, err := (squaresMapper{squaresParams{Partitions: m.Partitions, Sleep: m.Sleep, Hold: m.Hold}, m.cluster}).Map(ctx, partition); err != nil {
 		return nil, err
 	}
-	if len(v) != 100_000 {
-		v = make([]float64, 100_000)
+	if len(v) != m.Length {
+		v = make([]float64, m.Length)
 	}
 	for i := range v {
 		v[i] = 1 / float64(partition*7+uint64(i)+3)
@@ -119,6 +122,24 @@ func TestLargePartialsSpill(t *testing.T) {
 	c := vectorCluster(t)
 	dir := t.TempDir()
 	c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
-	id := c.submit("partitions=200")
-	c.await(id, "partitions=200")
+	id := c.submit("partitions=13", "length=2500000")
+	c.await(id, "partitions=13", "length=2500000")
+}
+
+// TestLargePartialsSpillFails has more partials than memory and no spill folder: they go to storage.
+func TestLargePartialsSpillFails(t *testing.T) {
+	t.Parallel()
+	c := vectorCluster(t)
+	dir := filepath.Join(t.TempDir(), "spill")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := c.start(func(cfg *worker.Config) { cfg.Memory, cfg.SpillDir = 64<<20, dir })
+	w.logged(`msg=Leading`)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	id := c.submit("partitions=13", "length=2500000")
+	c.await(id, "partitions=13", "length=2500000")
+	w.logged(`Cannot write a partial to the spill folder, it stays in memory.* job=` + id + ` node=[0-9/]+ bytes=20000000`)
 }

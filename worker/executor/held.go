@@ -113,6 +113,7 @@ type storing struct {
 	node    jobs.Node
 	storage jobStorage
 	cancel  context.CancelFunc
+	bytes   int  // size of the partial
 	ended   bool // the job has ended; guarded by Worker.mu
 }
 
@@ -143,7 +144,7 @@ func (s *storing) run() {
 	case err == nil:
 		w.session.NodeStored(s.job, s.node, blob)
 	case errors.Is(err, store.ErrTooLarge):
-		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.job, "node", s.node.String(), "error", err)
+		w.cfg.Logger.Error("A partial is too large for storage, it is lost if this worker ends", "job", s.job, "node", s.node.String(), "bytes", s.bytes, "error", err)
 	default:
 		w.session.NodeNotStored(s.job, s.node)
 	}
@@ -163,6 +164,7 @@ func (s *storing) write() (blob string, err error) {
 		return "", err
 	}
 	defer done()
+	s.bytes = len(data)
 	return s.storage.writePartial(s.node, data)
 }
 
@@ -296,6 +298,6 @@ var _ bulk.Source = served{}
 func (w *Worker) holdResult(held *session.HeldCall, result heldPartial) {
 	if job := held.Opening().Job; w.session.ReturnHeld(held, result.HeldNode) {
 		t := w.tasks[job]
-		w.held.Put(job, result.Node, result.data, t != nil && t.reuses)
+		w.held.Put(job, result.Node, result.data, result.Sum, t != nil && t.reuses)
 	}
 }

@@ -28,7 +28,8 @@
 //     log names job, node and size, and the next attempt is made 10 s later. Until then
 //     [Holdings.Stuck] is true, so that the caller writes partials to storage.
 //     [Holdings.Short] is true until memory is free again, so slots wait.
-//   - A file cannot be read back: the partial is lost, and Read returns the error.
+//   - A file cannot be read back, or the bytes are damaged: the partial is lost, and Read returns
+//     the error.
 //   - The process is killed: the names of its files were removed when the files were created, so
 //     the operating system frees the files.
 package holdings
@@ -96,8 +97,9 @@ type part struct {
 	data    []byte
 	file    *os.File
 	size    int64
-	readers int  // number of reads of data that have not ended
-	reuse   bool // the memory of data may be used for other partials
+	sum     uint32 // CRC-32C
+	readers int    // number of reads of data that have not ended
+	reuse   bool   // the memory of data may be used for other partials
 	taken   bool
 	dropped bool
 }
@@ -135,8 +137,8 @@ func newFile(dir string) (*os.File, error) {
 // Put adds a partial. The caller must not change data afterwards. If the partial is already held,
 // Put keeps one of the two copies, which have the same bytes. The caller sets reuse if nothing else
 // will refer to the memory of data when the partial is dropped; this memory then becomes spare
-// memory.
-func (h *Holdings) Put(job string, node jobs.Node, data []byte, reuse bool) {
+// memory. The parameter sum is the CRC-32C of data.
+func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := key{job, node}
@@ -147,7 +149,7 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, reuse bool) {
 	if old != nil {
 		h.drop(old)
 	}
-	p := &part{key: k, data: data, size: int64(len(data)), reuse: reuse}
+	p := &part{key: k, data: data, size: int64(len(data)), sum: sum, reuse: reuse}
 	h.parts[k] = p
 	h.order = append(h.order, p)
 	h.largest = max(h.largest, p.size)
@@ -295,7 +297,7 @@ func (h *Holdings) Buffer(n int64) []byte {
 	return make([]byte, n)
 }
 
-// Read returns the bytes of a partial. If own is true, nothing else uses the bytes and the caller
+// Read returns the bytes of a partial, after a check of their checksum. If own is true, nothing else uses the bytes and the caller
 // may change them. If own is false, the caller must not change the bytes, and must call done when
 // it no longer needs them.
 func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
@@ -304,10 +306,19 @@ func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done
 	case p == nil:
 		return nil, false, nil, ErrNotHeld
 	case data != nil:
-		return data, false, sync.OnceFunc(func() { h.end(p, data) }), nil
+		done = sync.OnceFunc(func() { h.end(p, data) })
+	default:
+		own, done, data = true, func() {}, h.Buffer(p.size)
+		err = h.readFile(p, data, 0)
 	}
-	data = h.Buffer(p.size)
-	return data, true, func() {}, h.readFile(p, data, 0)
+	if sum := wire.Checksum(data); err == nil && sum != p.sum {
+		err = fmt.Errorf("node %v of job %s, %d bytes: the checksum is %08x, want %08x: the bytes are damaged", p.node, p.job, p.size, sum, p.sum)
+	}
+	if err != nil {
+		done()
+		return nil, false, nil, err
+	}
+	return data, own, done, nil
 }
 
 // ReadAt reads a part of a partial.

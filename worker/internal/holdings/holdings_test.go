@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/holdings"
 )
 
@@ -42,13 +43,17 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+func put(h *holdings.Holdings, node jobs.Node, data []byte, reuse bool) {
+	h.Put("j", node, data, wire.Checksum(data), reuse)
+}
+
 func data(i, size int) []byte { return bytes.Repeat([]byte{byte(i)}, size) }
 
 func TestSpill(t *testing.T) {
 	dir := t.TempDir()
 	h, _ := start(t, holdings.Config{Limit: 1000, Dir: dir})
 	for i := range 10 {
-		h.Put("j", jobs.Leaf(uint64(i)), data(i, 300), true)
+		put(h, jobs.Leaf(uint64(i)), data(i, 300), true)
 	}
 	eventually(t, "eight partials are spilled", func() bool { // there is room for one more
 		inMemory, spilled := h.Bytes()
@@ -92,7 +97,7 @@ func TestSpillFails(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	h.Put("j", jobs.Leaf(0), data(0, 2000), false)
+	put(h, jobs.Leaf(0), data(0, 2000), false)
 	eventually(t, "the log names the partial", func() bool {
 		return strings.Contains(log.String(), "job=j node=0/0 bytes=2000")
 	})
@@ -112,7 +117,7 @@ func TestNoFolder(t *testing.T) {
 func TestReserve(t *testing.T) {
 	changes := make(chan struct{}, 100)
 	h, _ := start(t, holdings.Config{Limit: 1000, Changed: func() { changes <- struct{}{} }})
-	h.Put("j", jobs.Leaf(0), data(0, 500), false)
+	put(h, jobs.Leaf(0), data(0, 500), false)
 	release, err := h.Reserve(t.Context(), 500)
 	if err != nil || !h.Short() || len(changes) != 1 {
 		t.Fatalf("%v, short: %v, %d changes", err, h.Short(), len(changes))
@@ -142,7 +147,7 @@ func TestReserve(t *testing.T) {
 // TestTake takes a partial that nobody reads, and reuses the memory of dropped ones.
 func TestTake(t *testing.T) {
 	h, _ := start(t, holdings.Config{Limit: 10_000, Spares: 2})
-	h.Put("j", jobs.Leaf(0), data(0, 100), true)
+	put(h, jobs.Leaf(0), data(0, 100), true)
 	_, own, done, err := h.Read("j", jobs.Leaf(0))
 	if err != nil || own {
 		t.Fatalf("%v, own: %v", err, own)
@@ -159,7 +164,7 @@ func TestTake(t *testing.T) {
 		t.Errorf("want one spare of 100 bytes, got one of %d", len(spare))
 	}
 
-	h.Put("j", jobs.Leaf(1), data(1, 100), true)
+	put(h, jobs.Leaf(1), data(1, 100), true)
 	taken, ok := h.Take("j", jobs.Leaf(1))
 	if !ok || !bytes.Equal(taken, data(1, 100)) {
 		t.Fatalf("took: %v", ok)
@@ -170,7 +175,7 @@ func TestTake(t *testing.T) {
 	if used, _ := h.Bytes(); used != 100 {
 		t.Errorf("%d bytes are used, want those of the taken partial", used)
 	}
-	h.Put("j", jobs.Leaf(1), data(1, 100), true) // it was computed again
+	put(h, jobs.Leaf(1), data(1, 100), true) // it was computed again
 	if h.DropTaken("j", jobs.Leaf(1)) {
 		t.Error("dropped a partial that was put again")
 	}
@@ -189,7 +194,7 @@ func TestSparesGiveWay(t *testing.T) {
 	for range 5 {
 		h.Reuse(data(0, 100))
 	}
-	h.Put("j", jobs.Leaf(0), data(0, 100), true)
+	put(h, jobs.Leaf(0), data(0, 100), true)
 	h.Use(700)
 	if h.Short() {
 		t.Error("memory is short")
@@ -200,5 +205,13 @@ func TestSparesGiveWay(t *testing.T) {
 	}
 	if left != 2 {
 		t.Errorf("%d buffers of spare memory are left, want 2", left)
+	}
+}
+
+func TestDamagedPartial(t *testing.T) {
+	h, _ := start(t, holdings.Config{Limit: 1000})
+	h.Put("j", jobs.Leaf(0), data(0, 100), 1, false)
+	if _, _, _, err := h.Read("j", jobs.Leaf(0)); err == nil || !strings.Contains(err.Error(), "node 0/0 of job j, 100 bytes: the checksum is") {
+		t.Errorf("got %v", err)
 	}
 }
