@@ -274,7 +274,7 @@ var defects = []defect{
 		file:   "worker/session/session.go",
 		old:    " && items == 0 && s.undurableNodes() == 0",
 		new:    " && items == 0",
-		within: "2000",
+		within: "6000",
 	},
 	{
 		name:   "a worker does not tell a new leader what it holds",
