@@ -7,15 +7,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Each slot reads up to chunks pieces of chunkSize bytes ahead of the computation. A piece fits in
-// a core's second-level cache.
+// While a slot computes, up to chunks pieces of chunkSize bytes are read in advance. The size is
+// chosen so that a piece fits in a core's second-level cache.
 const (
 	chunkSize = 256 << 10
 	chunks    = 8
 )
 
-// ahead reads objects ahead of the computation, in a goroutine for each object. Its memory is used
-// again for the next object.
+// ahead reads objects while a slot computes: each object is read by a separate goroutine, which may
+// be some pieces ahead of the computation. The memory of the pieces is reused for the next object.
 type ahead struct {
 	reader reader
 	free   chan []byte
@@ -24,32 +24,32 @@ type ahead struct {
 func newAhead(r reader) *ahead {
 	a := &ahead{reader: r, free: make(chan []byte, chunks)}
 	for range chunks {
-		a.free <- nil // allocated when it is needed
+		a.free <- nil // nil: the piece's memory is allocated when it is first needed
 	}
 	return a
 }
 
-// piece is a part of an object's content, or the error after it.
+// piece is a part of an object's content, or the error that ended the reading.
 type piece struct {
 	data []byte
 	err  error
 }
 
-// each calls do with consecutive pieces of the content of [from, to) of an object, which is
-// decompressed. Data is valid until do returns.
+// each calls do with consecutive pieces of the bytes [from, to) of an object. A compressed object
+// is decompressed. The slice data is valid until do returns.
 func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, do func(data []byte) error) error {
 	if from == to {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	full := make(chan piece, chunks+1) // room for all pieces and an error
+	full := make(chan piece, chunks+1) // room for all pieces and one error, so that sending never blocks
 	go func() {
 		defer close(full)
 		a.read(ctx, o, from, to, full)
 	}()
 	defer func() {
 		cancel()
-		for p := range full { // until the goroutine has ended
+		for p := range full { // ends when the goroutine has ended
 			a.put(p.data)
 		}
 	}()
@@ -67,12 +67,13 @@ func (a *ahead) each(ctx context.Context, o source.Object, from, to int64, do fu
 }
 
 func (a *ahead) put(data []byte) {
-	if data != nil { // not the piece of an error
+	if data != nil { // nil: the piece contained an error
 		a.free <- data
 	}
 }
 
-// read sends the pieces of an object and the first error.
+// read sends the pieces of an object to the channel full. After an error it sends the error and
+// returns.
 func (a *ahead) read(ctx context.Context, o source.Object, from, to int64, full chan<- piece) {
 	c, err := a.reader.content(ctx, o, from, to)
 	if err != nil {

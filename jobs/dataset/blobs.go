@@ -13,11 +13,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// blobURLs is the driver for blobs that are named by https URLs, of any account. The account that
-// the environment names signs in as the environment says, other accounts with an identity.
+// blobURLs is the driver for blobs of any account whose names are https URLs. For the account that
+// the environment variables name, the driver uses the credentials in these variables. For other
+// accounts it uses the Azure identity of the process.
 type blobURLs struct {
 	mu   sync.Mutex
-	open map[string]*azure.Driver // by the beginning of the URL
+	open map[string]*azure.Driver // drivers by the beginning of the URL, which names the account
 }
 
 // isBlobURL reports whether a name is the URL of a blob.

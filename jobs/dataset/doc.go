@@ -1,6 +1,6 @@
-// Package dataset is for jobs over records: the rows of CSV files, the lines of logs, JSON
-// objects, in files, in Azure blobs or on web servers. A [Job] says what to do with one record;
-// [Define] makes a definition of package jobs from it:
+// Package dataset is for jobs that read records. Records are the rows of CSV files, the lines of
+// logs, or JSON objects, in files, in Azure blobs or on web servers. A [Job] says what to do with
+// one record, and [Define] makes a definition of package jobs from the Job:
 //
 //	var job = dataset.Job[dataset.Input, map[string]*mean, map[string]float64]{
 //		Name: "mean", Version: "1", Summary: "mean temperature by station",
@@ -14,55 +14,62 @@
 //
 //	func main() { cli.Main(jobs.MustNew(dataset.Define(job))) }
 //
-// The package example is the complete job.
+// The example of this package shows the complete job.
 //
 // # A dataset
 //
-// A dataset is a listing of objects that is pinned when the job is planned: their names, sorted,
-// with size and ETag or time of modification. It is a part of the plan, so all workers and later
-// leaders read the same bytes. An object that changes fails the job by its name.
+// A dataset is a list of objects that is made when the job is planned. It contains their names,
+// sorted, with the size and the ETag or time of modification of each object. The list is a part of
+// the plan, so all workers and later leaders read the same bytes. If an object changes, the job
+// fails with an error that names the object.
 //
 //	objects      a.csv                      b.csv  c.csv   d.csv.gz
 //	             ├────────┬────────┬───────┤├──────┬──────┤├──────────────────┤
 //	partitions   │   0    │   1    │   2   ││      3      ││        4         │
 //
 // Partitions are ranges of about Input.Block bytes. Small objects share a partition. A compressed
-// object cannot be read from its middle, so it is never cut: write large data in several objects if
-// you compress it. The cut depends on the listing and the block size alone.
+// object cannot be read from its middle, so it is never cut: if you compress large data, write it
+// to several objects. Which partitions there are depends only on the list of objects and on the
+// block size.
 //
 // # Exact at every split
 //
-// A range begins and ends in the middle of records. Merges happen in order and only between
-// neighbours, so a partial keeps both ends, and Merge folds the record at the border:
+// A range usually begins and ends in the middle of a record. A partial therefore contains the
+// incomplete records at both ends of its range. Only partials of neighbouring ranges are merged, so
+// Merge can put the two parts of the record at the border together, and fold the record:
 //
 //	bytes      …,3.1\nOslo,2.5\nLi|ma,19.0\nRome,15.2\nCa|iro,30.1\n…
 //	partial               … tail  | head    folded     tail|  head …
 //	Merge                    Lima,19.0                 Cairo,30.1
 //
-// So no byte is read twice because of a border, and a record may be longer than a partition.
+// No byte has to be read twice because of a border, and a record may be longer than a partition.
 //
-// What a range of CSV means depends on whether it begins inside a quoted field. A range in the
-// middle of an object therefore has two readings. Every quote ends or begins quoted text (a doubled
-// quote does both), so a range ends inside quotes under exactly one of its readings, and Merge
-// continues each reading of the left range with the matching reading of the right range:
+// What a range of CSV means depends on whether it begins inside a quoted field. This is not known
+// for a range in the middle of an object, so the range is read in both ways: it has two readings.
+// Every quote begins or ends quoted text (a doubled quote does both), so a range ends inside quotes
+// in exactly one of its two readings. Merge joins each reading of the left range with the reading
+// of the right range that begins as the left reading ends:
 //
 //	left                   right                     merged
 //	outside → inside       outside → outside         outside → inside  (left's 1st, right's 2nd)
 //	inside  → outside      inside  → inside          inside  → outside (left's 2nd, right's 1st)
 //
-// The second reading costs something only where there are quotes: without one, a range that
-// begins inside quotes is part of one long field. With quotes, the wrong reading soon meets text after
-// the end of a quoted field, or a wrong number of fields, and is dropped. The beginning of an object
-// is outside quotes for certain. If a reading may be wrong, a head or tail above 256 KiB is kept as
-// an offset and a length. Only if the reading turns out to be right, Finish reads these bytes again.
+// The second reading costs little. In a range without quotes, the reading that begins inside quotes
+// is a part of one long field. In a range with quotes, the wrong reading soon finds text after the
+// end of a quoted field, or a wrong number of fields, and is dropped. The beginning of an object is
+// always outside quotes, so it has only one reading. While a reading may be wrong, an incomplete
+// record of more than 256 KiB at one of its ends is kept only as an offset and a length. Finish
+// reads these bytes again if the reading proves to be right.
 //
-// The rows are those of encoding/csv, except that a line end within quotes stays as it is.
+// Rows are divided as package encoding/csv does it, except that a line end within quotes is not
+// changed.
 //
 // # Sums
 //
-// A sum of floats depends on the order of its additions, so another block size may give another
-// last digit, although the number of workers never does. A job whose accumulators are exact
-// (integers, minima, counts, sums of integers) gives the same result for every block size.
+// A sum of floats depends on the order of the additions. The order depends on the block size but
+// not on the number of workers, so another block size may change the last digit of a sum. A job
+// whose accumulators are exact (integers, minima, counts, sums of integers) gives the same result
+// for every block size.
 //
 // # What can fail
 //
@@ -72,18 +79,19 @@
 //     pauses of 0.1 s to 3.2 s. After six retries without a byte, the partition fails and is tried
 //     again.
 //   - An object changed after it was listed: the job fails.
-//   - The content is bad (a [Fault]: wrong number of fields, quote out of place, no UTF-8, no JSON,
-//     truncated compression, another header, an error of Fold): the job fails, with the object, the
-//     offset of the record, and what to do. If Input.OnError is skip, such records are counted in
-//     [Totals] instead. A header that differs, damaged compression, and an odd number of quotes in an object
-//     fail the job even then.
-//   - No object matches: the plan fails. Empty objects, and objects with a header alone, have no
-//     records.
-//   - A secret is in a parameter, such as the signature of a SAS: refused, since parameters are
-//     stored. Workers sign in with their environment: see [Open].
-//   - A partition was skipped within an object (submit --max-skipped): Merge fails, because the
-//     records at its borders are lost.
+//   - The content is bad (a [Fault]: a wrong number of fields, a quote in a wrong place, text that
+//     is not UTF-8 or not JSON, truncated compressed data, a different header, or an error of
+//     Fold): the job fails. The error contains the name of the object, the offset of the record,
+//     and what to do. If Input.OnError is skip, such records are skipped and counted in [Totals]
+//     instead. A different header, damaged compressed data, or an odd number of quotes in an object
+//     makes the job fail even then.
+//   - No object matches: the plan fails. An object that is empty or contains only a header has no
+//     records, which is not an error.
+//   - A parameter contains a secret, such as the signature of a SAS: the job is refused, because
+//     parameters are stored. Workers get their credentials from environment variables: see [Open].
+//   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
+//     records at the borders of the partition are incomplete.
 //
-// Whoever may submit a job over records can read the files that the workers may read. Set
-// Job.Restricted if submitters must not.
+// A client that may submit such a job can read all files that the workers can read. Set
+// Job.Restricted if clients must not have this access.
 package dataset

@@ -7,7 +7,7 @@ type Fault struct {
 	_ struct{} `cbor:",toarray"`
 
 	Object string // name
-	Offset int64  // of the record in bytes; in the decompressed content if the object is compressed
+	Offset int64  // offset of the record in bytes; for a compressed object, in the decompressed content
 	Text   string // what is wrong and what would be right
 }
 
@@ -16,7 +16,7 @@ func (f *Fault) Error() string { return fmt.Sprintf("%s: byte %d: %s", f.Object,
 // maxQuoted is the number of bytes of a record that an error quotes.
 const maxQuoted = 80
 
-// quoted returns the beginning of a text for an error.
+// quoted returns the beginning of a text, in quotes, for an error message.
 func quoted(text []byte) string {
 	if len(text) > maxQuoted {
 		return fmt.Sprintf("%q…", text[:maxQuoted])

@@ -7,18 +7,18 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// folder folds records into accumulators. It has the memory of one record, so it belongs to one
-// goroutine.
+// folder folds records into accumulators. Only one goroutine may use a folder, because a folder
+// reuses its memory for each record.
 type folder[A any] struct {
 	layout *layout
-	skip   bool // records with errors are skipped
+	skip   bool // records with errors are skipped instead of failing the job
 	start  func() A
 	fold   func(acc *A, r *Record) error
 	rec    *Record
 }
 
-// record folds one record. It reports whether the record counts: a header and an empty line do not.
-// If check is false, the text is known to be UTF-8.
+// record folds one record. It reports whether the text counts as a record: a header and an empty
+// line do not. If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec
 	text = trim(text, offset)
@@ -43,7 +43,8 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 	return true, nil
 }
 
-// setup is what Merge and Finish need to fold a record. Each partial contains it.
+// setup contains what Merge and Finish must know to fold a record. Each partial contains a setup,
+// because Merge does not get the job's parameters.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -52,7 +53,7 @@ type setup struct {
 	Columns []string
 }
 
-// folders makes folders from setups, and keeps them for the next record.
+// folders makes folders from setups, and keeps unused folders for the next record.
 type folders[A any] struct {
 	make func(s setup) (*folder[A], error)
 
@@ -60,8 +61,8 @@ type folders[A any] struct {
 	idle map[string][]*folder[A]
 }
 
-// maxSetups bounds the number of setups whose folders are kept. There is a setup for each job that
-// runs.
+// maxSetups is the maximum number of setups whose folders are kept. Each running job has a
+// different setup.
 const maxSetups = 16
 
 // get returns a folder for an encoded setup.

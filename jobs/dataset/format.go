@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// format is how bytes are divided into records and fields.
+// format determines how bytes are divided into records and fields.
 type format string
 
 const (
@@ -29,7 +29,8 @@ const (
 	zstd  compression = ".zst"
 )
 
-// compressionOf returns the compression of an object by the ending of its name.
+// compressionOf returns the compression of an object, which the ending of the object's name
+// determines.
 func compressionOf(name string) compression {
 	if c := compression(path.Ext(withoutQuery(name))); c == gzip || c == zstd {
 		return c
@@ -44,7 +45,7 @@ func withoutQuery(name string) string {
 	return name
 }
 
-// formatOf returns the format of an object by the ending of its name.
+// formatOf returns the format of an object, which the ending of the object's name determines.
 func formatOf(name string) (format, error) {
 	bare := strings.TrimSuffix(withoutQuery(name), string(compressionOf(name)))
 	if f, ok := formatOfEnding[strings.ToLower(path.Ext(bare))]; ok {
@@ -53,7 +54,7 @@ func formatOf(name string) (format, error) {
 	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz or .zst, or the parameter format", name)
 }
 
-// formatOfAll returns the format of all objects of an input.
+// formatOfAll returns the format of the objects of an input. All objects must have the same format.
 func (in Input) formatOfAll(l listing) (format, error) {
 	if in.Format != "auto" && in.Format != "" {
 		return format(in.Format), nil

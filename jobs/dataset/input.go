@@ -8,33 +8,36 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Input says which objects a job reads and how their bytes are divided into records. An Input can
-// be the parameters of a job, or be made from them.
+// Input says which objects a job reads, and how the bytes of the objects are divided into records.
+// An Input may be the type of a job's parameters, or a job may make the Input from its parameters.
 type Input struct {
 	// Source names the objects: paths, patterns such as logs/*.csv, folders, azblob:// and https://
-	// URLs, separated by commas. A comma in a name is written as ? in a pattern. The names of all
-	// objects below a prefix are listed if it ends in a slash.
+	// URLs, separated by commas. For a name that contains a comma, use a pattern with ? in place of
+	// the comma. A name that ends in a slash stands for all objects whose names begin with it.
 	Source string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
 
-	// Format is one of lines, csv, tsv and ndjson, or auto: by the ending of the names. The endings
-	// .gz and .zst say that an object is compressed, whatever the format.
+	// Format is lines, csv, tsv, ndjson or auto. If it is auto, the endings of the names determine
+	// the format. In every format, an object whose name ends in .gz or .zst is compressed.
 	Format string `json:"format" oneof:"auto lines csv tsv ndjson" help:"the format of the objects; auto: by the ending of their names"`
 
-	// Header says that the first line of each object names the columns (csv and tsv).
+	// Header is true if the first line of each object contains the names of the columns (csv and
+	// tsv).
 	Header bool `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 
-	// Names are the names of the columns, separated by commas, in place of those of the header.
+	// Names are the names of the columns, separated by commas. They replace the names in the
+	// header.
 	Names string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
 
-	// Delimiter separates fields: one ASCII character. By default a comma, and a tab for tsv.
+	// Delimiter is the ASCII character that separates fields. The default is a comma, or for tsv a
+	// tab.
 	Delimiter string `json:"delimiter" help:"the character between fields; by default a comma, and a tab for tsv"`
 
-	// Quote encloses fields that contain delimiters, quotes or line ends: one ASCII character. Empty
-	// means that no character does.
+	// Quote is the ASCII character that encloses fields that contain delimiters, quotes or line
+	// ends. If it is empty, no character has this meaning.
 	Quote string `json:"quote" help:"the character around fields with delimiters or line ends; empty: none (csv, tsv)"`
 
-	// Block is the size of a partition in bytes, about. The result does not depend on it if the
-	// job's accumulators are exact.
+	// Block is the approximate size of a partition in bytes. The result does not depend on Block if
+	// the job's accumulators are exact.
 	Block int64 `json:"block" min:"1" help:"bytes per partition, about"`
 
 	// OnError says whether a record that cannot be read, or that Fold refuses, fails the job or is
@@ -45,7 +48,7 @@ type Input struct {
 // DefaultBlock is the default size of a partition in bytes.
 const DefaultBlock = 32 << 20
 
-// Defaults returns an Input with the defaults, which names no objects.
+// Defaults returns an Input with the default values. Its Source is empty.
 func Defaults() Input {
 	return Input{Format: "auto", Header: true, Quote: `"`, Block: DefaultBlock, OnError: "fail"}
 }
@@ -68,7 +71,7 @@ func (in *Input) Validate() error {
 	return nil
 }
 
-// check returns an error for an Input that no job can read.
+// check returns an error if no job can read the Input.
 func (in Input) check() error {
 	if len(in.patterns()) == 0 {
 		return errors.New("parameter input is empty: want the objects to read, such as input='logs/*.csv'")
@@ -79,7 +82,7 @@ func (in Input) check() error {
 	return in.Validate()
 }
 
-// patterns returns the elements of Source.
+// patterns returns the names and patterns in Source.
 func (in Input) patterns() (list []string) {
 	for pattern := range strings.SplitSeq(in.Source, ",") {
 		if pattern = strings.TrimSpace(pattern); pattern != "" {

@@ -11,30 +11,33 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Job is the code of a kind of job over records. P is the type of the parameters, A the type of an
-// accumulator and R the type of the result: see jobs.Definition. A must survive the codec of
-// partials, as a part of them.
+// Job is the code of a kind of job that reads records. P is the type of the parameters, A the type
+// of an accumulator and R the type of the result: see jobs.Definition. Accumulators are parts of
+// partials, so encoding and decoding must not change a value of type A.
 type Job[P, A, R any] struct {
 	Name, Version, Summary string // see jobs.Definition
 	Defaults               P
 
-	// Input returns the input of a job. It may be nil if P is Input.
+	// Input returns the input of a job. The function may be nil if the type P is Input.
 	Input func(p P) Input
-	// Columns returns the names of the columns that Fold reads: Record.Field(i) is the field of the
-	// i-th of them. If Columns is nil, the fields are those of all columns.
+	// Columns returns the names of the columns that Fold reads. Record.Field(i) then returns the
+	// field of column i of this list. If Columns is nil, Record.Field(i) returns the field of
+	// column i of the object.
 	Columns func(p P) []string
 
-	// Start returns an empty accumulator; by default the zero value of A.
+	// Start returns an empty accumulator. The default is the zero value of A.
 	Start func() A
-	// Fold adds a record to an accumulator. The records of an object come in their order. An error
-	// refuses the record: the job fails, or skips it if its Input says so, and then Fold must have
-	// left acc as it was. Fold may see records that do not exist: for text with quotes, both meanings
-	// of a range are computed until it is clear which is right.
+	// Fold adds a record to an accumulator. It is called for the records of an object in their
+	// order. If Fold returns an error, the job fails. If the job's Input says that bad records are
+	// skipped, the record is skipped instead; Fold must not have changed acc then. Fold may be
+	// called with records that do not exist: if there are quotes in the text of a range, both
+	// readings of the range are computed until it is known which one is right.
 	Fold func(acc *A, r *Record) error
-	// Open is used in place of Fold if Fold depends on the parameters or on the columns. It returns a
-	// Fold function for one goroutine.
+	// Open replaces Fold if folding a record depends on the parameters or on the columns. It
+	// returns a Fold function, which only one goroutine calls.
 	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
-	// Merge merges the accumulators of neighbouring records. It may change and return either.
+	// Merge merges the accumulators of two neighbouring ranges of records. It may change and return
+	// left or right.
 	Merge func(left, right A) (A, error)
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)
@@ -43,12 +46,12 @@ type Job[P, A, R any] struct {
 	Restricted bool
 }
 
-// Totals are numbers about all objects of a job.
+// Totals are numbers about the whole input of a job.
 type Totals struct {
-	Records uint64  // that were folded
-	Bytes   int64   // of the objects, as stored
-	Skipped uint64  // records with errors; 0 unless the input says that they are skipped
-	Samples []Fault // of the first skipped records
+	Records uint64  // number of records that were folded
+	Bytes   int64   // size of all objects as they are stored, compressed or not
+	Skipped uint64  // number of skipped records; 0 unless the input says that bad records are skipped
+	Samples []Fault // faults of the first skipped records
 }
 
 // Define returns the definition of the job for jobs.New.
@@ -65,7 +68,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
 	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil {
-		d.Plan = nil // jobs.New refuses the definition
+		d.Plan = nil // makes jobs.New refuse the definition
 	}
 	return d
 }
@@ -135,7 +138,7 @@ func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (res
 	return e.job.Finish(ctx, p, acc, totals)
 }
 
-// mapper maps partitions. The plan's listing is shared by all slots.
+// mapper computes the partials of partitions. All slots share the list of objects in the plan.
 type mapper[P, A, R any] struct {
 	*engine[P, A, R]
 	ranges ranges
@@ -150,8 +153,8 @@ func (m *mapper[P, A, R]) Map(ctx context.Context, partition uint64) (Partial[A]
 	return m.Fork()(ctx, partition)
 }
 
-// Fork implements jobs.Forker. A fork has the memory for reading ahead, and two folders for the two
-// readings of a range.
+// Fork implements jobs.Forker. Each fork has its own memory for reading in advance, and two folders
+// for the two readings of a range.
 func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Partial[A], error) {
 	read := newAhead(m.reader)
 	var list [2]*folder[A]
@@ -169,7 +172,7 @@ func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Pa
 	}
 }
 
-// run maps a partition.
+// run computes the partial of a partition.
 func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
 	p := m.ranges.part(partition)
 	out := Partial[A]{Setup: m.setup, Lo: partition, Hi: partition + 1, Begins: p.begins(), Ends: p.ends()}
@@ -219,10 +222,11 @@ func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[
 	return out, certain(out.Readings)
 }
 
-// errDead ends reading, because no reading is left.
+// errDead ends the reading of a range because both readings of the range have a fault.
 var errDead = errors.New("no reading is left")
 
-// feed feeds a scanner. If the reading may be the wrong one, a panic of Fold refuses the reading.
+// feed passes data to a scanner. If Fold panics in a reading that may be the wrong one, feed gives
+// up the reading instead of passing the panic on.
 func feed[A any](s *scanner[A], data []byte) {
 	if !s.certain {
 		defer func() { s.out.recoverTo(recover(), s.object.Name, s.folder.rec.offset) }()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// parseJSON sets the fields to the wanted members of a JSON object.
+// parseJSON sets the record's fields to the wanted members of the record's JSON object.
 func (r *Record) parseJSON() error {
 	for i := range r.fields {
 		r.fields[i].lo = -1
@@ -24,7 +24,7 @@ func (r *Record) parseJSON() error {
 		return fmt.Errorf("%s: want a JSON object on each line", quoted(r.text))
 	}
 	s.at++
-	copied := false // r.buffer has the text of r.data
+	copied := false // r.buffer contains a copy of the text of r.data
 	for s.space(); s.text[s.at] != '}'; s.space() {
 		if s.text[s.at] == ',' {
 			s.at++
@@ -62,8 +62,8 @@ func (r *Record) parseJSON() error {
 	return nil
 }
 
-// member returns the index of a wanted member, or -1. If a name occurs twice, the last member
-// counts, as in package encoding/json.
+// member returns the index of the wanted member with a name, or -1 if the member is not wanted. If
+// an object contains a name twice, the last member counts, as in package encoding/json.
 func (r *Record) member(name []byte, escaped bool) int {
 	text := view(name)
 	if escaped {
@@ -87,7 +87,7 @@ func (r *Record) badJSON() error {
 	return fmt.Errorf("%s is not JSON: want a JSON object on each line", quoted(r.text))
 }
 
-// jsonScanner walks valid JSON.
+// jsonScanner finds the members in the text of a valid JSON object.
 type jsonScanner struct {
 	text []byte
 	at   int
@@ -99,7 +99,7 @@ func (s *jsonScanner) space() {
 	}
 }
 
-// string moves past a string, and returns what is between its quotes.
+// string moves to the end of a string, and returns what is between the quotes of the string.
 func (s *jsonScanner) string() (content bound, escaped bool) {
 	s.at++
 	content.lo = s.at
@@ -115,7 +115,7 @@ func (s *jsonScanner) string() (content bound, escaped bool) {
 	return content, escaped
 }
 
-// value moves past a value that is not a string.
+// value moves to the end of a value that is not a string, and returns the bounds of the value.
 func (s *jsonScanner) value() bound {
 	lo, depth := s.at, 0
 	for {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// layout is how the objects of a job are divided into records and fields. It is made from the
-// job's Input and its plan.
+// layout describes how the objects of a job are divided into records and fields. It is made from
+// the job's Input and from the job's plan.
 type layout struct {
 	format    format
 	delimiter byte
 	quote     byte     // 0: none
 	header    bool     // the record at offset 0 is the header
 	checked   bool     // the header must equal columns
-	columns   []string // of csv and tsv; of lines: "line"
+	columns   []string // names of the columns; only csv and tsv; of lines: "line"
 	wanted    []string // names of the wanted columns; nil: all
 }
 
@@ -39,10 +39,10 @@ func newLayout(in Input, f format, columns, wanted []string) *layout {
 	return l
 }
 
-// delimited reports whether records have columns with names.
+// delimited reports whether the records of the format have named columns.
 func (l *layout) delimited() bool { return l.format == csv || l.format == tsv }
 
-// column returns the name of a column for an error.
+// column returns the name of a column for an error message.
 func (l *layout) column(i int) string {
 	names := l.columns
 	if l.format == ndjson {
@@ -85,7 +85,7 @@ func upTo(n int) []int {
 	return list
 }
 
-// newRecord returns a record whose memory is used for one record after the other.
+// newRecord returns a Record that is used for one record after another.
 func (l *layout) newRecord() (*Record, error) {
 	want, err := l.want()
 	if err != nil {
@@ -119,8 +119,8 @@ func trim(text []byte, offset int64) []byte {
 	return text
 }
 
-// parse sets the record's fields from its text. It reports false for a record that does not
-// count, which is an empty line except in the format lines.
+// parse sets the record's fields from its text. It returns false if the text does not count as a
+// record: this is the case for an empty line, except in the format lines.
 func (r *Record) parse(text []byte) (bool, error) {
 	r.text, r.data = text, text
 	switch r.layout.format {
@@ -139,10 +139,10 @@ func (r *Record) parse(text []byte) (bool, error) {
 	return true, r.split()
 }
 
-// errHeader is what a header is compared with.
+// errHeader is the error for a header that differs from the header of the first object.
 var errHeader = errors.New("the header differs from the header of the first object")
 
-// checkHeader returns an error for a header that is not the header of the first object.
+// checkHeader returns an error if a header differs from the header of the first object.
 func (r *Record) checkHeader(text []byte) error {
 	l := r.layout
 	if !l.checked {
@@ -155,7 +155,8 @@ func (r *Record) checkHeader(text []byte) error {
 	return err
 }
 
-// headerOf returns the fields of a record, whose number is not known.
+// headerOf returns the fields of a header. It is for the first header, when the number of columns
+// is not yet known.
 func headerOf(l *layout, text []byte) ([]string, error) {
 	if len(text) == 0 {
 		return nil, errors.New("the first line is empty: want the names of the columns, or the parameter header=false")

@@ -10,16 +10,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Lines gives the lines of objects to code that takes bytes, such as other programs. Each line is
-// in the partition in which it begins. So the end of a partition's last line may be read from the
-// next partition's range.
+// Lines passes the lines of objects to code that reads bytes, such as another program. A line
+// belongs to the partition in whose range it begins. To read a partition's last line, Lines may
+// therefore read some bytes of the next partition's range.
 type Lines struct {
 	ranges ranges
 	reader reader
 }
 
-// PlanLines lists the objects of an input and cuts them into partitions. Of the input it takes
-// Source and Block.
+// PlanLines lists the objects of an input and cuts them into partitions. It uses only the fields
+// Source and Block of the input.
 func PlanLines(ctx context.Context, in Input) (jobs.Plan, error) { return planLines(ctx, in, Open()) }
 
 func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, error) {
@@ -33,7 +33,7 @@ func planLines(ctx context.Context, in Input, from source.Driver) (jobs.Plan, er
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: l.encode()}, nil
 }
 
-// OpenLines opens the lines of a plan that [PlanLines] has made for the same input.
+// OpenLines returns the Lines of a plan that [PlanLines] has made for the same input.
 func OpenLines(in Input, plan jobs.Plan) (*Lines, error) { return openLines(in, plan, Open()) }
 
 func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
@@ -48,8 +48,8 @@ func openLines(in Input, plan jobs.Plan, from source.Driver) (*Lines, error) {
 	return lines, nil
 }
 
-// Range returns which bytes a partition reads: of which objects, from which offset, and how many.
-// The offset is 0 if there are several objects.
+// Range returns the objects that a partition reads, the offset of the first byte, and the number of
+// bytes. If there are several objects, the offset is 0.
 func (l *Lines) Range(partition uint64) (objects []string, offset, length int64) {
 	p := l.ranges.part(partition)
 	for _, o := range p.objects {
@@ -62,8 +62,9 @@ func (l *Lines) Range(partition uint64) (objects []string, offset, length int64)
 	return objects, offset, length
 }
 
-// Each calls do with consecutive pieces of a partition's lines, decompressed. Each line ends in a
-// newline, also the last one of an object. Data is valid until do returns.
+// Each calls do with consecutive pieces of a partition's lines, after decompression. Every line
+// ends in a newline: if the last line of an object has none, Each adds one. The slice data is valid
+// until do returns.
 func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte) error) error {
 	p := l.ranges.part(partition)
 	read := newAhead(l.reader)
@@ -88,11 +89,11 @@ func (l *Lines) Each(ctx context.Context, partition uint64, do func(data []byte)
 	return err
 }
 
-// eachOfRange calls do with the lines that begin in a range of one object.
+// eachOfRange calls do with consecutive pieces of the lines that begin in a range of one object.
 func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) error) error {
 	o, w := p.objects[0], &lineEnder{do: do}
 	begun := p.begins()
-	at := max(0, p.from-1) // a newline here begins a line at p.from
+	at := max(0, p.from-1) // if the byte at this offset is a newline, a line begins at p.from
 	err := read.each(ctx, o, at, p.to, func(data []byte) error {
 		next := at + int64(len(data))
 		defer func() { at = next }()
@@ -126,7 +127,7 @@ func eachOfRange(ctx context.Context, read *ahead, p part, do func(data []byte) 
 	return w.end()
 }
 
-// lineEnder passes data on, and ends the last line.
+// lineEnder passes data to do, and adds a newline at the end if the last line has none.
 type lineEnder struct {
 	do   func(data []byte) error
 	open bool // the last line has no newline yet

@@ -14,10 +14,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// listing is the pinned objects of a dataset, sorted by name.
+// listing is the list of a dataset's objects, sorted by name.
 type listing []source.Object
 
-// list lists the objects of an input. An object that two patterns name is listed once.
+// list lists the objects of an input. An object that matches several patterns is in the list once.
 func list(ctx context.Context, from source.Lister, in Input) (l listing, err error) {
 	for _, pattern := range in.patterns() {
 		for o, err := range from.List(ctx, pattern) {
@@ -35,8 +35,9 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	return l, nil
 }
 
-// encode returns the listing in a compact form: each name without the prefix that it shares with
-// the name before, compressed. A million blobs take about 20 MB.
+// encode returns the listing in a compact form. It stores each name without the prefix that the
+// name shares with the previous one, and compresses the whole. The listing of a million blobs takes
+// about 20 MB.
 func (l listing) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(l)))
 	last := ""
@@ -60,7 +61,7 @@ func appendString(b []byte, s string) []byte {
 
 var errListing = errors.New("damaged listing")
 
-// maxListing bounds the size in bytes of a listing that is not compressed.
+// maxListing is the maximum size in bytes of an encoded listing before compression.
 const maxListing = 4 << 30
 
 // decodeListing decodes the output of encode.
@@ -70,7 +71,7 @@ func decodeListing(data []byte) (listing, error) {
 		return nil, fmt.Errorf("%w: %w", errListing, err)
 	}
 	r := listingReader{rest: b}
-	count := r.number(uint64(len(b))) // an object takes more than a byte
+	count := r.number(uint64(len(b))) // the count is at most the number of bytes, because an object takes more than one byte
 	l := make(listing, 0, count)
 	last := ""
 	for range count {
@@ -88,13 +89,14 @@ func decodeListing(data []byte) (listing, error) {
 	return l, nil
 }
 
-// listingReader reads numbers and texts until one is bad.
+// listingReader reads numbers and texts. After the first invalid one, it sets bad and returns zero
+// values.
 type listingReader struct {
 	rest []byte
 	bad  bool
 }
 
-// number reads a number, at most most.
+// number reads a number. A number above most is invalid.
 func (r *listingReader) number(most uint64) uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 || n > most || r.bad {
@@ -116,7 +118,7 @@ func (r *listingReader) text() string {
 	return text
 }
 
-// The options are valid, so New returns no error.
+// The errors are ignored because the options are valid.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstdlib.Encoder {
 		e, _ := zstdlib.NewWriter(nil, zstdlib.WithEncoderConcurrency(1))

@@ -11,8 +11,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Open returns the drivers of all sources. They sign in with the environment of this process: see
-// package cluster for the variables of Azure. It makes no request.
+// Open returns a driver for objects of all kinds. The driver gets its credentials from the
+// environment variables of this process: package cluster lists the variables for Azure. Open itself
+// makes no request.
 func Open() *source.Set {
 	return source.NewSet(
 		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.Driver{}, nil }},

@@ -12,18 +12,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Partial is the partial of a job over records: what neighbouring partitions read. Its fields are
-// exported for the codec.
+// Partial is the partial of a job that reads records. It is for a range of neighbouring partitions.
+// Its fields are exported only because the codec needs this.
 type Partial[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
 	Setup        []byte
 	Lo, Hi       uint64 // partitions
-	Begins, Ends bool   // the range begins and ends at a border of objects
-	Bytes        int64  // that were read
+	Begins, Ends bool   // Begins: the range begins at the beginning of an object; Ends: it ends at the end of an object
+	Bytes        int64  // number of bytes that were read
 
-	// Readings has one reading if the range begins outside quotes for certain. Otherwise the second
-	// one is for a range that begins inside quotes.
+	// Readings contains one reading if the range certainly begins outside quotes. Otherwise the
+	// first reading assumes that the range begins outside quotes, and the second one that it begins
+	// inside quotes.
 	Readings []Reading[A]
 }
 
@@ -38,7 +39,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 	if left.Hi != right.Lo && !(left.Ends && right.Begins) {
 		return left, fmt.Errorf("partitions %d to %d were skipped, and the records at their borders cannot be read without them: do not skip partitions, or give the parameter on-error=skip", left.Hi, right.Lo-1)
 	}
-	var f *folder[A] // opened for the first record at the border
+	var f *folder[A] // nil until a record at the border must be folded
 	defer func() {
 		if f != nil {
 			m.folders.put(left.Setup, f)
@@ -66,7 +67,7 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 		}
 		r := right.Readings[0]
 		if l.Quoted {
-			r = right.Readings[1] // left does not end at a border of objects, so right has both
+			r = right.Readings[1] // left ends in the middle of an object, so right has both readings
 		}
 		both, err := m.join(l, r, record)
 		if err != nil {
@@ -83,8 +84,9 @@ func (m merger[A]) Merge(left, right Partial[A]) (Partial[A], error) {
 	}, nil
 }
 
-// join joins the readings of neighbouring ranges. It calls record with the record at the border,
-// unless parts of it must be read first.
+// join joins the readings of two neighbouring ranges. It calls record to fold the record at the
+// border, unless a part of that record must first be read again. In that case the record is added
+// to Waiting.
 func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, text []byte) error) (Reading[A], error) {
 	if r.Fault != nil {
 		return Reading[A]{Fault: r.Fault}, nil
@@ -128,8 +130,8 @@ func (m merger[A]) join(l, r Reading[A], record func(into *Reading[A], at rope, 
 	return out, nil
 }
 
-// certain returns the fault of a range that cannot be read at all. If both readings have a fault,
-// the one that lasted longer is more likely the right one.
+// certain returns an error if every reading of a range has a fault. Of two faults it returns the
+// one at the higher offset, because the reading that got further is more likely the right one.
 func certain[A any](readings []Reading[A]) error {
 	var last *Fault
 	for _, r := range readings {
@@ -143,10 +145,10 @@ func certain[A any](readings []Reading[A]) error {
 	return jobs.Permanent(last)
 }
 
-// loadsInFlight is the number of records that finish reads at once.
+// loadsInFlight is the maximum number of records that finish reads at the same time.
 const loadsInFlight = 8
 
-// finish folds the records that wait, and returns the accumulator of the whole dataset.
+// finish reads and folds the records in Waiting, and returns the accumulator of the whole dataset.
 func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (acc A, t Totals, err error) {
 	if err := certain(root.Readings); err != nil {
 		return acc, t, err
@@ -195,7 +197,7 @@ func (m merger[A]) finish(ctx context.Context, from reader, root Partial[A]) (ac
 	return one.Accs[0], t, nil
 }
 
-// firstLine returns the first line of a text, without the stack of a panic.
+// firstLine returns the first line of a text. It removes the stack from the text of a panic.
 func firstLine(text string) string {
 	line, _, _ := bytes.Cut([]byte(text), []byte("\n"))
 	return string(line)

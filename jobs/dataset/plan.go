@@ -21,7 +21,8 @@ type planData struct {
 	Listing []byte   `cbor:"3,keyasint"`
 }
 
-// plan pins the listing and the columns.
+// plan lists the objects of a job and finds out the names of their columns. The plan contains both,
+// so that all workers use the same ones.
 func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	in, err := e.input(p)
 	if err != nil {
@@ -48,7 +49,7 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	return jobs.Plan{Partitions: cut(l, in.Block).count, Data: encoded}, nil
 }
 
-// open prepares a worker.
+// open returns the mapper for a job that a worker opens.
 func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Mapper[Partial[A]], error) {
 	in, err := e.input(p)
 	if err != nil {
@@ -74,7 +75,8 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	return m, nil
 }
 
-// prepare returns the setup of a job, also encoded. It checks that a folder can be made.
+// prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
+// folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
 	s = setup{Format: data.Format, Columns: data.Columns}
 	if s.Params, err = cbor.Marshal(p); err != nil {
@@ -87,11 +89,13 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 	return s, encoded, err
 }
 
-// maxHeader is the size in bytes of the longest first record of which the columns are learned.
+// maxHeader is the maximum size in bytes of the first record of an object from which the names of
+// the columns are read.
 const maxHeader = 16 << 20
 
-// columns returns the names of the columns: the parameter names, the header of the first object
-// that is not empty, or c1, c2 and so on. They are nil for ndjson, and if all objects are empty.
+// columns returns the names of the columns. They come from the parameter names, or from the header
+// of the first object that is not empty. If there is no header, they are c1, c2 and so on. columns
+// returns nil for ndjson, and if all objects are empty.
 func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
 	switch f {
 	case lines:
@@ -131,8 +135,8 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 	return nil, nil
 }
 
-// firstRecord returns the first record of an object, or the first that is not empty if it is no
-// header. It returns nil if there is none.
+// firstRecord returns the first record of an object. If the objects have no header, it skips empty
+// records. It returns nil if there is no such record.
 func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]byte, error) {
 	c, err := r.content(ctx, o, 0, o.Size)
 	if err != nil {
@@ -152,7 +156,7 @@ func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]
 			s := scanner[int]{folder: &folder[int]{layout: l}}
 			end := s.recordEnd(rest, l.quote != 0 && bytes.IndexByte(rest, l.quote) >= 0)
 			if end < 0 && err == nil {
-				break // the record continues
+				break // the record is not complete yet
 			}
 			if end < 0 {
 				end = len(rest)

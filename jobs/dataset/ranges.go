@@ -2,8 +2,8 @@ package dataset
 
 import "sort"
 
-// group is neighbouring partitions of a dataset: one object in several ranges, or several whole
-// objects in one partition.
+// group describes one or more neighbouring partitions of a dataset: either the ranges of one
+// object, or one partition that consists of several whole objects.
 type group struct {
 	first   uint64 // partition
 	object  int    // index of the first object in the listing
@@ -11,22 +11,22 @@ type group struct {
 	ranges  uint64 // number of partitions
 }
 
-// maxShared is the number of objects that share a partition at most, since opening an object takes
-// time too.
+// maxShared is the maximum number of objects that share a partition. It has a limit because opening
+// an object takes time even if the object is small.
 const maxShared = 1000
 
-// ranges are the partitions of a listing. They depend on the listing and the block size alone.
+// ranges are the partitions of a listing. They depend only on the listing and the block size.
 type ranges struct {
 	listing listing
 	groups  []group
-	count   uint64 // of partitions
+	count   uint64 // number of partitions
 }
 
 // cut cuts a listing into partitions of about block bytes. An object that is larger than a block
 // is cut into ranges of equal size, unless it is compressed. Smaller objects share a partition.
 func cut(l listing, block int64) ranges {
 	r := ranges{listing: l}
-	shared := int64(0) // bytes of the last group, if other objects may join it; else -1
+	shared := int64(0) // bytes of the last group if more objects may be added to it; otherwise -1
 	for i, o := range l {
 		if o.Size > block && compressionOf(o.Name) == plain {
 			r.add(group{object: i, objects: 1, ranges: uint64((o.Size-1)/block + 1)})
@@ -59,7 +59,8 @@ type part struct {
 	from, to int64 // of the only object
 }
 
-// begins and ends report whether the part begins and ends at a border of objects.
+// begins reports whether the part begins at the beginning of an object, and ends whether it ends at
+// the end of an object.
 func (p part) begins() bool { return p.from == 0 }
 func (p part) ends() bool   { return len(p.objects) > 1 || p.to == p.objects[0].Size }
 

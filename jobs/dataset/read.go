@@ -13,24 +13,26 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// reader opens objects.
+// reader opens objects for reading, and retries after errors.
 type reader struct {
 	source source.Reader
-	pause  time.Duration // before the first retry; the next pauses are twice as long each
+	pause  time.Duration // pause before the first retry; each further pause is twice as long as the one before
 }
 
 const (
-	// maxRetries is the number of retries without a byte between them.
+	// maxRetries is the maximum number of consecutive retries that read no byte.
 	maxRetries = 6
 	firstPause = 100 * time.Millisecond
 )
 
-// open returns the bytes [from, to) of an object. Reading retries what is worth it.
+// open returns a stream of the bytes [from, to) of an object. The stream retries after errors that
+// may be temporary.
 func (r reader) open(ctx context.Context, o source.Object, from, to int64) *retrier {
 	return &retrier{reader: r, ctx: ctx, object: o, at: from, to: to}
 }
 
-// retrier reads a range. After an error it continues from the byte that it needs next.
+// retrier reads a range of an object. After an error it requests the rest of the range, beginning
+// at the next byte that it needs.
 type retrier struct {
 	reader
 	ctx    context.Context
@@ -38,8 +40,8 @@ type retrier struct {
 	at, to int64
 
 	body   io.ReadCloser // nil if a request must be sent
-	failed int           // times since the last byte
-	err    error         // that Read returned, other than io.EOF
+	failed int           // number of failed attempts since the last byte
+	err    error         // error that Read has returned, other than io.EOF
 }
 
 func (r *retrier) Read(p []byte) (int, error) {
@@ -57,11 +59,11 @@ func (r *retrier) Read(p []byte) (int, error) {
 		case err == nil:
 			continue
 		case errors.Is(err, io.EOF):
-			err = fmt.Errorf("read %s: %w", r.object.Name, io.ErrUnexpectedEOF) // the connection was closed early
+			err = fmt.Errorf("read %s: %w", r.object.Name, io.ErrUnexpectedEOF) // the connection was closed before the end of the range
 		}
 		r.Close()
 		if n > 0 {
-			return n, nil // the next Read continues
+			return n, nil // the next call of Read retries
 		}
 		if r.failed++; r.failed > maxRetries || !retriable(err) {
 			r.err = err
@@ -76,8 +78,8 @@ func (r *retrier) Read(p []byte) (int, error) {
 	}
 }
 
-// try reads once. At the end of a stream it reads the end too, at which a driver may find out that
-// the object has changed.
+// try makes one attempt to read. After the last byte it also reads the end of the stream, because a
+// driver may notice only there that the object has changed.
 func (r *retrier) try(p []byte) (n int, err error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return 0, err
@@ -99,15 +101,16 @@ func (r *retrier) try(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close ends the request. A later Read sends another one.
+// Close ends the current request. A later call of Read sends a new one.
 func (r *retrier) Close() {
 	if r.body != nil {
-		_ = r.body.Close() // what was read is not affected
+		_ = r.body.Close() // an error does not affect the bytes that were read
 		r.body = nil
 	}
 }
 
-// retriable reports whether a retry may succeed. Errors without a kind are those of connections.
+// retriable reports whether a retry may succeed. Errors that are none of the known errors come from
+// connections, and a retry may succeed after them.
 func retriable(err error) bool {
 	for _, final := range []error{source.ErrNotFound, source.ErrChanged, source.ErrDenied, source.ErrUnsupported, context.Canceled} {
 		if errors.Is(err, final) {
@@ -117,15 +120,16 @@ func retriable(err error) bool {
 	return true
 }
 
-// content is the content of an object, which is decompressed if its name says so.
+// content is the content of an object. It is decompressed if the ending of the object's name says
+// that the object is compressed.
 type content struct {
 	raw   *retrier
 	plain io.Reader
 	close func()
-	at    int64 // bytes of plain that were read
+	at    int64 // number of bytes that were read from plain
 }
 
-// content opens the bytes [from, to) of an object.
+// content opens the bytes [from, to) of an object for reading.
 func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*content, error) {
 	c := &content{raw: r.open(ctx, o, from, to), at: from}
 	c.plain, c.close = c.raw, func() {}
@@ -149,7 +153,7 @@ func (r reader) content(ctx context.Context, o source.Object, from, to int64) (*
 	return c, nil
 }
 
-// fill reads until the buffer is full or the content ends, with io.EOF.
+// fill reads until the buffer is full or the content ends. At the end it returns io.EOF.
 func (c *content) fill(buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var read int
@@ -163,7 +167,8 @@ func (c *content) fill(buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// explain returns the cause of an error: the storage, or content that cannot be decompressed.
+// explain returns an error that tells two causes apart: the object could not be read, or its
+// content could not be decompressed.
 func (c *content) explain(err error) error {
 	if c.raw.err != nil || compressionOf(c.raw.object.Name) == plain {
 		return err

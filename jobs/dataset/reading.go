@@ -9,49 +9,52 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Reading is what a range of bytes means if it begins outside quotes, or inside quotes. Its fields
-// are exported for the codec.
+// Reading is the result of reading a range of bytes under one of two assumptions: that the range
+// begins outside quotes, or that it begins inside quotes. Its fields are exported only because the
+// codec needs this.
 type Reading[A any] struct {
 	_ struct{} `cbor:",toarray"`
 
-	Fault  *Fault // the range cannot be read this way; the other fields do not count
+	Fault  *Fault // why the range cannot be read under this assumption, or nil; the other fields are then empty
 	Quoted bool   // the range ends inside quotes
 
-	// Head is the text up to the end of the record that began before the range, Tail the text after
-	// the last end of a record. If the range contains no end of a record and no beginning of an
-	// object (Cut is false), Head is the whole range.
+	// Head is the text at the beginning of the range that belongs to a record that began before the
+	// range. Tail is the text after the last end of a record. If the range contains neither an end
+	// of a record nor a beginning of an object, Cut is false and Head is the whole range.
 	Cut        bool
 	Head, Tail rope
 
-	// Accs are the folded records between head and tail. Between two of them lies a record of
-	// Waiting, which Finish reads and folds.
+	// Accs are the accumulators of the records between Head and Tail. Between each two of them
+	// there is a record that has not been folded, because a part of it must be read again. Waiting
+	// contains these records, which Finish reads and folds.
 	Accs    []A
 	Waiting []rope
 
 	Records, Skipped uint64
-	Samples          []Fault // of the first records that were skipped
+	Samples          []Fault // faults of the first records that were skipped
 }
 
 // maxSamples is the number of skipped records that a result describes.
 const maxSamples = 10
 
-// maxKept is the size in bytes of a head or a tail above which it is not kept, if the reading may
-// be the wrong one. If the reading is right, Finish reads the bytes again.
+// maxKept is the maximum size in bytes of a Head or Tail whose text is kept in a reading that may
+// be the wrong one. The text of a larger one is dropped, and Finish reads it again if the reading
+// proves to be right.
 const maxKept = 256 << 10
 
-// scanner folds the records of a range under one reading.
+// scanner folds the records of a range and makes one reading of it.
 type scanner[A any] struct {
 	*folder[A]
-	certain bool // the reading is the right one
+	certain bool // the reading is certainly the right one
 	object  source.Object
 	at      int64 // offset of the next byte
-	quoted  bool  // state before the next byte
+	quoted  bool  // the next byte is inside quotes
 
 	acc  A
 	out  Reading[A]
-	kept bool   // the head is kept in full
-	tail []byte // the record in progress
-	from int64  // offset of the record in progress
+	kept bool   // the whole text of the head is kept
+	tail []byte // text so far of the current record
+	from int64  // offset of the current record
 }
 
 // newScanner returns a scanner for a range that begins at an offset of an object.
@@ -62,7 +65,8 @@ func newScanner[A any](f *folder[A], o source.Object, offset int64, quoted, cert
 	return s
 }
 
-// begin begins an object, or a range of it.
+// begin tells the scanner that the next bytes are those of an object, beginning at the given
+// offset.
 func (s *scanner[A]) begin(o source.Object, offset int64) {
 	s.object, s.at, s.from = o, offset, offset
 	if offset == 0 {
@@ -99,7 +103,8 @@ func (s *scanner[A]) feed(text []byte) {
 	s.tail = append(s.tail[:0], text[used:]...)
 }
 
-// extendHead adds text to the head: all of it if the head does not end there.
+// extendHead adds text to the head. If open is true, the head does not end in this text, and all of
+// the text is added.
 func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 	if open {
 		head = all
@@ -116,8 +121,8 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 	h.Parts = []strand{{Length: length}}
 }
 
-// records folds the complete records at the beginning of text, which begins with a record. It
-// returns the number of bytes that it used.
+// records folds the complete records at the beginning of text. A record must begin at the first
+// byte of text. It returns the number of bytes of the folded records.
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 	check := !validUTF8(text[:bytes.LastIndexByte(text, '\n')+1])
 	if !quotes && !check && s.layout.delimited() && s.layout.columns != nil {
@@ -139,7 +144,7 @@ func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 }
 
 // recordEnd returns the length of text up to the end of the first record, or -1 if the record does
-// not end in text. It updates the state of quotes.
+// not end in text. It updates s.quoted for the bytes that it has read.
 func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
 	if !quotes {
 		if s.quoted {
@@ -171,7 +176,7 @@ func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
 	}
 }
 
-// record folds one record. If check is false, the text is known to be UTF-8.
+// record folds one record. If check is false, the caller knows that the text is UTF-8.
 func (s *scanner[A]) record(text []byte, offset int64, check bool) {
 	counted, err := s.folder.record(&s.acc, s.object.Name, text, offset, check)
 	s.out.count(counted, err, s.skip, s.object.Name, offset)
@@ -186,7 +191,8 @@ func (r *Reading[A]) count(counted bool, err error, skip bool, object string, of
 	}
 }
 
-// refuse ends the reading with a fault, or skips the record.
+// refuse handles a bad record: it skips the record if skip is true, and otherwise ends the reading
+// with the fault.
 func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	if !skip {
 		r.Fault = &fault
@@ -197,7 +203,8 @@ func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	}
 }
 
-// recoverTo refuses a reading that may be the wrong one because of a panic of Fold.
+// recoverTo ends a reading with a fault because Fold has panicked. It is called only for readings
+// that may be the wrong ones.
 func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
 	if panicked != nil {
 		r.refuse(Fault{Object: object, Offset: offset, Text: fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())}, false)
@@ -206,12 +213,13 @@ func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
 
 var errOdd = errors.New("a quoted field does not end before the object ends: the object has an odd number of quotes; double a quote that is part of a field, or give the parameter quote")
 
-// endObject folds the last record of an object, which may lack its line end.
+// endObject folds the last record of an object if the object does not end in a line end.
 func (s *scanner[A]) endObject() {
 	switch {
 	case s.out.Fault != nil:
 	case s.quoted:
-		// Not skipped: so at most one reading of a range goes on after the end of an object.
+		// The fault ends the reading even if bad records are skipped. So at most one reading of a
+		// range can continue after the end of an object.
 		s.out.Fault = &Fault{Object: s.object.Name, Offset: s.from, Text: errOdd.Error()}
 	case len(s.tail) > 0:
 		s.record(s.tail, s.from, true)
@@ -219,7 +227,7 @@ func (s *scanner[A]) endObject() {
 	s.tail, s.from = s.tail[:0], s.at
 }
 
-// end returns the reading of the range. If ends is true, the range ends with an object.
+// end returns the reading of the range. If ends is true, the range ends at the end of an object.
 func (s *scanner[A]) end(ends bool) Reading[A] {
 	out := s.out
 	if out.Fault != nil {
@@ -228,7 +236,7 @@ func (s *scanner[A]) end(ends bool) Reading[A] {
 	out.Quoted = s.quoted
 	out.Tail = rope{Object: s.object, Offset: s.from}
 	if !out.Cut && ends {
-		out.Cut, out.Tail.Offset = true, s.at // the object ends the record of the head
+		out.Cut, out.Tail.Offset = true, s.at // the end of the object is also the end of the record in the head
 	}
 	if out.Cut {
 		out.Accs = []A{s.acc}

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Record is one record of an object. Its fields are views of a buffer: they are valid until Fold
-// returns, and must not be changed.
+// Record is one record of an object. The slices that its methods return are parts of a buffer that
+// is reused: they are valid until Fold returns, and must not be changed.
 type Record struct {
 	layout *layout
 	want   []int // index of each wanted column
@@ -17,11 +17,11 @@ type Record struct {
 
 	text   []byte  // the record without its line end
 	data   []byte  // the fields are parts of data
-	fields []bound // of each column, or of the wanted columns of ndjson
-	buffer []byte  // of records that contain quotes or escapes
+	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
+	buffer []byte  // memory for the fields of records that contain quotes or escapes
 }
 
-// bound are the bytes [lo, hi) of Record.data. A missing field has lo -1.
+// bound stands for the bytes [lo, hi) of Record.data. If a field is missing, its lo is -1.
 type bound struct{ lo, hi int }
 
 // Text returns the record without its line end.
@@ -30,14 +30,15 @@ func (r *Record) Text() []byte { return r.text }
 // Object returns the name of the record's object.
 func (r *Record) Object() string { return r.object }
 
-// Offset returns the offset of the record in its object, or in the decompressed content of the
-// object, in bytes.
+// Offset returns the offset of the record in its object in bytes. If the object is compressed, it
+// is the offset in the decompressed content.
 func (r *Record) Offset() int64 { return r.offset }
 
-// Field returns the field of column i: of the columns that the job's Columns returns, or of all
-// columns if the job has no Columns. A quoted field is returned without its quotes. For lines, and
-// for ndjson without Columns, field 0 is the record. For ndjson, a string is returned without its quotes and escapes, another value as
-// it is, and nil stands for null and for a missing member.
+// Field returns the field of column i of the columns that the job's Columns returns, or of all
+// columns if the job has no Columns. A quoted field is returned without its quotes. For the format
+// lines, and for ndjson without Columns, field 0 is the whole record. For ndjson with Columns, a
+// string is returned without quotes and escapes, and another value is returned as it is written. If
+// the value is null or the member is missing, Field returns nil.
 func (r *Record) Field(i int) []byte {
 	b := r.fields[r.want[i]]
 	if b.lo < 0 {
@@ -46,7 +47,7 @@ func (r *Record) Field(i int) []byte {
 	return r.data[b.lo:b.hi]
 }
 
-// Float returns the field of column i as a number, rounded once.
+// Float returns the field of column i as the float64 that is nearest to the number.
 func (r *Record) Float(i int) (float64, error) {
 	field := r.Field(i)
 	if f, ok := shortDecimal(field); ok {
@@ -78,8 +79,8 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // powers are the powers of ten that a float64 represents exactly.
 var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// shortDecimal parses a decimal of up to 15 digits. Its digits and its power of ten are exact, so
-// the division rounds once.
+// shortDecimal parses a decimal number of up to 15 digits. A float64 represents the number's digits
+// and its power of ten exactly, so only the division rounds.
 func shortDecimal(b []byte) (float64, bool) {
 	i, negative := 0, false
 	if len(b) > 0 && b[0] == '-' {

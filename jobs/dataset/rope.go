@@ -9,17 +9,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// rope is a contiguous text of an object that several partials have parts of.
+// rope is a contiguous part of an object's text. It consists of pieces, which come from several
+// partials.
 type rope struct {
 	_ struct{} `cbor:",toarray"`
 
 	Object source.Object
-	Offset int64 // of the text in the object
+	Offset int64 // offset of the text in the object
 	Parts  []strand
 }
 
-// strand is a part of a rope: bytes, or if Bytes is nil the length of a part that is read again
-// when it is needed.
+// strand is one piece of a rope. If Bytes is nil, the piece has only a length, and its text is read
+// again when it is needed.
 type strand struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -27,7 +28,8 @@ type strand struct {
 	Length int64
 }
 
-// maxStrand is the size below which neighbouring bytes become one strand.
+// maxStrand is the maximum size in bytes of a strand that is joined with its neighbour into one
+// strand.
 const maxStrand = 64 << 10
 
 func (r rope) empty() bool { return len(r.Parts) == 0 }
@@ -62,7 +64,8 @@ func join(left, right rope) rope {
 	return left
 }
 
-// text returns the text if all of its bytes are here.
+// text returns the text of the rope. It returns false if the text of a strand must first be read
+// again.
 func (r rope) text() ([]byte, bool) {
 	if len(r.Parts) == 1 {
 		return r.Parts[0].Bytes, r.Parts[0].Bytes != nil
@@ -77,7 +80,7 @@ func (r rope) text() ([]byte, bool) {
 	return all, true
 }
 
-// load returns the text. It reads the parts that are missing.
+// load returns the text of the rope. It reads the strands that have only a length.
 func (r rope) load(ctx context.Context, from reader) ([]byte, error) {
 	var all []byte
 	at := r.Offset

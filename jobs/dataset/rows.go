@@ -5,29 +5,30 @@ import (
 	"math/bits"
 )
 
-// repeated returns a word whose bytes are all b.
+// repeated returns a 64-bit word in which each byte is b.
 func repeated(b byte) uint64 { return uint64(b) * 0x0101010101010101 }
 
-// zeros returns a word with the highest bit of each byte set that is 0 in x.
+// zeros returns a word in which the highest bit of each byte is set if that byte of x is 0. All
+// other bits are 0.
 func zeros(x uint64) uint64 {
 	const low = 0x7f7f7f7f7f7f7f7f
 	return ^((x&low + low) | x | low)
 }
 
-// rows folds the complete records at the beginning of text: rows without quotes, which are known
-// to be UTF-8. It is the fast way of records: it looks for delimiters and line ends eight bytes at a
-// time, and leaves rows that are not ordinary to record.
+// rows folds the complete records at the beginning of text, which must contain no quotes and must
+// be UTF-8. It is a fast version of the method records for this case: it finds delimiters and line
+// ends eight bytes at a time, and calls the method record only for unusual rows.
 func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 	r, fields := s.rec, s.rec.fields
 	r.object = s.object.Name
 	delimiter, delimiters, lineEnds := s.layout.delimiter, repeated(s.layout.delimiter), repeated('\n')
-	row, field, n := 0, 0, 0 // where the row and the field begin; the index of the field
+	row, field, n := 0, 0, 0 // offsets of the current row and field, and index of the field
 	for at := 0; at < len(text); at += 8 {
 		var word uint64
 		if at+8 <= len(text) {
 			word = binary.LittleEndian.Uint64(text[at:])
 		} else {
-			var last [8]byte // its zeros are no delimiters, which are ASCII characters other than 0
+			var last [8]byte // filled up with zeros, which are never delimiters or line ends
 			copy(last[:], text[at:])
 			word = binary.LittleEndian.Uint64(last[:])
 		}

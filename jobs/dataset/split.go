@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// split divides the record into fields by the rules of RFC 4180. If the layout has no columns yet,
-// any number of fields is right.
+// split divides the record into fields according to RFC 4180. If the layout has no columns yet, any
+// number of fields is valid.
 func (r *Record) split() error {
 	l := r.layout
 	if l.quote != 0 && bytes.IndexByte(r.text, l.quote) >= 0 {
@@ -42,12 +42,13 @@ func (r *Record) split() error {
 	return nil
 }
 
-// ragged returns the error of a record with another number of fields than the columns.
+// ragged returns the error for a record whose number of fields differs from the number of columns.
 func (r *Record) ragged(got int) error {
 	return fmt.Errorf("%s has %d fields: want %d, as there are columns (check the parameters delimiter and quote)", quoted(r.text), got, len(r.layout.columns))
 }
 
-// splitQuoted is split for a record that contains quotes. It copies the fields without their quotes.
+// splitQuoted does the same as split for a record that contains quotes. It copies the fields to a
+// buffer without their quotes.
 func (r *Record) splitQuoted() error {
 	l := r.layout
 	rest, out, n := r.text, r.buffer[:0], 0
@@ -84,8 +85,8 @@ var (
 )
 
 // field appends the content of the first field of rest to out. It returns the text after the field
-// and its delimiter, and reports whether another field follows. With an error, rest begins where
-// the error is.
+// and its delimiter, and whether another field follows. If it returns an error, the returned text
+// begins at the place of the error.
 func (l *layout) field(rest, out []byte) (_, _ []byte, more bool, err error) {
 	if len(rest) == 0 || rest[0] != l.quote {
 		end := bytes.IndexByte(rest, l.delimiter)

@@ -15,10 +15,11 @@
 //
 // # A call
 //
-// The program gets its arguments as given, without a shell. Its working folder is temporary. The
-// folder has the files of --send, which cannot be written, and is removed after the call. The files
-// are stored together with the job, and each worker fetches them once. Of the worker's environment it sees PATH, HOME and LANG.
-// TMPDIR is the working folder. These variables say what to compute:
+// The program gets its arguments as given, without a shell. Its working folder is a temporary
+// folder, which is removed after the call. The folder contains the files that were submitted with
+// --send. The program cannot change these files: they are stored together with the job, and each
+// worker fetches them only once. Of the worker's environment variables the program gets only PATH,
+// HOME and LANG. TMPDIR is the working folder. These variables say what to compute:
 //
 //	BELLWETHER_PHASE        map
 //	BELLWETHER_PARTITION    index of the partition, from 0

@@ -1,5 +1,5 @@
-// Package source reads and writes the objects that a job processes: files, blobs and what web
-// servers serve. It has three interfaces and the errors of their implementations:
+// Package source reads and writes the objects that a job processes: files, blobs, and documents of
+// web servers. It defines three interfaces, and the errors that their implementations return:
 //
 //	jobs/dataset
 //	     │
@@ -10,12 +10,14 @@
 //	     ├─ source/web      https://, http://     list (one object), read
 //	     └─ source/memory   mem://                for tests
 //
-// An [Object] is pinned when it is listed: its size and its tag, an ETag or a time of
-// modification, identify its content. A driver reads only the content that was listed.
+// An [Object] is listed with its size and its tag. The tag is an ETag or a time of modification,
+// and identifies the content together with the size. A driver reads only the content that was
+// listed, and returns an error if the object has changed since.
 //
 // # What can fail
 //
-//   - The object is missing: [ErrNotFound]. It was changed after it was listed: [ErrChanged].
+//   - The object is missing: [ErrNotFound]. The object was changed after it was listed:
+//     [ErrChanged].
 //   - The credentials do not suffice: [ErrDenied]. The error says how to fix the cause.
 //   - The storage is busy (status 429 or 5xx), slow or unreachable: [ErrUnavailable], or any
 //     error in the middle of a stream. The caller retries from the byte that it needs next.

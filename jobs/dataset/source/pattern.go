@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// IsGlob reports whether a name is a pattern of path.Match.
+// IsGlob reports whether a name contains special characters of path.Match, and so is a pattern.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// GlobPrefix returns the part of a pattern before its first special character. All names that
-// match the pattern begin with it.
+// GlobPrefix returns the part of a pattern before its first special character. All names that match
+// the pattern begin with this part.
 func GlobPrefix(pattern string) string {
 	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
 		return pattern[:i]
@@ -17,8 +17,9 @@ func GlobPrefix(pattern string) string {
 	return pattern
 }
 
-// Match reports whether a name matches a pattern, which is a glob, or a prefix that ends in a
-// slash or is empty. Below a prefix, names with an element that begins with a dot do not match.
+// Match reports whether a name matches a pattern. The pattern is either in the form of path.Match,
+// or is a prefix that ends in a slash or is empty. A name does not match a prefix if one of the
+// name's elements after the prefix begins with a dot.
 func Match(pattern, name string) (bool, error) {
 	if IsGlob(pattern) {
 		return path.Match(pattern, name)

@@ -15,14 +15,14 @@ type Driver interface {
 	Reader
 }
 
-// Entry is a driver of a [Set]. A driver is opened when it is needed first, because opening may
-// need credentials that other jobs do not have.
+// Entry is one driver of a [Set]. The driver is opened when it is first needed, because opening may
+// need credentials that a process has only if it needs the driver.
 type Entry struct {
-	Claims func(name string) bool // reports whether the driver has the objects of this name
+	Claims func(name string) bool // reports whether this driver is responsible for a name
 	Open   func() (Driver, error)
 }
 
-// Set is a driver that delegates to the first of its entries that claims a name.
+// Set is a driver that uses, for each name, the first of its entries whose Claims returns true.
 type Set struct {
 	entries []Entry
 	opened  []func() (Driver, error)
@@ -83,7 +83,7 @@ func (s *Set) Create(ctx context.Context, name string, content []byte) (Object, 
 	return creator.Create(ctx, name, content)
 }
 
-// Fail returns an iteration that ends with err at once.
+// Fail returns an iteration that yields only the error err.
 func Fail(err error) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) { yield(Object{}, err) }
 }

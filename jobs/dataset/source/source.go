@@ -7,11 +7,11 @@ import (
 	"iter"
 )
 
-// Object is a pinned object.
+// Object identifies an object, and the content that the object had when it was listed.
 type Object struct {
 	Name string // complete: an absolute path or a URL
 	Size int64  // bytes
-	Tag  string // an ETag or a time of modification: changes when the content changes
+	Tag  string // ETag or time of modification, which changes when the content changes
 }
 
 // Lister lists objects.
@@ -19,9 +19,9 @@ type Lister interface {
 	// List yields the objects that a pattern names, in any order. The pattern is one of:
 	//
 	//   - the name of an object; a missing object is ErrNotFound;
-	//   - a pattern in the form of path.Match: * matches no slash;
-	//   - a name that ends in a slash: all objects whose names begin with it, except objects with
-	//     a name, or a folder, that begins with a dot.
+	//   - a pattern in the form of path.Match, in which * does not match a slash;
+	//   - a name that ends in a slash. It stands for all objects whose names begin with it, except
+	//     for objects whose own name, or the name of one of their folders, begins with a dot.
 	//
 	// The iteration ends with the first error.
 	List(ctx context.Context, pattern string) iter.Seq2[Object, error]
@@ -29,10 +29,10 @@ type Lister interface {
 
 // Reader reads objects.
 type Reader interface {
-	// Read returns the bytes [from, to) of an object, 0 <= from <= to <= o.Size. If the object is
-	// not the one that was listed, Read or the stream fails with ErrChanged. The stream may end
-	// before its last byte with an error, which is worth a retry unless it is one of this package
-	// other than ErrUnavailable.
+	// Read returns a stream of the bytes [from, to) of an object, 0 <= from <= to <= o.Size. If the
+	// object has changed since it was listed, Read or the stream fails with ErrChanged. The stream
+	// may end with an error before its last byte. After such an error a retry may succeed, unless
+	// the error is one of this package other than ErrUnavailable.
 	Read(ctx context.Context, o Object, from, to int64) (io.ReadCloser, error)
 }
 
@@ -45,16 +45,16 @@ type Creator interface {
 
 // Errors of drivers.
 var (
-	// ErrNotFound: there is no such object.
+	// ErrNotFound: no object has this name.
 	ErrNotFound = errors.New("object not found")
-	// ErrChanged: the object is not as it was when it was listed.
+	// ErrChanged: the object has changed since it was listed.
 	ErrChanged = errors.New("object changed after the job listed it")
-	// ErrDenied: the storage refuses access until settings or credentials change.
+	// ErrDenied: the storage refuses access with the present settings and credentials.
 	ErrDenied = errors.New("access to object is denied")
 	// ErrUnavailable: the storage is busy or does not answer. A retry may succeed.
 	ErrUnavailable = errors.New("storage of object is unavailable")
-	// ErrExists: there is an object of this name.
+	// ErrExists: an object with this name already exists.
 	ErrExists = errors.New("object exists")
-	// ErrUnsupported: the driver cannot do this.
+	// ErrUnsupported: the driver does not support this operation.
 	ErrUnsupported = errors.New("unsupported")
 )

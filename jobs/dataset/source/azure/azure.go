@@ -1,11 +1,11 @@
-// Package azure is the driver for blobs, named azblob://CONTAINER/NAME for blobs of one storage
-// account, or by the https URL of a blob.
+// Package azure is the driver for blobs in Azure. The name of a blob is azblob://CONTAINER/NAME,
+// which means a blob of the driver's storage account, or the https URL of the blob.
 //
-// The tag of a blob is its ETag, which each request carries in If-Match. Blobs are created by one
-// request with If-None-Match: *.
+// The tag of a blob is its ETag. Each request to read a blob contains the ETag in the header
+// If-Match. A blob is created by a single request, with the header "If-None-Match: *".
 //
-// What can fail: see package source. If access is denied, the error says which setting or role is
-// missing; it is the error of package account.
+// What can fail: see package source. If access is denied, the error comes from package account and
+// says which setting or role is missing.
 package azure
 
 import (
@@ -30,13 +30,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// Scheme begins the names of blobs of the driver's account.
+// Scheme is the beginning of the names of blobs in the driver's account.
 const Scheme = "azblob://"
 
 // Driver lists, reads and creates blobs of one account.
 type Driver struct {
 	account *account.Account
-	base    string // begins the name of each blob, before the container's name
+	base    string // beginning of each blob's name, which the container's name follows
 
 	mu         sync.Mutex
 	containers map[string]*container.Client
@@ -54,9 +54,11 @@ func New(a *account.Account, base string) *Driver {
 }
 
 const (
-	// tryTimeout bounds the time until the answer to a request begins, retries of the SDK included.
+	// tryTimeout is the maximum time until the answer to a request begins. It includes the retries
+	// of the SDK.
 	tryTimeout = 30 * time.Second
-	// retryWithin bounds the pauses between retries of the SDK. The caller retries with longer pauses.
+	// retryWithin is the maximum pause between two retries of the SDK. It is short because the
+	// caller retries too, with longer pauses.
 	retryWithin = 4 * time.Second
 )
 
@@ -118,7 +120,7 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 					err = fmt.Errorf("%s: %w", pattern, err)
 				}
 				p := item.Properties
-				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // of a hierarchical namespace
+				if folder := item.Metadata["hdi_isfolder"]; folder != nil && *folder == "true" { // a folder of an account with a hierarchical namespace
 					ok = false
 				}
 				if ok || err != nil {
@@ -131,10 +133,11 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 	}
 }
 
-// listTries is how often a page of a listing is requested.
+// listTries is the maximum number of requests for one page of a listing.
 const listTries = 5
 
-// next requests a page of a listing. Since a listing cannot be resumed by the caller, next retries.
+// next requests a page of a listing. It retries after errors, because the caller cannot continue a
+// listing that was interrupted.
 func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
 	for try := range listTries {
 		bound, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -151,7 +154,7 @@ func next[T any](ctx context.Context, request func(context.Context) (T, error)) 
 	return page, err
 }
 
-// tag returns an ETag with quotes, which a listing omits.
+// tag returns an ETag in quotes. In a listing, ETags have no quotes.
 func tag(t azcore.ETag) string { return `"` + strings.Trim(string(t), `"`) + `"` }
 
 func (d *Driver) stat(ctx context.Context, client *container.Client, name, key string) (source.Object, error) {
@@ -187,7 +190,7 @@ func (d *Driver) Read(ctx context.Context, o source.Object, from, until int64) (
 	return &stream{answer.Body, cancel, d, o.Name}, nil
 }
 
-// stream names the blob in errors and ends its request.
+// stream is the content of a blob. Its errors contain the blob's name, and Close ends the request.
 type stream struct {
 	body   io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -208,8 +211,8 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-// Create implements source.Creator. If the answer to a request was lost, the retry by the caller
-// returns ErrExists.
+// Create implements source.Creator. If the blob was created but the answer was lost, a retry by the
+// caller returns ErrExists.
 func (d *Driver) Create(ctx context.Context, name string, content []byte) (source.Object, error) {
 	client, _, key, err := d.locate(name)
 	if err != nil {
@@ -224,7 +227,8 @@ func (d *Driver) Create(ctx context.Context, name string, content []byte) (sourc
 	return source.Object{Name: name, Size: int64(len(content)), Tag: tag(*answer.ETag)}, nil
 }
 
-// translate turns errors of the SDK into errors of package source. The error names the blob.
+// translate converts errors of the SDK into errors of package source, and adds the name of the
+// blob.
 func (d *Driver) translate(ctx context.Context, name string, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -232,7 +236,7 @@ func (d *Driver) translate(ctx context.Context, name string, err error) error {
 	explained := d.account.Explain(err)
 	var kind error
 	switch {
-	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound), statusOf(err) == 404: // an answer to HEAD may have no code
+	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound), statusOf(err) == 404: // the answer to a HEAD request may contain no error code
 		kind = source.ErrNotFound
 	case bloberror.HasCode(err, bloberror.BlobAlreadyExists):
 		kind = source.ErrExists
@@ -256,7 +260,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// unavailable reports whether a request that failed is worth a retry.
+// unavailable reports whether a retry of a failed request may succeed.
 func unavailable(err error) bool {
 	status := statusOf(err)
 	return status == 0 || status == 408 || status == 429 || status >= 500

@@ -1,10 +1,11 @@
 // Package local is the driver for files, named by a path or by a file:// URL.
 //
 // The tag of a file is its time of modification in nanoseconds. All workers must see the same
-// files: a shared file system, or copies that keep their times.
+// files: either in a shared file system, or as copies that have the same times of modification.
 //
-// What can fail: see package source. A file that is overwritten with the same size within the
-// resolution of the file system's clock is not recognized as changed.
+// What can fail: see package source. A change of a file is not noticed if the size stays the same
+// and the new time of modification is equal, because the resolution of the file system's clock is
+// low.
 package local
 
 import (
@@ -35,7 +36,7 @@ func Claims(name string) bool {
 	return strings.HasPrefix(name, "file://") || !strings.Contains(name, "://")
 }
 
-// errStop ends a walk because the caller needs no more objects.
+// errStop ends a walk through folders because the caller needs no more objects.
 var errStop = errors.New("stop")
 
 // List implements source.Lister. A folder stands for all files below it.
@@ -99,7 +100,7 @@ func walk(folder string, each func(source.Object) error) error {
 		case entry.IsDir():
 			return nil
 		}
-		info, err := os.Stat(name) // of the file, if the entry is a link
+		info, err := os.Stat(name) // if the entry is a symbolic link, information about the file that it leads to
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
@@ -111,8 +112,8 @@ func object(name string, info fs.FileInfo) source.Object {
 	return source.Object{Name: name, Size: info.Size(), Tag: strconv.FormatInt(info.ModTime().UnixNano(), 36)}
 }
 
-// Read implements source.Reader. The file is compared with its listing before the first byte and
-// after the last byte is read.
+// Read implements source.Reader. It compares the size and the time of the file with those that were
+// listed, before it reads the first byte and after it has read the last one.
 func (Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
 	f, err := os.Open(o.Name)
 	if err != nil {
@@ -154,8 +155,9 @@ func (s *stream) Read(p []byte) (int, error) {
 
 func (s *stream) Close() error { return s.file.Close() }
 
-// Create implements source.Creator. It creates missing folders. The file gets its name when it is
-// complete, by a link, which fails if the name exists.
+// Create implements source.Creator. It creates missing folders. It writes the content to a
+// temporary file first, and then gives the file its name with a hard link, which fails if a file
+// with this name exists.
 func (Driver) Create(_ context.Context, name string, content []byte) (source.Object, error) {
 	o, err := create(name, content)
 	return o, translate(err)
@@ -169,7 +171,7 @@ func create(name string, content []byte) (o source.Object, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return o, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // List ignores it
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // List ignores names that begin with a dot
 	if err != nil {
 		return o, err
 	}
@@ -195,7 +197,8 @@ func create(name string, content []byte) (o source.Object, err error) {
 	return object(name, info), nil
 }
 
-// translate turns errors of package os into errors of package source. The error names the file.
+// translate converts errors of package os into errors of package source. The errors contain the
+// name of the file.
 func translate(err error) error {
 	for _, known := range []struct{ from, to error }{
 		{fs.ErrNotExist, source.ErrNotFound},

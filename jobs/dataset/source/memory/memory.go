@@ -33,7 +33,7 @@ var (
 	_ source.Creator = (*Driver)(nil)
 )
 
-// Put writes an object or replaces it. The driver owns content.
+// Put writes or replaces an object. The caller must not change content afterwards.
 func (d *Driver) Put(name string, content []byte) source.Object {
 	d.mu.Lock()
 	defer d.mu.Unlock()

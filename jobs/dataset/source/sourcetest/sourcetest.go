@@ -15,12 +15,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Place is an empty place for objects.
+// Place is a driver together with a place in its storage that contains no objects.
 type Place struct {
 	Driver source.Driver
-	Base   string // begins the names of objects, ends in a slash
+	Base   string // beginning of the names of all objects in the place; ends in a slash
 
-	// Put writes or replaces an object, and Delete deletes it, without the driver.
+	// Put writes or replaces an object, and Delete deletes an object. Both work without the driver.
 	Put    func(t *testing.T, name string, content []byte)
 	Delete func(t *testing.T, name string)
 }
@@ -156,7 +156,8 @@ func missingObject(t *testing.T, p Place) {
 	p.Put(t, p.Base+"gone", []byte("content"))
 	o := stat(t, p, p.Base+"gone")
 	p.Delete(t, o.Name)
-	// Storage that checks If-Match first does not say that the object is missing.
+	// Some storage checks the header If-Match first, and so does not reply that the object is
+	// missing.
 	if err := readError(p, o); !errors.Is(err, source.ErrNotFound) && !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("read: got %v, want ErrNotFound or ErrChanged, and the name", err)
 	}
@@ -216,7 +217,7 @@ func read(t *testing.T, p Place, o source.Object, from, to int64) []byte {
 	return content
 }
 
-// readError reads a pinned object and returns the error.
+// readError reads an object that was listed, and returns the error.
 func readError(p Place, o source.Object) error {
 	stream, err := p.Driver.Read(context.Background(), o, 0, o.Size)
 	if err != nil {

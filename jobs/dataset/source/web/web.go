@@ -1,13 +1,15 @@
-// Package web is the driver for objects that a web server serves, named by https:// or http:// URLs.
+// Package web is the driver for objects on web servers. The name of an object is its https:// or
+// http:// URL.
 //
-// The server must support range requests (RFC 9110, section 14) and identify its objects by a
-// strong ETag or by Last-Modified, which is the tag. Every request carries If-Match or
-// If-Unmodified-Since, and the answer's tag and size are compared too, since some servers ignore
-// the conditions. A server has no listing, so a URL names one object.
+// The server must support range requests (RFC 9110, section 14), and its answers must contain a
+// strong ETag or the header Last-Modified, which the driver uses as the object's tag. Every request
+// to read an object contains If-Match or If-Unmodified-Since. The driver also compares the tag and
+// the size in the answer with the listed ones, because some servers ignore these headers. A web
+// server cannot list its objects, so a URL names a single object.
 //
-// What can fail: see package source. Status 401 and 403 are ErrDenied, 404 and 410 ErrNotFound, 408,
-// 425, 429 and 5xx ErrUnavailable. An answer without a range or without a tag is an error that says
-// so. No credentials are sent.
+// What can fail: see package source. Status 401 and 403 are ErrDenied, 404 and 410 ErrNotFound,
+// 408, 425, 429 and 5xx ErrUnavailable. If an answer has no range or no tag, the error says so. No
+// credentials are sent.
 package web
 
 import (
@@ -30,7 +32,8 @@ type Driver struct{ client *http.Client }
 
 var _ source.Driver = (*Driver)(nil)
 
-// New returns a driver that uses a client, or a client with timeouts of its own if client is nil.
+// New returns a driver that uses the given HTTP client. If client is nil, the driver uses a client
+// of its own, with timeouts.
 func New(client *http.Client) *Driver {
 	if client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
@@ -96,14 +99,15 @@ func (d *Driver) Read(ctx context.Context, o source.Object, from, to int64) (io.
 	return body{answer.Body, o.Name}, nil
 }
 
-// request requests bytes of an object, which must be the pinned one unless pinned is nil.
+// request requests bytes of an object. Unless pinned is nil, it asks the server to refuse the
+// request if the object's tag is no longer that of pinned.
 func (d *Driver) request(ctx context.Context, name string, from, to int64, pinned *source.Object) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
-	r.Header.Set("Accept-Encoding", "identity") // a range of the object and not of its compressed form
+	r.Header.Set("Accept-Encoding", "identity") // otherwise the server might send a range of the object in compressed form
 	if pinned != nil {
 		if strings.HasPrefix(pinned.Tag, `"`) {
 			r.Header.Set("If-Match", pinned.Tag)
@@ -124,7 +128,7 @@ func (d *Driver) request(ctx context.Context, name string, from, to int64, pinne
 	return answer, nil
 }
 
-// check translates the status of an answer.
+// check returns the error of package source that belongs to the status of an answer, or nil.
 func check(name string, answer *http.Response) error {
 	kind := source.ErrUnavailable
 	switch status := answer.StatusCode; {
@@ -134,7 +138,7 @@ func check(name string, answer *http.Response) error {
 		return nil // the object is empty
 	case status == http.StatusOK:
 		if answer.ContentLength == 0 {
-			return nil // some servers have no ranges of empty objects
+			return nil // some servers send no ranges of empty objects
 		}
 		return fmt.Errorf("%s: %w: the server ignores range requests: want one that serves ranges, or download the object first", name, source.ErrUnsupported)
 	case status == http.StatusNotFound, status == http.StatusGone:
@@ -150,10 +154,10 @@ func check(name string, answer *http.Response) error {
 	return fmt.Errorf("%s: %w: the server answers %s", name, kind, answer.Status)
 }
 
-// describe returns the object that an answer is about.
+// describe returns the object that an answer describes in its headers.
 func describe(name string, answer *http.Response) (source.Object, error) {
 	o := source.Object{Name: name, Tag: answer.Header.Get("ETag")}
-	if !strings.HasPrefix(o.Tag, `"`) { // a weak tag does not identify bytes
+	if !strings.HasPrefix(o.Tag, `"`) { // a weak ETag does not identify the exact bytes
 		o.Tag = answer.Header.Get("Last-Modified")
 	}
 	if answer.StatusCode == http.StatusOK {
@@ -167,7 +171,7 @@ func describe(name string, answer *http.Response) (source.Object, error) {
 	return o, nil
 }
 
-// body names the object in errors of the stream.
+// body is the body of an answer. Its errors contain the name of the object.
 type body struct {
 	io.ReadCloser
 	name string
