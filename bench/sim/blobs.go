@@ -117,11 +117,19 @@ func (st *storage) leftover() string {
 // with the job, or "" if there is none.
 func (st *storage) remainder(id string) string {
 	for _, key := range st.keys("") {
-		if strings.Contains(key, id) && !st.origins[key].orphaned(key) {
+		if strings.Contains(key, id) && !st.origins[key].orphaned(key) && !st.cancelledAgain(key, id) {
 			return key
 		}
 	}
 	return ""
+}
+
+// cancelledAgain reports whether a value is the first manifest of a removed job whose spec was stored
+// again by a late write. A leader that did not lead when the job ended takes the spec for a job that
+// waits in the queue, and a late request cancels that job. The user can remove the job again.
+func (st *storage) cancelledAgain(key, id string) bool {
+	m := st.sim.checks.manifests[id]
+	return key == "manifest/"+id && st.origins["spec/"+id].late && m.State == store.Cancelled && m.Sequence == 1
 }
 
 // orphaned reports whether the blob may stay in storage after its job was removed, because the
