@@ -48,8 +48,13 @@ func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 			if err != nil {
 				return nil, err
 			}
-			m.program.folder, err = fetch(ctx, files)
-			return m, err
+			if m.program.folder, err = fetch(ctx, files); err != nil {
+				return nil, err
+			}
+			if p.Keep {
+				m.kept = &keeper{program: m.program, guard: guard, env: m.env()}
+			}
+			return m, nil
 		},
 		Merge: mergePartials,
 		Finish: func(_ context.Context, _ Params, root []byte) (r Result, err error) {
@@ -74,28 +79,20 @@ type mapper struct {
 	merge      merge
 	partitions uint64
 	input      *dataset.Lines // nil: standard input of the calls is empty
+	kept       *keeper        // nil: each call is a process
 }
 
 // Close implements io.Closer.
-func (m mapper) Close() error { return m.program.folder.Close() }
+func (m mapper) Close() error {
+	if m.kept != nil {
+		m.kept.close()
+	}
+	return m.program.folder.Close()
+}
 
 // Map implements jobs.Mapper.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
-	in := stdin{env: []string{
-		"BELLWETHER_PHASE=map",
-		"BELLWETHER_PARTITION=" + strconv.FormatUint(partition, 10),
-		"BELLWETHER_PARTITIONS=" + strconv.FormatUint(m.partitions, 10),
-		"BELLWETHER_MEMORY=" + strconv.FormatInt(m.program.memory, 10),
-	}}
-	if m.input != nil {
-		objects, offset, length := m.input.Range(partition)
-		in.env = append(in.env,
-			"BELLWETHER_INPUT="+strings.Join(objects, "\n"),
-			"BELLWETHER_OFFSET="+strconv.FormatInt(offset, 10),
-			"BELLWETHER_LENGTH="+strconv.FormatInt(length, 10))
-		in.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
-	}
-	output, err := m.program.call(ctx, m.guard, in)
+	output, err := m.call(ctx, partition)
 	if err != nil {
 		return nil, err
 	}
@@ -104,4 +101,44 @@ func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
 		return nil, jobs.Permanent(fmt.Errorf("output of %s for merge %s: %w", m.program.args[0], m.merge.name, err))
 	}
 	return newPartial(m.merge, body), nil
+}
+
+func (m mapper) call(ctx context.Context, partition uint64) ([]byte, error) {
+	if m.kept == nil {
+		return m.program.call(ctx, m.guard, m.stdin(partition))
+	}
+	var input []byte
+	if m.input != nil {
+		err := m.input.Each(ctx, partition, func(data []byte) error {
+			input = append(input, data...)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+	}
+	return m.kept.call(ctx, partition, m.partitions, input)
+}
+
+// env returns the variables that all calls of the job have.
+func (m mapper) env() []string {
+	return []string{
+		"BELLWETHER_PHASE=map",
+		"BELLWETHER_PARTITIONS=" + strconv.FormatUint(m.partitions, 10),
+		"BELLWETHER_MEMORY=" + strconv.FormatInt(m.program.memory, 10),
+	}
+}
+
+// stdin returns what the call of a partition gets.
+func (m mapper) stdin(partition uint64) stdin {
+	in := stdin{env: append(m.env(), "BELLWETHER_PARTITION="+strconv.FormatUint(partition, 10))}
+	if m.input != nil {
+		objects, offset, length := m.input.Range(partition)
+		in.env = append(in.env,
+			"BELLWETHER_INPUT="+strings.Join(objects, "\n"),
+			"BELLWETHER_OFFSET="+strconv.FormatInt(offset, 10),
+			"BELLWETHER_LENGTH="+strconv.FormatInt(length, 10))
+		in.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
+	}
+	return in
 }

@@ -39,6 +39,23 @@
 // other status, is ended by a signal, or exceeds a limit. The error of the attempt contains the
 // last 4 KiB of standard error.
 //
+// # Kept processes
+//
+// The start of a process takes a millisecond or more, and that of an interpreter tens of
+// milliseconds. With the parameter keep, a process makes many calls, one at a time. A call and its
+// answer are frames on standard input and standard output. A frame is a line, and then as many bytes
+// as the last word of the line says:
+//
+//	call     map PARTITION PARTITIONS LENGTH    the input
+//	answer   ok LENGTH                          the output
+//	         fail LENGTH                        an error; the attempt has failed
+//	         permanent LENGTH                   an error; the job fails
+//	         again 0                            the call is made again after a pause
+//
+// A process must not keep anything of one call that changes the answer to another. When its standard
+// input ends, it should end too. The folder examples has a module for Python and programs in Python,
+// C++ and shell.
+//
 // # Merges
 //
 //	concat   the outputs in the order of the partitions

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -26,6 +27,10 @@ const (
 	// has ended.
 	drainOutput = time.Second
 	tailBytes   = 4 << 10 // maximum number of bytes of standard error in an error
+	// The pauses before a call that failed temporarily is made again grow from the first to the
+	// last.
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
 )
 
 // program is what each call of a job runs.
@@ -57,7 +62,7 @@ type stdin struct {
 // temporary folder. If the program exits with status 75, call runs it again after a pause, until
 // ctx is done.
 func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
-	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		output, err = p.once(ctx, g, in)
 		if !errors.Is(err, errTemporary) {
 			return output, err
@@ -71,48 +76,72 @@ func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, e
 }
 
 func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
-	dir, err := os.MkdirTemp("", "bellwether-exec-")
+	stdout := &limited{most: p.output, full: make(chan struct{})}
+	run, err := p.prepare(in.env)
 	if err != nil {
-		return nil, fmt.Errorf("make working folder: %w", err)
-	}
-	defer func() {
-		if removed := os.RemoveAll(dir); err == nil && removed != nil {
-			err = fmt.Errorf("remove working folder: %w", removed)
-		}
-	}()
-	if err := p.folder.link(dir); err != nil {
 		return nil, err
 	}
-	name := p.args[0]
-	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	cmd := exec.Command(name, p.args[1:]...)
-	cmd.Args[0] = p.args[0]
-	stdout, stderr := &limited{most: p.output, full: make(chan struct{})}, &tail{}
-	cmd.Dir, cmd.Env = dir, append(environment(dir), in.env...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, drainOutput
-	setAttributes(cmd)
+	defer func() { err = cmp.Or(err, run.removeFolder()) }()
+	run.Stdout, run.WaitDelay = stdout, drainOutput
 	var pipe io.WriteCloser
 	if in.each != nil {
-		if pipe, err = cmd.StdinPipe(); err != nil {
+		if pipe, err = run.StdinPipe(); err != nil {
 			return nil, fmt.Errorf("make pipe: %w", err)
 		}
 	}
-	if err := g.start(cmd); err != nil {
+	if err := g.start(run.Cmd); err != nil {
 		return nil, err
 	}
 	feeding, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	fed := in.feed(feeding, cancel, pipe)
-	stopped := p.watch(feeding, cmd.Process.Pid, stdout.full)
-	awaitExit(cmd.Process.Pid)
+	stopped := p.watch(feeding, run.Process.Pid, stdout.full)
+	awaitExit(run.Process.Pid)
 	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program that did not get all of its input may still end with status 0
 	cancel(nil)
 	reason = cmp.Or(<-fed, reason)
-	killGroup(cmd.Process.Pid) // kills the processes that the program has started and that still run
-	g.ended(cmd.Process.Pid)
-	return stdout.data, p.outcome(reason, cmd.Wait(), stderr)
+	return stdout.data, p.outcome(reason, run.wait(g), run.stderr)
+}
+
+// process is a run of the program, with its working folder.
+type process struct {
+	*exec.Cmd
+	stderr *tail
+}
+
+// prepare makes a process and its working folder, and does not start it.
+func (p program) prepare(env []string) (run process, err error) {
+	dir, err := os.MkdirTemp("", "bellwether-exec-")
+	if err != nil {
+		return run, fmt.Errorf("make working folder: %w", err)
+	}
+	name := p.args[0]
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	run = process{exec.Command(name, p.args[1:]...), &tail{}}
+	run.Args[0] = p.args[0]
+	run.Dir, run.Env, run.Stderr = dir, append(environment(dir), env...), run.stderr
+	setAttributes(run.Cmd)
+	if err := p.folder.link(dir); err != nil {
+		return run, errors.Join(err, run.removeFolder())
+	}
+	return run, nil
+}
+
+// wait kills the processes that the program has started and that still run, and returns how the
+// program ended. The caller has called awaitExit.
+func (r process) wait(g *Guard) error {
+	killGroup(r.Process.Pid)
+	g.ended(r.Process.Pid)
+	return r.Cmd.Wait()
+}
+
+func (r process) removeFolder() error {
+	if err := os.RemoveAll(r.Dir); err != nil {
+		return fmt.Errorf("remove working folder: %w", err)
+	}
+	return nil
 }
 
 // feed writes standard input to the program. When it has ended, it sends nil to the channel, or an
@@ -190,9 +219,9 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 			killGroup(pid)
 			return jobs.Permanent(fmt.Errorf("it wrote more than %s to standard output: raise max-output, or write less", humanize.IBytes(uint64(p.output))))
 		case <-measure:
-			if used := memoryOf(pid); used > p.memory {
+			if err := p.checkMemory(pid); err != nil {
 				killGroup(pid)
-				return fmt.Errorf("its processes used %s of memory, and may use %s", humanize.IBytes(uint64(used)), humanize.IBytes(uint64(p.memory)))
+				return err
 			}
 			continue
 		case <-late:
@@ -208,6 +237,14 @@ func (p program) enforce(ctx context.Context, pid int, full, over <-chan struct{
 		}
 		return reason
 	}
+}
+
+// checkMemory returns an error if the processes of a call use too much memory.
+func (p program) checkMemory(pid int) error {
+	if used := memoryOf(pid); used > p.memory {
+		return fmt.Errorf("its processes used %s of memory, and may use %s", humanize.IBytes(uint64(used)), humanize.IBytes(uint64(p.memory)))
+	}
+	return nil
 }
 
 // outcome returns the error of a call, or nil. The parameter reason is the error for which watch
@@ -236,7 +273,7 @@ func (p program) outcome(reason, err error, stderr *tail) error {
 // failed returns an error that contains the end of standard error. The last line comes first,
 // because tables show only the first line of an error.
 func (p program) failed(err error, stderr *tail) error {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(stderr.data), "\uFFFD"))
+	text := strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "\uFFFD"))
 	last := strings.LastIndexByte(text, '\n')
 	switch {
 	case text == "":
@@ -270,9 +307,20 @@ func (l *limited) Write(data []byte) (int, error) {
 }
 
 // tail is a writer that keeps the last tailBytes bytes that are written to it.
-type tail struct{ data []byte }
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.data)
+}
 
 func (t *tail) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.data = append(t.data, data...)
 	if over := len(t.data) - tailBytes; over > 0 {
 		t.data = append(t.data[:0], t.data[over:]...)

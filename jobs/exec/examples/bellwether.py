@@ -1,0 +1,30 @@
+"""Answers the calls of the job exec with the parameter keep."""
+
+import sys
+
+
+class Permanent(Exception):
+    """The job fails at once, since another attempt would fail too."""
+
+
+class Again(Exception):
+    """The call is made again later, which does not count as an attempt."""
+
+
+def serve(function):
+    """Calls function(data, partition, partitions), which returns bytes, for each call."""
+    calls, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # what the function prints is no answer
+    for line in calls:
+        _, partition, partitions, length = line.split()
+        data = calls.read(int(length))
+        try:
+            status, answer = b"ok", function(data, int(partition), int(partitions))
+        except Again:
+            status, answer = b"again", b""
+        except Permanent as error:
+            status, answer = b"permanent", str(error).encode()
+        except Exception as error:
+            status, answer = b"fail", repr(error).encode()
+        answers.write(b"%s %d\n%s" % (status, len(answer), answer))
+        answers.flush()

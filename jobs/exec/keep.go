@@ -1,0 +1,285 @@
+package exec
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// keeper has the processes of a job with the parameter keep. A process makes one call at a time, and
+// there are as many as there are calls at once.
+type keeper struct {
+	program program
+	guard   *Guard
+	env     []string
+
+	mu   sync.Mutex
+	idle []*kept
+}
+
+// call makes a call in an idle process, or in a new one. If the answer is "again", call makes the
+// call again later, until ctx is done.
+func (k *keeper) call(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		output, err = k.once(ctx, partition, partitions, input)
+		if !errors.Is(err, errTemporary) {
+			return output, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w, and asks to be called again: %w", err, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (k *keeper) once(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
+	one, err := k.take()
+	if err != nil {
+		return nil, err
+	}
+	header := fmt.Appendf(nil, "map %d %d %d\n", partition, partitions, len(input))
+	status, output, err := one.call(ctx, header, input)
+	if err != nil {
+		return nil, err
+	}
+	k.put(one)
+	switch status {
+	case "ok":
+		return output, nil
+	case "again":
+		return nil, fmt.Errorf("%s: %w", k.program.args[0], errTemporary)
+	}
+	err = fmt.Errorf("%s: %s", k.program.args[0], bytes.ToValidUTF8(output, []byte("\uFFFD")))
+	if status == "permanent" {
+		err = jobs.Permanent(err)
+	}
+	return nil, err
+}
+
+// take returns an idle process, or starts one.
+func (k *keeper) take() (*kept, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n := len(k.idle); n > 0 {
+		one := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		return one, nil
+	}
+	return k.start()
+}
+
+// put returns a process after a call.
+func (k *keeper) put(one *kept) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.idle = append(k.idle, one)
+}
+
+// close ends the processes, after the last call has returned. Each process reads the end of its
+// standard input, and is killed if it does not end in time.
+func (k *keeper) close() {
+	var all sync.WaitGroup
+	for _, one := range k.idle {
+		all.Go(one.close)
+	}
+	all.Wait()
+}
+
+// kept is a process that makes call after call. A call and its answer are frames on standard input
+// and standard output: a line, and as many bytes as its last word says.
+//
+//	call     map PARTITION PARTITIONS LENGTH    the input
+//	answer   ok LENGTH                          the output
+//	         fail LENGTH                        an error; the attempt has failed
+//	         permanent LENGTH                   an error; the job fails
+//	         again 0                            the call is made again after a pause
+type kept struct {
+	process
+	program program
+	calls   io.WriteCloser
+	answers *bufio.Reader
+	ended   chan struct{} // closed when the process was waited for
+	err     error         // how it ended
+
+	mu     sync.Mutex
+	gone   bool  // the process has ended; another may get its number now
+	reason error // why the process was killed
+}
+
+// start starts a process.
+func (k *keeper) start() (*kept, error) {
+	run, err := k.program.prepare(k.env)
+	if err != nil {
+		return nil, err
+	}
+	one := &kept{process: run, program: k.program, ended: make(chan struct{})}
+	answers, stdout, err := os.Pipe()
+	if err == nil {
+		run.Stdout = stdout
+		if one.calls, err = run.StdinPipe(); err == nil {
+			err = k.guard.start(run.Cmd)
+		}
+		_ = stdout.Close() // the process has its own
+		if err != nil {
+			_ = answers.Close()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, run.removeFolder())
+	}
+	one.answers = bufio.NewReaderSize(answers, 64<<10)
+	measured := one.measure()
+	go func() {
+		awaitExit(run.Process.Pid)
+		one.mu.Lock()
+		one.gone = true
+		one.mu.Unlock()
+		one.err = run.wait(k.guard)
+		close(one.ended)
+		<-measured
+		_ = answers.Close()
+		_ = run.removeFolder()
+	}()
+	return one, nil
+}
+
+// measure kills the process if it uses too much memory. The channel is closed once the process has
+// ended.
+func (k *kept) measure() <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if k.program.memory == 0 {
+			<-k.ended
+			return
+		}
+		ticker := time.NewTicker(measureEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-k.ended:
+				return
+			case <-ticker.C:
+				if err := k.program.checkMemory(k.Process.Pid); err != nil {
+					k.kill(err)
+				}
+			}
+		}
+	}()
+	return over
+}
+
+func (k *kept) kill(reason error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.reason == nil {
+		k.reason = reason
+	}
+	if !k.gone {
+		killGroup(k.Process.Pid)
+	}
+}
+
+// close ends the process.
+func (k *kept) close() {
+	_ = k.calls.Close()
+	select {
+	case <-k.ended:
+	case <-time.After(grace):
+		k.kill(errors.New("it did not end after its standard input had ended"))
+		<-k.ended
+	}
+}
+
+// call makes one call. After an error the process has ended.
+func (k *kept) call(ctx context.Context, header, input []byte) (status string, output []byte, err error) {
+	spare := context.AfterFunc(ctx, func() { k.kill(context.Cause(ctx)) })
+	inTime := func() bool { return true }
+	if k.program.timeout > 0 {
+		inTime = time.AfterFunc(k.program.timeout, func() { k.kill(fmt.Errorf("it took longer than %v", k.program.timeout)) }).Stop
+	}
+	sent := k.send(append(header, input...))
+	status, output, err = k.receive()
+	if spared, early := spare(), inTime(); err == nil && spared && early {
+		if err = <-sent; err == nil {
+			return status, output, nil
+		}
+	}
+	k.kill(err)
+	<-k.ended
+	return "", nil, k.program.failed(k.why(), k.stderr)
+}
+
+// why returns why a process has ended during a call.
+func (k *kept) why() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.reason != nil && !errors.Is(k.reason, io.EOF) && !errors.Is(k.reason, io.ErrUnexpectedEOF):
+		return k.reason
+	case k.err == nil:
+		return errors.New("it ended during a call, with status 0")
+	}
+	return fmt.Errorf("it ended during a call: %w", k.err)
+}
+
+// pipeSize is how much a pipe holds, at least, before its writer waits for the reader.
+const pipeSize = 4 << 10
+
+// send writes a call. A large one is written while the answer is read, because a program may answer
+// before it has read the whole call.
+func (k *kept) send(frame []byte) <-chan error {
+	sent := make(chan error, 1)
+	write := func() {
+		_, err := k.calls.Write(frame)
+		sent <- err
+	}
+	if len(frame) <= pipeSize {
+		write()
+	} else {
+		go write()
+	}
+	return sent
+}
+
+var statuses = []string{"ok", "fail", "permanent", "again"}
+
+// receive reads an answer.
+func (k *kept) receive() (status string, data []byte, err error) {
+	line, err := k.answers.ReadSlice('\n')
+	if err != nil {
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = errAnswer(line)
+		}
+		return "", nil, err
+	}
+	word, digits, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+	length, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || length < 0 || !slices.Contains(statuses, word) {
+		return "", nil, errAnswer(line)
+	}
+	if length > k.program.output {
+		return "", nil, jobs.Permanent(fmt.Errorf("it announced an answer of %s: raise max-output from %s, or write less", humanize.IBytes(uint64(length)), humanize.IBytes(uint64(k.program.output))))
+	}
+	data = make([]byte, length)
+	_, err = io.ReadFull(k.answers, data)
+	return word, data, err
+}
+
+func errAnswer(line []byte) error {
+	return jobs.Permanent(fmt.Errorf("it answered %.80q: want a line of ok, fail, permanent or again, a space and the number of bytes that follow", line))
+}

@@ -1,0 +1,145 @@
+package exec
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// need skips a test that needs a program. With the variable CI the test fails.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// TestExamples counts words by the example of each language.
+func TestExamples(t *testing.T) {
+	t.Chdir("examples")
+	dir := t.TempDir()
+	input := filepath.Join(dir, "input")
+	text := strings.Repeat("the cat sat on the mat\n\n", 50) + "the end"
+	if err := os.WriteFile(input, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := "cat\t50\nend\t1\nmat\t50\non\t50\nsat\t50\nthe\t101\n"
+	for _, test := range []struct {
+		needs   string
+		build   []string
+		files   []string
+		command []string
+	}{
+		{"python3", nil, []string{"bellwether.py", "words.py"}, []string{"python3", "words.py"}},
+		{"awk", nil, []string{"words.sh"}, []string{"./words.sh"}},
+		{"g++", []string{"g++", "-std=c++17", "-o", filepath.Join(dir, "words"), "words.cpp"}, []string{filepath.Join(dir, "words")}, []string{"./words"}},
+	} {
+		t.Run(test.needs, func(t *testing.T) {
+			need(t, test.needs)
+			if test.build != nil {
+				if out, err := exec.Command(test.build[0], test.build[1:]...).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			got := runKept(t, test.files, test.command, "input="+input, "block=100", "merge=sum", "keep=true")
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// runKept runs a job with files in this process.
+func runKept(t *testing.T, paths, command []string, pairs ...string) string {
+	t.Helper()
+	var files jobs.Files
+	var infos []FileInfo
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := jobs.File(data)
+		files, infos = append(files, f), append(infos, FileInfo{filepath.Base(path), f.SHA256(), int64(len(f))})
+	}
+	for name, value := range map[string]any{"command": command, "files": infos} {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, name+"="+string(encoded))
+	}
+	job := jobs.MustNew(Define(nil))
+	params, err := job.Params(nil, pairs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), files), job, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(result.Attachment.Data())
+}
+
+// TestKeptProcess checks that calls share a process, and what a process may do wrong.
+func TestKeptProcess(t *testing.T) {
+	answer := func(line string) string { return "while read -r phase p n length; do " + line + "; done" }
+	for _, test := range []struct {
+		script string
+		pairs  []string
+		want   string
+		error  string
+	}{
+		{script: answer(`i=$((i+1)); printf 'ok 4\n%s/%s\n' $i $n`), want: "1/3\n2/3\n3/3\n"},
+		{script: answer(`[ $((i+=1)) = 2 ] && { echo "again 0"; continue; }; printf 'ok 1\n%s' $i`), want: "134"},
+		{script: answer(`printf 'fail 4\nlost'`), error: "sh: lost"},
+		{script: answer(`printf 'permanent 4\nlost'`), error: "sh: lost"},
+		{script: answer(`echo bye >&2; exit 7`), error: "sh: it ended during a call: exit status 7: bye"},
+		{script: answer(`exit`), error: "sh: it ended during a call, with status 0"},
+		{script: answer(`printf 'ok 9\nshort'; exit`), error: "it ended during a call"},
+		{script: answer(`echo hello`), error: `it answered "hello\n": want a line of ok, fail, permanent or again`},
+		{script: answer(`echo ok -1`), error: `it answered "ok -1\n"`},
+		{script: answer(`head -c 100000 /dev/zero`), error: "it answered"},
+		{script: answer(`echo ok 2000`), pairs: []string{"max-output=1KB"}, error: "it announced an answer of 2.0 KiB: raise max-output from 1000 B"},
+		{script: answer(`sleep 100`), pairs: []string{"timeout=50ms"}, error: "it took longer than 50ms"},
+		{script: answer(`x=$(yes | head -c 200000000); sleep 60`), pairs: []string{"memory=50MB"}, error: "of memory, and may use 48 MiB"},
+		{script: `sleep 100`, pairs: []string{"timeout=50ms"}, error: "it took longer than 50ms"},
+	} {
+		encoded, err := json.Marshal([]string{"sh", "-c", test.script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := jobs.MustNew(Define(nil))
+		params, err := job.Params(nil, append(test.pairs, "command="+string(encoded), "partitions=3", "keep=true")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := jobs.Local{Slots: 1, Attempts: 1}.Run(t.Context(), job, params)
+		if got := string(result.Attachment.Data()); err == nil && (test.error != "" || got != test.want) {
+			t.Errorf("%s: got %q, want %q %s", test.script, got, test.want, test.error)
+		}
+		if err != nil && (test.error == "" || !strings.Contains(err.Error(), test.error)) {
+			t.Errorf("%s: %v, want %q", test.script, err, test.error)
+		}
+	}
+}
+
+// BenchmarkKeptCalls measures empty calls of a process that answers at once.
+func BenchmarkKeptCalls(b *testing.B) {
+	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
+	defer k.close()
+	for i := 0; b.Loop(); i++ {
+		if _, err := k.call(b.Context(), uint64(i), 0, nil); err != nil {
+			b.Fatal(fmt.Errorf("call %d: %w", i, err))
+		}
+	}
+}
