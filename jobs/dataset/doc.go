@@ -92,6 +92,6 @@
 //   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
 //     records at the borders of the partition are incomplete.
 //
-// A client that may submit such a job can read all files that the workers can read. Set
-// Job.Restricted if clients must not have this access.
+// A client that may submit such a job can read all files that the workers can read. The environment
+// variable BELLWETHER_FILES of a worker limits this to the folders that it lists.
 package dataset

@@ -12,11 +12,12 @@ import (
 )
 
 // Open returns a driver for objects of all kinds. The driver gets its credentials from the
-// environment variables of this process: package cluster lists the variables for Azure. Open itself
-// makes no request.
+// environment variables of this process: package cluster lists the variables for Azure. The
+// variable BELLWETHER_FILES lists the folders that jobs may access; by default, they may access all
+// files. Open itself makes no request.
 func Open() *source.Set {
 	return source.NewSet(
-		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.Driver{}, nil }},
+		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.FromEnv(), nil }},
 		source.Entry{Claims: func(name string) bool { return strings.HasPrefix(name, azure.Scheme) }, Open: openAzure},
 		source.Entry{Claims: isBlobURL, Open: func() (source.Driver, error) { return new(blobURLs), nil }},
 		source.Entry{Claims: web.Claims, Open: func() (source.Driver, error) { return web.New(nil), nil }},

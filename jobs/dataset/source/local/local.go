@@ -3,6 +3,8 @@
 // The tag of a file is its time of modification in nanoseconds. All workers must see the same
 // files: either in a shared file system, or as copies that have the same times of modification.
 //
+// If the driver is restricted to some folders, it follows symbolic links before it decides.
+//
 // What can fail: see package source. A change of a file is not noticed if the size stays the same
 // and the new time of modification is equal, because the resolution of the file system's clock is
 // low.
@@ -24,7 +26,49 @@ import (
 )
 
 // Driver reads and creates files.
-type Driver struct{}
+type Driver struct {
+	// Folders are the folders that the driver may access. Nil means all.
+	Folders []string
+}
+
+// EnvFolders names the environment variable that restricts the driver of [FromEnv].
+const EnvFolders = "BELLWETHER_FILES"
+
+// FromEnv returns a driver that may access the folders that the environment lists, in the form of
+// the variable PATH, or all folders if the variable is not set.
+func FromEnv() Driver {
+	list, ok := os.LookupEnv(EnvFolders)
+	if !ok {
+		return Driver{}
+	}
+	return Driver{Folders: append([]string{}, filepath.SplitList(list)...)}
+}
+
+// allow returns an error if the driver may not access a file. The file need not exist, but its folder
+// must.
+func (d Driver) allow(name string) error {
+	if d.Folders == nil {
+		return nil
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, filepath.Base(name))
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	for _, allowed := range d.Folders {
+		if allowed, err = filepath.EvalSymlinks(allowed); err != nil {
+			continue
+		}
+		if inside, err := filepath.Rel(allowed, file); err == nil && filepath.IsLocal(inside) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w: the environment variable %s of this process lists the folders that jobs may access: %s",
+		name, source.ErrDenied, EnvFolders, strings.Join(d.Folders, ", "))
+}
 
 var (
 	_ source.Driver  = Driver{}
@@ -40,9 +84,12 @@ func Claims(name string) bool {
 var errStop = errors.New("stop")
 
 // List implements source.Lister. A folder stands for all files below it.
-func (Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
+func (d Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
 		err := list(ctx, pattern, func(o source.Object) error {
+			if err := d.allow(o.Name); err != nil {
+				return err
+			}
 			if !yield(o, nil) {
 				return errStop
 			}
@@ -114,7 +161,10 @@ func object(name string, info fs.FileInfo) source.Object {
 
 // Read implements source.Reader. It compares the size and the time of the file with those that were
 // listed, before it reads the first byte and after it has read the last one.
-func (Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
+func (d Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
+	if err := d.allow(o.Name); err != nil {
+		return nil, translate(err)
+	}
 	f, err := os.Open(o.Name)
 	if err != nil {
 		return nil, translate(err)
@@ -158,14 +208,24 @@ func (s *stream) Close() error { return s.file.Close() }
 // Create implements source.Creator. It creates missing folders. It writes the content to a
 // temporary file first, and then gives the file its name with a hard link, which fails if a file
 // with this name exists.
-func (Driver) Create(_ context.Context, name string, content []byte) (source.Object, error) {
-	o, err := create(name, content)
+func (d Driver) Create(_ context.Context, name string, content []byte) (source.Object, error) {
+	o, err := d.create(name, content)
 	return o, translate(err)
 }
 
-func create(name string, content []byte) (o source.Object, err error) {
+func (d Driver) create(name string, content []byte) (o source.Object, err error) {
 	name, err = filepath.Abs(strings.TrimPrefix(name, "file://"))
 	if err != nil {
+		return o, err
+	}
+	existing := filepath.Dir(name)
+	for existing != filepath.Dir(existing) {
+		if _, err := os.Lstat(existing); err == nil {
+			break
+		}
+		existing = filepath.Dir(existing)
+	}
+	if err := d.allow(filepath.Join(existing, "new")); err != nil { // before folders are made
 		return o, err
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

@@ -74,3 +74,57 @@ func TestNoPermission(t *testing.T) {
 		}
 	}
 }
+
+// A driver that is restricted to folders accesses no other files, not by links and not by ".." either.
+func TestFolders(t *testing.T) {
+	allowed, other := t.TempDir(), t.TempDir()
+	for _, name := range []string{allowed + "/a.csv", other + "/secret"} {
+		if err := os.WriteFile(name, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink(other+"/secret", allowed+"/link"), os.Symlink(other, allowed+"/folder")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(local.EnvFolders, "/nonexistent:"+allowed)
+	d := local.FromEnv()
+	for o, err := range d.List(t.Context(), allowed+"/a.csv") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := d.Read(t.Context(), o, 0, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"/link", "/folder/secret", "/*", "/../" + filepath.Base(other) + "/secret", "/"} {
+		var last error
+		for _, err := range d.List(t.Context(), allowed+name) {
+			last = err
+		}
+		if !errors.Is(last, source.ErrDenied) {
+			t.Errorf("list %s: got %v, want ErrDenied", name, last)
+		}
+	}
+	if _, err := d.Read(t.Context(), source.Object{Name: other + "/secret", Size: 4}, 0, 4); !errors.Is(err, source.ErrDenied) {
+		t.Errorf("read: got %v, want ErrDenied", err)
+	}
+	if _, err := d.Create(t.Context(), allowed+"/folder/new/file", nil); !errors.Is(err, source.ErrDenied) {
+		t.Errorf("create through a link: got %v, want ErrDenied", err)
+	}
+	if _, err := d.Create(t.Context(), allowed+"/new/file", nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(other + "/new"); err == nil {
+		t.Error("a folder was created outside of the allowed ones")
+	}
+	t.Setenv(local.EnvFolders, "")
+	for _, err := range local.FromEnv().List(t.Context(), allowed+"/a.csv") {
+		if !errors.Is(err, source.ErrDenied) {
+			t.Errorf("no folders: got %v, want ErrDenied", err)
+		}
+	}
+}
