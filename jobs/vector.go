@@ -82,8 +82,8 @@ func (v Vector[E]) DecodeInPlace(data []byte) ([]E, error) {
 // memory of the encoded data.
 func (Vector[E]) aliases() {}
 
-// copyPieces copies a large value piece by piece, because the runtime cannot interrupt a goroutine
-// within one copy.
+// copyPieces copies a large value piece by piece, because the Go runtime cannot interrupt a
+// goroutine while it copies.
 func copyPieces(to, from []byte) {
 	for piece := range slices.Chunk(from, 1<<20) {
 		to = to[copy(to, piece):]

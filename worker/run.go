@@ -153,8 +153,8 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
 	p.partials = p.store
-	if storage.Config().Storage == cluster.JetStream { // no control message waits behind a large partial
-		again, err := where.OpenStorage(ctx, p.bulk) // needs no Close: it has no connection of its own
+	if storage.Config().Storage == cluster.JetStream { // a second connection: messages on the first one must not wait behind large partials
+		again, err := where.OpenStorage(ctx, p.bulk) // need not be closed, because it has no connection of its own
 		if err != nil {
 			return nil, err
 		}

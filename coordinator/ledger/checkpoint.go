@@ -56,7 +56,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 		return
 	}
 	j.checkpoint.durable = j.checkpoint.requested
-	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the job's pin may have become durable
+	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the build that a job with StrictBuilds requires may have become durable
 	j.dropSettled()
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)

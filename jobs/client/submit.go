@@ -35,7 +35,7 @@ type SubmitOptions struct {
 	Pairs []string
 
 	// Files are stored together with the job, whose code can read them. They are removed together
-	// with the job. The parameters should have the SHA-256 of each.
+	// with the job. The parameters should contain the SHA-256 of each file.
 	Files []jobs.File
 
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// aggregate is a function of the rows of a group.
+// aggregate is one of the aggregates that the user wants for each group of rows.
 type aggregate struct {
 	text     string // as the user wrote it
 	function string // a key of functions
@@ -14,11 +14,12 @@ type aggregate struct {
 	quantile float64
 }
 
-// functions are the aggregate functions, and how their results are typed.
+// functions are the aggregate functions, each with the type of its result and a note about the
+// result.
 var functions = map[string]struct{ typ, note string }{
 	"count":    {"integer", ""},
 	"sum":      {"decimal", ""},
-	"min":      {"", ""}, // text or decimal, as the column
+	"min":      {"", ""}, // text or decimal, depending on the values of the column
 	"max":      {"", ""},
 	"mean":     {"float", ""},
 	"var":      {"float", ""},

@@ -10,15 +10,16 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// cell is a value of the result.
+// cell is one value in the table that is the job's result.
 type cell struct {
 	kind   kind
 	text   string
-	number exact.Number // of a decimal or an integer
+	number exact.Number // value of a decimal or an integer
 	float  float64
 }
 
-// kind is the type of a cell. Kinds sort in this order.
+// kind is the type of a cell. When cells are sorted, their kinds are in the order of these
+// constants.
 type kind uint8
 
 const (
@@ -40,7 +41,8 @@ func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }
 func float(f float64) cell        { return cell{kind: isFloat, float: f} }
 func text(s string) cell          { return cell{kind: isString, text: s} }
 
-// MarshalJSON implements json.Marshaler. Decimals are strings, so that no reader rounds them.
+// MarshalJSON implements json.Marshaler. It encodes decimals as strings, because many JSON readers
+// would round numbers.
 func (c cell) MarshalJSON() ([]byte, error) {
 	switch c.kind {
 	case isInteger:
@@ -96,7 +98,7 @@ func compareFields(a, b []byte) int {
 
 func compareText(a []byte, b string) int { return strings.Compare(string(a), b) }
 
-// mixedError is an error of a column that has numbers and texts.
+// mixedError is the error for a column that contains both numbers and other text.
 type mixedError struct{ column, number, text string }
 
 func (e mixedError) Error() string {

@@ -15,11 +15,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// condition is the parameter where: an expression of package expr over the columns. Comparisons of
-// a column with a constant, joined by and, or and not, are evaluated without the package.
+// condition is the value of the parameter where: an expression of package expr that uses the
+// columns. Comparisons of a column with a constant, combined by and, or and not, are evaluated by
+// faster code of this package.
 type condition struct {
-	columns []string        // that the expression reads
-	texts   map[string]bool // columns that are compared with text
+	columns []string        // columns that the expression reads
+	texts   map[string]bool // columns that the expression uses as text
 	tree    ast.Node
 	program *vm.Program
 }
@@ -41,7 +42,8 @@ func parseCondition(source string) (*condition, error) {
 	return c, nil
 }
 
-// Visit implements ast.Visitor. It collects the columns, and those that are compared with text.
+// Visit implements ast.Visitor. It collects the columns in an expression, and separately those that
+// are used as text.
 func (c *condition) Visit(node *ast.Node) {
 	text := func(nodes ...ast.Node) {
 		for _, n := range nodes {
@@ -76,10 +78,10 @@ func (c *condition) Visit(node *ast.Node) {
 	}
 }
 
-// test reports whether a record counts.
+// test reports whether a record satisfies a condition.
 type test func(v *values) (bool, error)
 
-// compile returns the test of a condition. The function index returns the index of a column.
+// compile returns the test for a condition. The function index must return the index of a column.
 func (c *condition) compile(index func(name string) int) test {
 	if fast, ok := compileFast(c.tree, index); ok {
 		return fast
@@ -114,7 +116,8 @@ func (c *condition) compile(index func(name string) int) test {
 	}
 }
 
-// compileFast compiles comparisons of columns with constants.
+// compileFast compiles expressions that consist only of comparisons of columns with constants. It
+// returns false for other expressions.
 func compileFast(node ast.Node, index func(name string) int) (test, bool) {
 	switch n := node.(type) {
 	case *ast.UnaryNode:
@@ -131,7 +134,7 @@ func compileFast(node ast.Node, index func(name string) int) (test, bool) {
 		case "and", "&&", "or", "||":
 			left, ok := compileFast(n.Left, index)
 			right, also := compileFast(n.Right, index)
-			ends := n.Operator == "or" || n.Operator == "||" // the value of left that decides
+			ends := n.Operator == "or" || n.Operator == "||" // the value of the left operand for which the right operand need not be evaluated
 			return func(v *values) (bool, error) {
 				if is, err := left(v); err != nil || is == ends {
 					return is, err
@@ -144,7 +147,7 @@ func compileFast(node ast.Node, index func(name string) int) (test, bool) {
 	return nil, false
 }
 
-// signs are the results of a comparison for which an operator is true: less, equal, greater.
+// signs says for each operator for which results of a comparison it is true: less, equal, greater.
 var signs = map[string][3]bool{
 	"<": {true, false, false}, "<=": {true, true, false}, "==": {false, true, false},
 	"!=": {true, false, true}, ">=": {false, true, true}, ">": {false, false, true},
@@ -182,8 +185,8 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 	}, true
 }
 
-// literal returns a constant number. A float is the shortest decimal that is equal to it, which is
-// what the user wrote.
+// literal returns the value of a node that is a constant number. It converts a float to the
+// shortest decimal that has this float64 value, which is normally the decimal that the user wrote.
 func literal(node ast.Node) (exact.Number, bool) {
 	switch n := node.(type) {
 	case *ast.IntegerNode:

@@ -1,5 +1,5 @@
-// Package scan is a job for those who write no code: it filters, groups, aggregates and sorts the
-// records of files or blobs, and its result is a table.
+// Package scan defines a job that can be used without writing code. It filters, groups, aggregates
+// and sorts the records of files or blobs, and its result is a table.
 //
 //	bellwether run scan -p 'input=logs/*.csv.zst' -p by=station -p 'aggregate=count,min(t),mean(t),p99(t)'
 //	bellwether submit scan -p input=azblob://logs/2026-11/ -p 'where=status >= 500' -p by=host \
@@ -9,13 +9,14 @@
 //	                                                               Merge: by group
 //	                                                               Finish: results, order, limit
 //
-// The records come from package dataset, which has the formats, the sources and their errors.
+// Package dataset reads the records. Its documentation describes the formats, the sources and their
+// errors.
 //
 // # Values
 //
-// A field is text. Where a number is needed, it is an exact decimal. An empty field, null and a
-// missing JSON member are no values: aggregates leave them out, and comparisons with numbers are
-// not true.
+// A field is text. Where a number is needed, the text is parsed as an exact decimal number. An
+// empty field, null and a missing JSON member do not count as values: aggregates ignore them, and a
+// comparison of them with a number is false.
 //
 //	count          rows                             integer
 //	count(x)       values                           integer
@@ -28,22 +29,25 @@
 //	p50(x) …       from a histogram of relative     float; the column's note has the error
 //	               bins; the value of rank ⌈qn⌉
 //
-// All states are independent of the order of records and of the block size, so the result is
-// the same bytes for every block size, number of workers and processor. The result is sorted by
-// order, then by the groups; rows without aggregates stay in the order of the objects.
+// No aggregate depends on the order of the records, so the result has the same bytes for every
+// block size, number of workers and type of processor. The result is sorted by the columns in the
+// parameter order, and then by the groups. The rows of a query without aggregates otherwise stay in
+// the order of the objects.
 //
-// The parameter where is an expression of package expr. Comparisons of a column with a constant,
-// and their combinations by and, or and not, compare exact decimals. Other expressions see a number as
-// a float64, and a column that is compared with text as text.
+// The parameter where is an expression of package expr. If the expression consists only of
+// comparisons of a column with a constant, combined by and, or and not, then exact decimals are
+// compared. In all other expressions a number is a float64, and a column that is compared with text
+// is text.
 //
 // # What can fail
 //
-//   - The parameters: an unknown function, a syntax error in where, a column in order that the
-//     result does not have. They are refused when the job is submitted.
-//   - A column does not exist: the plan fails and the error names the columns that do. They are known
-//     only when the first object is opened.
-//   - A field is no number where one is needed: an error of the record, which fails the job or is
-//     skipped, depending on on-error.
-//   - A column of min or max has numbers and texts: Finish fails and names one of each.
+//   - The parameters are invalid: an unknown function, a syntax error in where, or a column in
+//     order that is not in the result. Such a job is refused when it is submitted.
+//   - A column does not exist: the plan fails, and the error lists the columns that exist. This is
+//     found out only when the first object is opened.
+//   - A field is not a number where a number is needed: the record is bad. Depending on the
+//     parameter on-error, the job fails or the record is skipped.
+//   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
+//     and the error contains an example of each.
 //   - A result without aggregates has more than 100,000 rows: Finish fails.
 package scan

@@ -69,7 +69,7 @@ func (p *Params) Validate() error {
 	return nil
 }
 
-// query is what the parameters ask for.
+// query is the parsed form of the parameters.
 type query struct {
 	where      *condition // nil: all rows
 	by         []string
@@ -79,7 +79,7 @@ type query struct {
 	limit      uint64
 }
 
-// ordering is a column to sort by.
+// ordering is a column of the result by which the rows are sorted.
 type ordering struct {
 	name       string
 	descending bool
@@ -102,7 +102,7 @@ func newQuery(p Params) (q query, err error) {
 	return q, nil
 }
 
-// list splits a list of names.
+// list splits a text at its commas into names.
 func list(text string) (names []string) {
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -112,7 +112,7 @@ func list(text string) (names []string) {
 	return names
 }
 
-// splitOutside splits a list at the commas that are not in parentheses.
+// splitOutside splits a text at those commas that are not in parentheses.
 func splitOutside(text string) (parts []string) {
 	depth, begin := 0, 0
 	for i, c := range text + "," {
@@ -131,7 +131,7 @@ func splitOutside(text string) (parts []string) {
 	return parts
 }
 
-// inputColumns returns the columns that the query reads, each once; nil means all.
+// inputColumns returns the columns that the query reads, without duplicates. Nil means all columns.
 func (q query) inputColumns() []string {
 	if len(q.aggregates) == 0 && len(q.columns) == 0 {
 		return nil

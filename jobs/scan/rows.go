@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// maxRows is the number of rows that a result may have.
+// maxRows is the maximum number of rows in a result.
 const maxRows = 100_000
 
-// rows are the rows of a result without aggregates: all of them, or those that come first in the
-// order.
+// rows are the rows of a query without aggregates. If the query has a limit, only the rows that
+// come first in the order are kept.
 type rows struct {
-	limit    int // of the result; 0: no limit
+	limit    int // maximum number of rows in the result; 0: no limit
 	order    []rowOrder
 	list     []row
-	overflow bool // there are more than maxRows
+	overflow bool // there are more than maxRows rows
 }
 
 type rowOrder struct {
@@ -23,7 +23,7 @@ type rowOrder struct {
 	Descending bool
 }
 
-// row is the fields of a row, each after its length.
+// row is the encoded fields of a row. Before each field is its length.
 type row []byte
 
 // fields returns the fields of a row.
@@ -36,7 +36,7 @@ func (r row) fields() (list [][]byte) {
 	return list
 }
 
-// full reports whether no later row can belong to the result.
+// full reports whether later rows need not be added, because none of them can be in the result.
 func (r *rows) full() bool {
 	return r.overflow || len(r.order) == 0 && r.limit > 0 && len(r.list) >= r.limit
 }
@@ -50,7 +50,7 @@ func (r *rows) add(one row) {
 	}
 }
 
-// most returns the largest number of rows to keep.
+// most returns the maximum number of rows to keep.
 func (r *rows) most() int {
 	if r.limit > 0 && r.limit < maxRows {
 		return r.limit
@@ -58,8 +58,8 @@ func (r *rows) most() int {
 	return maxRows
 }
 
-// trim sorts the rows and drops those that cannot belong to the result. Equal rows stay in the
-// order of the input.
+// trim sorts the rows and drops those that cannot be in the result. Rows that are equal in the
+// order stay in the order of the input.
 func (r *rows) trim() {
 	if len(r.order) > 0 {
 		slices.SortStableFunc(r.list, r.compare)

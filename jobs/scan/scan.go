@@ -24,7 +24,7 @@ var job = dataset.Job[Params, *table, Result]{
 	Columns: func(p Params) []string {
 		q, err := newQuery(p)
 		if err != nil {
-			return nil // Open returns the error
+			return nil // the error is ignored here, because Open returns it
 		}
 		return q.inputColumns()
 	},
@@ -39,9 +39,9 @@ type Result struct {
 	Columns     []Column  `json:"columns"`
 	Rows        [][]cell  `json:"rows"`
 	RowsRead    uint64    `json:"rows_read"`
-	BytesRead   int64     `json:"bytes_read"` // as stored, so of compressed objects the compressed bytes
+	BytesRead   int64     `json:"bytes_read"` // size of the objects as they are stored; for compressed objects, the compressed size
 	RowsSkipped uint64    `json:"rows_skipped"`
-	Skipped     []Skipped `json:"skipped,omitempty"` // the first skipped rows
+	Skipped     []Skipped `json:"skipped,omitempty"` // the first of the skipped rows
 }
 
 // Column is a column of the result.
@@ -58,7 +58,7 @@ type Skipped struct {
 	Error  string `json:"error"`
 }
 
-// open returns the Fold function of one goroutine.
+// open returns a Fold function, which only one goroutine may call.
 func open(p Params, columns []string) (func(acc **table, r *dataset.Record) error, error) {
 	q, err := newQuery(p)
 	if err != nil {
@@ -99,7 +99,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		if ok, err := where(v); !ok || err != nil {
 			return err
 		}
-		for _, s := range t.states { // before any of them changes
+		for _, s := range t.states { // all states check the record before the first of them changes, because a bad record must change none
 			if err := s.check(v); err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	}, nil
 }
 
-// openRows is open for a query without aggregates.
+// openRows does what open does for a query without aggregates.
 func (q query) openRows(names []string, v *values, where test) (func(acc **table, r *dataset.Record) error, error) {
 	columns := q.columns
 	if len(columns) == 0 {
@@ -151,7 +151,7 @@ func (q query) openRows(names []string, v *values, where test) (func(acc **table
 	}, nil
 }
 
-// appendFields appends fields, each after its length.
+// appendFields appends the length of each field, followed by the field.
 func appendFields(b []byte, v *values, columns []int) []byte {
 	for _, c := range columns {
 		field := v.field(c)
@@ -195,7 +195,7 @@ func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (resul
 	}
 	t.bind(q.aggregates, make([]int, len(q.aggregates)))
 	if len(q.by) == 0 && len(t.hashes) == 0 {
-		t.group(nil) // the aggregates of no rows
+		t.group(nil) // there were no rows: the result is one row with the aggregates of an empty group
 	}
 	for g := range t.hashes {
 		line := make([]cell, 0, len(q.by)+len(q.aggregates))
@@ -220,7 +220,8 @@ func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (resul
 	return result, nil
 }
 
-// sort sorts the rows of the result by the order, then by the groups, and applies the limit.
+// sort sorts the rows of the result by the columns of the order and then by the groups, and drops
+// the rows above the limit.
 func (q query) sort(result *Result) {
 	var order []rowOrder
 	for _, o := range q.order {

@@ -10,15 +10,15 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// quantileNote is the error bound of quantiles: a bin is 1/128 of its lower bound wide, and the
-// result is the middle of a bin.
+// quantileNote says how large the error of a quantile can be. The width of a bin is 1/128 of its
+// lower bound, and the result is the middle of a bin.
 const quantileNote = "within 0.4 % of a value"
 
-// binBits is the number of leading bits of a float64 that name a bin: the sign, 11 bits of the
-// exponent and 7 bits of the mantissa.
+// binBits is the number of leading bits of a float64 that determine its bin: the sign, 11 bits of
+// the exponent and 7 bits of the mantissa.
 const binBits = 19
 
-// bin returns the bin of a float. The order of bins is that of floats.
+// bin returns the bin of a float. A bin with a higher number contains larger floats.
 func bin(f float64) uint32 {
 	b := math.Float64bits(f + 0) // -0 becomes 0
 	if b>>63 == 1 {
@@ -40,14 +40,14 @@ func middle(bin uint32) float64 {
 	low := uint64(bin) << (64 - binBits)
 	high := low | (1<<(64-binBits) - 1)
 	if zero := uint64(1) << 63; low == zero || high == zero-1 {
-		return 0 // the smallest bins, which contain 0
+		return 0 // the bins on both sides of 0
 	}
 	a, b := edge(low), edge(high)
 	return a + (b-a)/2
 }
 
-// histograms count values by bins of equal relative width. They do not depend on the order of
-// values.
+// histograms count how many values are in each bin. All bins have the same relative width. The
+// counts do not depend on the order of the values.
 type histograms struct {
 	column int
 	list   []map[uint32]uint64
@@ -112,7 +112,7 @@ func (h *histograms) read(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// result returns the middle of the bin with the value of rank ceil(q·n).
+// result returns the middle of the bin that contains the value of rank ceil(q·n).
 func (h *histograms) result(group int, a aggregate) (cell, error) {
 	total := uint64(0)
 	for _, n := range h.list[group] {
@@ -132,25 +132,26 @@ func (h *histograms) result(group int, a aggregate) (cell, error) {
 	return null, errStates
 }
 
-// distinctNote is the error of distinct counts. HyperLogLog's relative standard error with 2^14
-// registers is 1.04/2^7.
+// distinctNote says how large the error of a distinct count is. With 2^14 registers the relative
+// standard error of HyperLogLog is 1.04/2^7.
 const distinctNote = "exact up to 4096, above that with a standard error of 0.8 %"
 
-// maxExact is the number of hashes that are kept before registers are used.
+// maxExact is the maximum number of hashes that are kept. For more distinct values, registers are
+// used instead.
 const maxExact = 4096
 
-// registerBits is the number of bits of a hash that choose a register.
+// registerBits is the number of bits of a hash that determine its register.
 const registerBits = 14
 
-// distincts count distinct values by their hashes: exactly, or with the registers of HyperLogLog
-// (Flajolet et al. 2007).
+// distincts count distinct values by their hashes. Few values are counted exactly, and many with
+// the registers of HyperLogLog (Flajolet et al. 2007).
 type distincts struct {
 	column int
 	list   []distinct
 }
 
 type distinct struct {
-	hashes    map[uint64]struct{} // until there are registers
+	hashes    map[uint64]struct{} // nil when registers are used
 	registers []uint8
 }
 
@@ -249,7 +250,7 @@ func (d *distincts) result(group int, _ aggregate) (cell, error) {
 }
 
 // estimate is the improved estimator of Otmar Ertl (New cardinality estimation algorithms for
-// HyperLogLog sketches, 2017, algorithm 6). Its operations round alike on every processor.
+// HyperLogLog sketches, 2017, algorithm 6). Every processor rounds its operations in the same way.
 func (d *distinct) estimate() uint64 {
 	const m, q = 1 << registerBits, 64 - registerBits
 	var histogram [q + 2]float64

@@ -9,19 +9,19 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// states are the states of one aggregate function, one for each group. Empty fields are no values.
+// states are the states of one aggregate, one for each group. Empty fields do not count as values.
 type states interface {
 	bind(column int)                         // sets the index of the column
 	grow()                                   // appends the state of a new group
-	check(v *values) error                   // returns an error for a record that add cannot add
+	check(v *values) error                   // returns an error if add cannot add the record
 	add(group int, v *values)                // adds a record
-	merge(group int, from states, other int) // adds the state of a group of other states of this type
+	merge(group int, from states, other int) // adds the state that the group other has in from, which has the same type
 	append(b []byte, group int) []byte       // encodes a state
 	read(b []byte) (rest []byte, err error)  // decodes a state and appends it
 	result(group int, a aggregate) (cell, error)
 }
 
-// newStates returns the states of an aggregate function.
+// newStates returns empty states for an aggregate.
 func newStates(a aggregate) states {
 	switch a.function {
 	case "count":
@@ -40,7 +40,7 @@ var errStates = errors.New("damaged partial of a scan")
 
 // counts counts rows, or fields that are not empty.
 type counts struct {
-	column int // -1: rows
+	column int // -1: rows are counted
 	list   []uint64
 }
 
@@ -71,12 +71,12 @@ func (c *counts) read(b []byte) ([]byte, error) {
 
 func (c *counts) result(group int, _ aggregate) (cell, error) { return integer(c.list[group]), nil }
 
-// sums are exact sums, and sums of squares for variances.
+// sums are exact sums of values. For variances they are also the sums of the squares.
 type sums struct {
 	column  int
 	squares bool
 	list    []sum
-	square  []exact.Sum // if squares
+	square  []exact.Sum // only if squares is true
 }
 
 type sum struct {
@@ -152,8 +152,8 @@ func (s *sums) read(b []byte) (_ []byte, err error) {
 	return b, nil
 }
 
-// result rounds once: the sums are exact. The variance is that of a sample, and its root is
-// rounded again.
+// result rounds only once, because the sums are exact. The variance is the variance of a sample. A
+// standard deviation is rounded twice: the variance, and its square root.
 func (s *sums) result(group int, a aggregate) (cell, error) {
 	at := &s.list[group]
 	count := new(big.Rat).SetInt(new(big.Int).SetUint64(at.count))
@@ -223,7 +223,7 @@ func (e *extremes) merge(group int, from states, other int) {
 	}
 }
 
-// append encodes the number as a sum of one number.
+// append encodes an extreme that is a number in the encoding of a sum, as a sum of this one number.
 func (e *extremes) append(b []byte, group int) []byte {
 	at := &e.list[group]
 	kind := byte(0)

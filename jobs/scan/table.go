@@ -9,24 +9,24 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// table is an accumulator: groups with the states of the aggregates, or rows. The zero table is
-// empty.
+// table is the accumulator of the job. It contains either groups with the states of their
+// aggregates, or rows. The zero value of table is empty.
 type table struct {
-	functions []aggregate // of the states
+	functions []aggregate // the aggregate of each element of states
 	states    []states
 	bound     bool
 
 	hashes []uint64
-	ends   []int  // of the keys
-	keys   []byte // one after the other
+	ends   []int  // end of each group's key in keys
+	keys   []byte // the keys of all groups, one after the other
 	index  []uint32
 
-	columns []string // of rows
+	columns []string // names of the columns of rows
 	rows    rows
 }
 
-// bind prepares the table for records: it makes the states if there are none, and sets the indices of
-// their columns, which are not encoded.
+// bind prepares the table for adding records. It makes the states if there are none. It also sets
+// the indices of the states' columns, because these are not a part of the encoding.
 func (t *table) bind(all []aggregate, columns []int) {
 	if len(t.states) == 0 {
 		t.functions = all
@@ -48,20 +48,23 @@ func (t *table) key(group int) []byte {
 	return t.keys[begin:t.ends[group]]
 }
 
-// hash returns the hash of a key in this process. Most keys are short.
+// hash returns the hash of a key, which is used only within this process. It has special code for
+// short keys, because most keys are short.
 func hash(key []byte) uint64 {
 	n := len(key)
 	if n < 8 || n > 16 {
 		return xxhash.Sum64(key)
 	}
-	// The two words overlap, and together contain the key. The constants are the first digits of pi.
+	// The two words may overlap, and together they contain the whole key. The constants are the
+	// first digits of pi.
 	first, last := binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
 	high, low := bits.Mul64(first^0x243f6a8885a308d3, last^0x13198a2e03707344^uint64(n))
 	return high ^ low
 }
 
-// group returns the group of a key, which it adds if it is missing. The index is an open
-// addressing hash table with linear probing of groups + 1; 0 is an empty slot.
+// group returns the group with a key. If there is none, it adds the group. The index is a hash
+// table with open addressing and linear probing. An entry of the index is the number of a group
+// plus 1, or 0 if the entry is empty.
 func (t *table) group(key []byte) int {
 	if 2*len(t.hashes) >= len(t.index) {
 		t.enlarge()
@@ -79,7 +82,7 @@ func (t *table) group(key []byte) int {
 	}
 }
 
-// append adds a group without states in the index.
+// append adds a group to the table, but not to the index. The states of the new group are empty.
 func (t *table) append(h uint64, key []byte) int {
 	t.hashes = append(t.hashes, h)
 	t.keys = append(t.keys, key...)
@@ -90,7 +93,7 @@ func (t *table) append(h uint64, key []byte) int {
 	return len(t.hashes) - 1
 }
 
-// enlarge makes an index of which at most a quarter is used.
+// enlarge makes a larger index, in which at most a quarter of the entries is used.
 func (t *table) enlarge() {
 	t.index = make([]uint32, max(64, 1<<bits.Len(uint(4*len(t.hashes)))))
 	mask := uint64(len(t.index) - 1)
@@ -103,7 +106,7 @@ func (t *table) enlarge() {
 	}
 }
 
-// merge merges two tables of neighbouring records.
+// merge merges the tables of two neighbouring ranges of records.
 func merge(left, right *table) (*table, error) {
 	left.rows.merge(right.rows)
 	if left.columns == nil {
@@ -125,7 +128,8 @@ func merge(left, right *table) (*table, error) {
 	return left, nil
 }
 
-// functionCodes are the names of functions in the encoding.
+// functionCodes are the names of the functions. In the encoding, a function is its index in this
+// list.
 var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stddev", "distinct", "quantile"}
 
 // MarshalBinary encodes the table.

@@ -7,7 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// values are the fields of one record. A field is parsed as a number at most once.
+// values are the fields of one record. They keep the parsed number of a field, so that no field is
+// parsed more than once.
 type values struct {
 	record  *dataset.Record
 	names   []string
@@ -27,7 +28,7 @@ func newValues(names []string) *values {
 	return &values{names: names, numbers: make([]exact.Number, len(names)), states: make([]numberState, len(names))}
 }
 
-// set begins a record.
+// set replaces the record.
 func (v *values) set(r *dataset.Record) {
 	v.record = r
 	clear(v.states)
@@ -35,7 +36,8 @@ func (v *values) set(r *dataset.Record) {
 
 func (v *values) field(column int) []byte { return v.record.Field(column) }
 
-// number returns a field as a number. It reports false for other text. The field is not empty.
+// number returns a field as a number, or false if the field is not a number. The field must not be
+// empty.
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
 		v.states[column] = isText

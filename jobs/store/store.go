@@ -404,9 +404,10 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// step is how many bytes are hashed or copied at a time. The runtime cannot interrupt a goroutine
-// that does more at once, and the collector of garbage stops all other goroutines until it can. A
-// leader that hashed 160 MB in one call would not answer pings for 100 ms.
+// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot
+// interrupt a goroutine during such a call, and when garbage is collected, all other goroutines
+// wait until it can. A leader that hashed 160 MB in one call would therefore not answer pings for
+// 100 ms.
 const step = 1 << 20
 
 // Digest returns the SHA-256 of a value.
@@ -419,7 +420,7 @@ func Digest(value []byte) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// copyTo copies a value. The two may overlap if to begins before from.
+// copyTo copies a value. The two slices may overlap if to begins before from.
 func copyTo(to, from []byte) {
 	for piece := range slices.Chunk(from, step) {
 		to = to[copy(to, piece):]

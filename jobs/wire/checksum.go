@@ -19,7 +19,7 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) (sum uint32) {
-	for piece := range slices.Chunk(data, 1<<20) { // the runtime cannot interrupt a goroutine within one update
+	for piece := range slices.Chunk(data, 1<<20) { // the Go runtime cannot interrupt a goroutine during one update
 		sum = crc32.Update(sum, castagnoli, piece)
 	}
 	return sum

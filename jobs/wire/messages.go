@@ -195,7 +195,7 @@ type Failure struct {
 	Error     string    `cbor:"2,keyasint"`
 	Permanent bool      `cbor:"3,keyasint,omitempty"` // a retry cannot succeed
 	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map includes merges within a span
-	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // of Merge
+	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
 
 	// Holder is set if an operand of a call could not be fetched: it is the worker that holds the
 	// operand. In that case the call has not begun.

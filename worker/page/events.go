@@ -222,7 +222,7 @@ func (s *stream) send(event string, v any) error {
 	return s.sendData(event, data)
 }
 
-// sendData is send with encoded data.
+// sendData does the same as send for data that are already encoded.
 func (s *stream) sendData(event string, data []byte) error {
 	if bytes.Equal(s.sent[event], data) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MaxDigits is the number of digits of the longest number, written without an exponent.
+// MaxDigits is the maximum number of digits of a number when it is written without an exponent.
 const MaxDigits = 1000
 
 // Number is a decimal number: Mantissa · 10^-Scale. If Big is not nil, it is the mantissa.
@@ -26,7 +26,8 @@ func Parse(text []byte) (n Number, ok bool) {
 	return n, ok
 }
 
-// Parse is like the function Parse. If it reports false, the number is not defined.
+// Parse sets n to the number that the function Parse returns for the text. If Parse returns false,
+// the value of n is undefined.
 func (n *Number) Parse(text []byte) bool {
 	i, negative := 0, false
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
@@ -62,7 +63,7 @@ func (n *Number) Parse(text []byte) bool {
 	return true
 }
 
-// parseSlowly parses any number.
+// parseSlowly parses any number. Parse calls it for the numbers that its fast code cannot handle.
 func (n *Number) parseSlowly(text []byte) bool {
 	s := string(text)
 	negative := strings.HasPrefix(s, "-")
@@ -98,7 +99,7 @@ func (n *Number) parseSlowly(text []byte) bool {
 	return true
 }
 
-// normal returns the number m · 10^-scale.
+// normal returns the number m · 10^-scale, with Big set only if it is needed.
 func normal(m *big.Int, scale int) Number {
 	if m.IsInt64() && m.Int64() > -1e18 && m.Int64() < 1e18 && scale <= fastDigits {
 		return Number{Mantissa: m.Int64(), Scale: scale}
@@ -106,7 +107,8 @@ func normal(m *big.Int, scale int) Number {
 	return Number{Scale: scale, Big: m}
 }
 
-// mantissa returns the mantissa for a scale that is at least the number's.
+// mantissa returns the mantissa that the number has with the given scale, which must be at least
+// the number's scale.
 func (n Number) mantissa(scale int) *big.Int {
 	m := n.Big
 	if m == nil {
@@ -162,7 +164,7 @@ func (n Number) Short() Number {
 // Float returns the nearest float64.
 func (n Number) Float() float64 {
 	if n.Big == nil && n.Scale < len(floats) && n.Mantissa > -1<<53 && n.Mantissa < 1<<53 {
-		return float64(n.Mantissa) / floats[n.Scale] // both are exact, so the division rounds once
+		return float64(n.Mantissa) / floats[n.Scale] // a float64 represents both operands exactly, so only the division rounds
 	}
 	f, _ := n.Rat().Float64()
 	return f

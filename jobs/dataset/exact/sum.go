@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// Sum is an exact sum of numbers. Its scale is the largest of theirs. The zero Sum is 0.
+// Sum is an exact sum of numbers. The scale of the sum is the largest scale of the numbers. The
+// zero value of Sum is 0.
 type Sum struct {
 	high  int64 // the mantissa in two's complement, unless big is not nil
 	low   uint64
@@ -134,7 +135,7 @@ func (s *Sum) Rat() *big.Rat { return new(big.Rat).SetFrac(s.mantissa(), power(s
 
 var errSum = errors.New("damaged sum")
 
-// Append appends the encoding of the sum, which depends on its value and scale alone.
+// Append appends the encoding of the sum. The encoding depends only on the sum's value and scale.
 func (s *Sum) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.scale))
 	if s.big == nil && s.high == int64(s.low)>>63 {
@@ -142,7 +143,7 @@ func (s *Sum) Append(b []byte) []byte {
 		return binary.AppendVarint(b, int64(s.low))
 	}
 	m := s.mantissa()
-	if m.IsInt64() { // a sum that was large
+	if m.IsInt64() { // the sum was large earlier, so it is a big.Int
 		b = append(b, 0)
 		return binary.AppendVarint(b, m.Int64())
 	}

@@ -76,7 +76,7 @@ type Driver struct {
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
-	direct      bool                  // the streams cannot have replicas, so direct reads are safe: see last
+	direct      bool                  // the streams cannot have replicas, so direct reads are safe: see the method last
 	leaderReads nats.JetStreamContext // used only for reads
 
 	limited    bool // the account has a storage limit

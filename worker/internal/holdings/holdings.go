@@ -297,9 +297,9 @@ func (h *Holdings) Buffer(n int64) []byte {
 	return make([]byte, n)
 }
 
-// Read returns the bytes of a partial, after a check of their checksum. If own is true, nothing else uses the bytes and the caller
-// may change them. If own is false, the caller must not change the bytes, and must call done when
-// it no longer needs them.
+// Read checks the checksum of a partial and returns the bytes. If own is true, nothing else uses
+// the bytes and the caller may change them. If own is false, the caller must not change the bytes,
+// and must call done when it no longer needs them.
 func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
 	p, data := h.begin(job, node)
 	switch {
