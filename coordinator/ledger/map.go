@@ -206,14 +206,19 @@ func settle(c *wire.Cell, size, skipped uint64) {
 // the overlap.
 func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 	lo, hi := max(span.Lo, c.span.Lo), min(span.Hi, c.span.Hi)
-	for lo < hi {
-		i := (lo - c.span.Lo) / c.window.Step
-		end := hi
-		if (hi-1-c.span.Lo)/c.window.Step > i {
-			end = c.span.Lo + (i+1)*c.window.Step
+	if lo >= hi {
+		return
+	}
+	step := c.window.Step
+	i := (lo - c.span.Lo) / step
+	room := step - (lo - c.span.Lo - i*step) // partitions of the cell from lo on
+	for {
+		n := min(hi-lo, room)
+		visit(&c.list[i], n)
+		if lo += n; lo == hi {
+			return
 		}
-		visit(&c.list[i], end-lo)
-		lo = end
+		i, room = i+1, step
 	}
 }
 
