@@ -48,7 +48,7 @@ func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 			if err != nil {
 				return nil, err
 			}
-			if m.program.folder, err = fetch(ctx, files); err != nil {
+			if m.program.folder, err = fetch(ctx, guard, files); err != nil {
 				return nil, err
 			}
 			if p.Keep {

@@ -79,7 +79,7 @@
 //   - A program has started other processes that still run when the program ends: they are killed,
 //     unless they have left the process group, as daemons do.
 //   - The worker dies: the kernel kills the program, and a guard process kills the processes that
-//     the program has started. See [Guard].
+//     the program has started and removes the folders. See [Guard].
 //   - The program is missing on a worker: the job fails.
 //   - The input cannot be read, or has changed since it was listed: the program is stopped, and its
 //     output is ignored. The documentation of package dataset lists the errors after which the

@@ -275,7 +275,8 @@ func awaitDeath(t *testing.T, pid string) {
 func TestGuard(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], dir)
-	cmd.Env = append(os.Environ(), roleVariable+"=caller")
+	temporary := t.TempDir()
+	cmd.Env = append(os.Environ(), roleVariable+"=caller", "TMPDIR="+temporary)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -293,6 +294,15 @@ func TestGuard(t *testing.T) {
 	_ = cmd.Wait()
 	for _, mark := range marks {
 		awaitDeath(t, filepath.Base(mark))
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		left, err := os.ReadDir(temporary)
+		if err == nil && len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left are %v, %v", left, err)
+		}
 	}
 }
 

@@ -57,11 +57,11 @@ type folder struct {
 }
 
 // fetch reads the files of a job from storage and writes them to a temporary folder.
-func fetch(ctx context.Context, files []FileInfo) (f folder, err error) {
+func fetch(ctx context.Context, g *Guard, files []FileInfo) (f folder, err error) {
 	if len(files) == 0 {
 		return folder{}, nil
 	}
-	if f.dir, err = os.MkdirTemp("", "bellwether-exec-files-"); err != nil {
+	if f.dir, err = g.makeFolder("files-"); err != nil {
 		return folder{}, fmt.Errorf("make folder for files: %w", err)
 	}
 	f.files = files

@@ -2,33 +2,39 @@ package exec
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// Guard kills the processes of all calls when this process dies, even if this process is killed.
-// The guard is another process, which runs [GuardMain] and reads from a pipe that this process
-// writes to. The guard process is started at the first call. A nil Guard does nothing: if this
-// process then dies, the kernel kills the programs, but nobody kills the processes that the
-// programs have started.
+// Guard cleans up when this process dies, even if this process is killed: it kills the processes of
+// all calls and removes their folders. The guard is another process, which runs [GuardMain] and
+// reads from a pipe that this process writes to. The guard process is started when a job is opened.
+// A nil Guard does nothing: if this process then dies, the kernel kills the programs, but nobody
+// kills the processes that the programs have started, and the folders remain.
 type Guard struct {
 	args []string
 
-	mu   sync.Mutex
-	pipe io.WriteCloser // nil if the guard process is not running
-	cmd  *exec.Cmd
+	mu     sync.Mutex
+	pipe   io.WriteCloser // nil if the guard process is not running
+	cmd    *exec.Cmd
+	folder string // has the folders of all calls and files
 }
 
 // NewGuard returns a guard. The guard process is the program args[0], which gets the other args as
 // its arguments and must call GuardMain.
 func NewGuard(args ...string) *Guard { return &Guard{args: args} }
 
-// Close ends the guard process, which first kills the processes of all calls that still run.
+// Close ends the guard process, which first kills the processes of all calls that still run, and
+// removes their folders.
 func (g *Guard) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,6 +54,10 @@ func (g *Guard) run() error {
 	if g.pipe != nil {
 		return nil
 	}
+	folder, err := os.MkdirTemp("", "bellwether-exec-")
+	if err != nil {
+		return fmt.Errorf("make folder for calls: %w", err)
+	}
 	cmd := exec.Command(g.args[0], g.args[1:]...)
 	cmd.Stderr = os.Stderr
 	ownGroup(cmd)
@@ -56,10 +66,27 @@ func (g *Guard) run() error {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("start guard: %w", err)
+		return errors.Join(fmt.Errorf("start guard: %w", err), os.Remove(folder))
 	}
-	g.pipe, g.cmd = pipe, cmd
+	g.pipe, g.cmd, g.folder = pipe, cmd, folder
+	_, _ = fmt.Fprintf(pipe, "%s%q\n", folderLine, folder) // see tell
 	return nil
+}
+
+// folderLine begins the line that tells the guard process the folder.
+const folderLine = "folder "
+
+// makeFolder makes a folder for a call, or for files.
+func (g *Guard) makeFolder(pattern string) (string, error) {
+	if g == nil {
+		return os.MkdirTemp("", "bellwether-exec-"+pattern)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.run(); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(g.folder, pattern)
 }
 
 // start starts a program and tells the guard process the number of the program's process group.
@@ -103,10 +130,15 @@ func (g *Guard) ended(pid int) {
 func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
 
 // GuardMain is the code of the guard process. It reads what a Guard writes, usually from standard
-// input. When the input ends, GuardMain kills the process groups that have not ended.
+// input. When the input ends, GuardMain kills the process groups that have not ended, and removes
+// the folders of the calls.
 func GuardMain(from io.Reader) {
-	groups := map[int]bool{}
+	groups, folder := map[int]bool{}, ""
 	for s := bufio.NewScanner(from); s.Scan(); {
+		if quoted, found := strings.CutPrefix(s.Text(), folderLine); found {
+			folder, _ = strconv.Unquote(quoted)
+			continue
+		}
 		var sign rune
 		var pid int
 		if _, err := fmt.Sscanf(s.Text(), "%c%d", &sign, &pid); err != nil || pid <= 1 {
@@ -120,5 +152,15 @@ func GuardMain(from io.Reader) {
 	}
 	for pid := range groups {
 		killGroup(pid)
+	}
+	if folder == "" {
+		return
+	}
+	// Until they have ended, the killed processes may make files.
+	for range 100 {
+		if os.RemoveAll(folder) == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }

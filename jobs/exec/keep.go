@@ -122,7 +122,7 @@ type kept struct {
 
 // start starts a process.
 func (k *keeper) start() (*kept, error) {
-	run, err := k.program.prepare(k.env)
+	run, err := k.program.prepare(k.guard, k.env)
 	if err != nil {
 		return nil, err
 	}

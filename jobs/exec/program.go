@@ -77,7 +77,7 @@ func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, e
 
 func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
 	stdout := &limited{most: p.output, full: make(chan struct{})}
-	run, err := p.prepare(in.env)
+	run, err := p.prepare(g, in.env)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ type process struct {
 }
 
 // prepare makes a process and its working folder, and does not start it.
-func (p program) prepare(env []string) (run process, err error) {
-	dir, err := os.MkdirTemp("", "bellwether-exec-")
+func (p program) prepare(g *Guard, env []string) (run process, err error) {
+	dir, err := g.makeFolder("call-")
 	if err != nil {
 		return run, fmt.Errorf("make working folder: %w", err)
 	}
