@@ -87,6 +87,7 @@ type leader struct {
 	blobs    map[string]map[jobs.Node]string // by job
 	failures []wire.Failure
 	alone    bool // spans are assigned to run alone
+	holds    bool // workers may hold large partials
 	durable  bool // everything received is durable at once
 	mute     int  // reports that get no answer
 	garbled  int  // reports that are answered with garbage
@@ -189,7 +190,7 @@ func (l *leader) take(r wire.Report) {
 	l.reports = append(l.reports, r)
 	receipt := l.next
 	l.next = wire.Receipt{}
-	receipt.Epoch, receipt.Sequence = l.epoch, r.Sequence
+	receipt.Epoch, receipt.Sequence, receipt.Holds = l.epoch, r.Sequence, l.holds
 	if receipt.Every == 0 {
 		receipt.Every = l.every
 	}
@@ -220,6 +221,9 @@ func (l *leader) item(job string, item wire.Item) {
 	if item.Failure != nil {
 		l.failures = append(l.failures, *item.Failure)
 		return
+	}
+	if item.Held != nil {
+		return // the report lists the node too
 	}
 	if err := item.Partial.Check(); err != nil {
 		l.t.Errorf("job %s: %v", job, err)
