@@ -327,6 +327,33 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
+// heldNear returns the number of partitions that a worker holds at or a few levels below the sibling
+// of a node.
+func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
+	if n = f.tree.Lift(n); n == f.tree.Root() {
+		return 0
+	}
+	sibling := f.tree.Lift(n.Sibling())
+	path := f.walk(sibling, func(*treeNode) bool { return true })
+	if len(path) <= int(f.tree.Root().Level-sibling.Level) {
+		return 0
+	}
+	return path[len(path)-1].heldBy(worker, 4)
+}
+
+// heldBy returns the number of partitions that a worker holds at or below p, as far as levels below.
+func (p *treeNode) heldBy(worker string, levels int) (n uint64) {
+	if p.held != nil && p.held.worker == worker {
+		return p.done
+	}
+	for _, child := range p.child {
+		if child != nil && levels > 0 {
+			n += child.heldBy(worker, levels-1)
+		}
+	}
+	return n
+}
+
 // exposed returns how many partitions of a node would have to be computed again if the node's
 // holder died.
 func (p *treeNode) exposed() uint64 {

@@ -294,13 +294,15 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 }
 
 // place returns the worker that should make a call with held operands: the worker that holds both
-// operands, or the larger one. If two workers hold operands of equal size, place prefers a worker
-// that can begin the call at once, and then a worker other than the leader's own. It returns nil if
-// none of the holders can make calls.
+// operands, or the larger one. If two workers hold operands of equal size, place prefers the worker
+// that holds more of the partials with which the result is merged next, then a worker that can begin
+// the call at once, and then a worker other than the leader's own. It returns nil if none of the
+// holders can make calls.
 func (l *Ledger) place(j *job, c *call) *worker {
 	type holder struct {
 		*worker
 		bytes uint64
+		near  uint64 // partitions that the worker holds and that are merged next with the result
 	}
 	var holders []holder // one or two
 	for _, o := range j.heldOperands(c) {
@@ -309,7 +311,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 		case at >= 0:
 			holders[at].bytes += o.held.size
 		case w != nil && l.takesCalls(w, j) && w.hello.Holds && !l.mayKill(w, j, c):
-			holders = append(holders, holder{w, o.held.size})
+			holders = append(holders, holder{w, o.held.size, j.forest.heldNear(w.id, c.node)})
 		}
 	}
 	if len(holders) == 0 {
@@ -319,6 +321,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 	return slices.MinFunc(holders, func(a, b holder) int {
 		return cmp.Or(
 			-cmp.Compare(a.bytes, b.bytes),
+			-cmp.Compare(a.near, b.near),
 			cmp.Compare(indicator(a.busy(c)), indicator(b.busy(c))),
 			cmp.Compare(indicator(a.id == l.cfg.Self), indicator(b.id == l.cfg.Self)),
 			cmp.Compare(a.calls, b.calls),
