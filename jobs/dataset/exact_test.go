@@ -13,7 +13,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 )
 
-var pairs = flag.Int("dataset.pairs", 3_000, "number of pairs of a file and a block size to compare with encoding/csv")
+var pairs = flag.Int("dataset.pairs", 1_000, "number of pairs of a file and a block size to compare with encoding/csv")
 
 // byStandardLibrary returns the rows of a CSV file, as collect returns them.
 func byStandardLibrary(text string) ([]string, error) {

@@ -16,7 +16,7 @@ func text() string {
 	case 0:
 		return fmt.Sprint(rand.Int64())
 	case 1:
-		return fmt.Sprintf("%ge%d", rand.NormFloat64(), rand.IntN(80)-40)
+		return fmt.Sprintf("%fe%d", rand.NormFloat64(), rand.IntN(80)-40)
 	case 2:
 		return fmt.Sprintf("-%d%d.%d", rand.Int64(), rand.Int64(), rand.Int64())
 	case 3:
@@ -28,7 +28,7 @@ func text() string {
 
 // Sums in any order and shape are exact, and have the same encoding.
 func TestSums(t *testing.T) {
-	for range 5000 {
+	for range 1000 {
 		want, squares := new(big.Rat), new(big.Rat)
 		var list []exact.Number
 		for range rand.IntN(20) {
@@ -82,7 +82,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	for range 20_000 {
+	for range 5_000 {
 		a, _ := exact.Parse([]byte(text()))
 		b, _ := exact.Parse([]byte(text()))
 		if got, want := a.Compare(b), a.Rat().Cmp(b.Rat()); got != want {
