@@ -37,7 +37,7 @@ func until(ctx context.Context, what string, interval time.Duration, holds func(
 	}
 }
 
-// wait waits for d. It returns an error if ctx is done earlier.
+// wait waits for d. wait returns an error if ctx is done earlier.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -35,7 +35,7 @@ type FailoverConfig struct {
 	// Workers is the number of workers before each failover.
 	Workers int
 
-	// Flock is the supervisor of the worker processes. It must not restart processes that end.
+	// Flock is the supervisor of the worker processes. Flock must not restart processes that end.
 	// Traces is the folder in which the workers' job definitions record executions (see [Traced]).
 	// For a cluster that other programs run, Flock is nil and Traces is empty: then How must be
 	// [StepDown], and throughput is computed from the number of completed partitions that the
@@ -111,7 +111,7 @@ func (c FailoverConfig) lasts() time.Duration {
 	return time.Duration(c.Failovers) * (settling + c.calm() + c.Watch + c.steady() + replacing)
 }
 
-// Failover measures the cost of losing a leader. It keeps a cluster busy and removes the
+// Failover measures the cost of losing a leader. Failover keeps a cluster busy and removes the
 // leader several times.
 func Failover(ctx context.Context, cfg FailoverConfig) (FailoverReport, error) {
 	if cfg.Progress == nil {

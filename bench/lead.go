@@ -36,7 +36,7 @@ type usage struct {
 	Error      string        `json:"error,omitempty"`
 }
 
-// Lead leads a cluster until ctx is done. It uses a NATS server with JetStream and knows the jobs
+// Lead leads a cluster until ctx is done. Lead uses a NATS server with JetStream and knows the jobs
 // of [Scale]. A process that calls only Lead does not execute partitions and does not take part in
 // an election, so its resource usage is the cost of leading.
 func Lead(ctx context.Context, url, cluster string, log *slog.Logger) error {

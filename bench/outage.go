@@ -43,8 +43,8 @@ type Outage struct {
 }
 
 // Shares has the throughput during one failover as shares of the survivors' steady rate. Shares is
-// omitted if no partition was completed during the steady time. It is also omitted if there are no
-// traces and the leader received results less than once per window.
+// omitted if no partition was completed during the steady time. Shares is also omitted if there are
+// no traces and the leader received results less than once per window.
 type Shares struct {
 	Before  float64   `json:"before"`  // in the second before the loss
 	After   float64   `json:"after"`   // in all windows together
@@ -53,11 +53,11 @@ type Shares struct {
 	Samples []float64 `json:"samples"` // of 50 ms each, from a second before the loss
 
 	// LowestUndisturbed is the throughput in the slowest of equally many windows without a
-	// failover. It shows how much of Lowest is noise of the machine. Some of these windows are
-	// before the failover, and the others are in the steady time after it. The lost process works
-	// only before the failover, so each window is given as a share, 0 to 1, of the mean of the
-	// windows on the same side of the failover. LowestUndisturbed therefore does not contain slow
-	// changes of the machine's speed, while Lowest may.
+	// failover. LowestUndisturbed shows how much of Lowest is noise of the machine. Some of these
+	// windows are before the failover, and the others are in the steady time after it. The lost
+	// process works only before the failover, so each window is given as a share, 0 to 1, of the
+	// mean of the windows on the same side of the failover. LowestUndisturbed therefore does not
+	// contain slow changes of the machine's speed, while Lowest may.
 	LowestUndisturbed float64 `json:"lowest_undisturbed"`
 }
 
@@ -129,8 +129,8 @@ func (done completed) rate(from time.Time, d time.Duration) float64 {
 	return done(from, from.Add(d)) / d.Seconds()
 }
 
-// shares cuts the time d after from into pieces, and returns the rate in each piece divided by the
-// rate in the parameter of. If that rate is 0, all shares are 0.
+// shares divides the time d after from into pieces. For each piece it returns the rate in the piece
+// divided by the rate of. If the rate of is 0, all shares are 0.
 func (done completed) shares(from time.Time, d, piece time.Duration, of float64) []float64 {
 	shares := make([]float64, d/piece)
 	for i := range shares {

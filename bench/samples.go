@@ -29,7 +29,7 @@ func (s *samples) take(ctx context.Context, c *client.Client, job string) {
 	}
 }
 
-// add appends a sample. It ignores a sample with fewer completed partitions than the last one: a
+// add appends a sample. add ignores a sample with fewer completed partitions than the last one: a
 // new leader does not know of all completed partitions until workers have reported the partials
 // that they hold.
 func (s *samples) add(at time.Time, done float64) {

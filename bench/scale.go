@@ -248,7 +248,7 @@ func (c ScaleConfig) watch(ctx context.Context, asker *client.Client, subjects w
 	return sameResult(ctx, asker, id, fmt.Appendf(nil, `{"counted":%d}`, p.Partitions))
 }
 
-// usageAt requests the resource usage of the measured leader. It also returns the time of the
+// usageAt requests the resource usage of the measured leader. usageAt also returns the time of the
 // leader's reply.
 func usageAt(ctx context.Context, nc *nats.Conn, subjects wire.Subjects) (u usage, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

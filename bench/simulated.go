@@ -17,7 +17,8 @@ import (
 )
 
 // simulatedWorker is a worker that does not run the code of a job, but finishes partitions of the
-// job counting at a fixed speed. It uses the same session and the same messages as a real worker.
+// job counting at a fixed speed. simulatedWorker uses the same session and the same messages as a
+// real worker.
 type simulatedWorker struct {
 	id       string
 	speed    float64 // partitions per second and slot

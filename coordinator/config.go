@@ -20,8 +20,8 @@ type Config struct {
 	Subjects wire.Subjects
 	Conn     *nats.Conn
 
-	// OnTurn, if not nil, is called at each iteration of the leading loop, for health checks. It
-	// must not block.
+	// OnTurn, if not nil, is called at each iteration of the leading loop, for health checks.
+	// OnTurn must not block.
 	OnTurn func()
 }
 

@@ -1,4 +1,4 @@
-// Package coordinator is the leader. It has three layers, and each can be read and
+// Package coordinator is the leader. The leader has three layers, and each layer can be read and
 // tested without the layers around it:
 //
 //	 NATS          coordinator              term                   ledger
@@ -12,10 +12,10 @@
 //	                                        │
 //	                                     storage, jobs' merges
 //
-// This package is the process around a term. It receives and decodes messages, and refuses
-// malformed messages, outside the loop. The loop calls the term, one call at a time. See package
-// term for the states of a job, and for what can fail at each step and why that is safe. Package
-// ledger describes the states of a partition.
+// This package is the process around a term. This package receives and decodes messages, and
+// refuses malformed messages, outside the loop. The loop calls the term, one call at a time. See
+// package term for the states of a job, and for what can fail at each step and why that is safe.
+// Package ledger describes the states of a partition.
 //
 // The loop never blocks: merges of users' values and storage calls run in tasks on other
 // goroutines, and pass their outcomes to the loop. So an answer to a ping proves that the whole

@@ -33,8 +33,8 @@ func (h handlers) onReport(m *nats.Msg) error {
 	return nil
 }
 
-// onPing answers on the loop, so that a leader whose loop hangs does not look alive. It ignores a
-// follower on another storage, whose ping is meant for another leader with the same epoch.
+// onPing answers on the loop, so that a leader whose loop hangs does not look alive. onPing ignores
+// a follower on another storage, whose ping is meant for another leader with the same epoch.
 func (h handlers) onPing(m *nats.Msg) error {
 	ping, err := wire.Decode[wire.Ping](m.Data)
 	if err != nil || !wire.SameStorage(ping.Storage, h.storage) {

@@ -14,7 +14,7 @@ const (
 	maxRecent = 4 << 20
 )
 
-// recentAnswers is a cache of the latest answers. It is used only on the loop.
+// recentAnswers is a cache of the latest answers. recentAnswers is used only on the loop.
 type recentAnswers struct {
 	answers map[string][]byte // by subject and content of the request
 	bytes   int

@@ -133,8 +133,8 @@ func (t *transport) Nudge(worker string) {
 	t.publish("nudge", t.subjects.Nudge(worker), wire.Encode(wire.Nudge{Epoch: t.epoch, Storage: t.storage}))
 }
 
-// Probe asks a worker for a sign of life. It reports true if NATS finds no subscriber, which proves
-// that the worker's process is dead. Shortly after this process has reconnected, a missing
+// Probe asks a worker for a sign of life. Probe reports true if NATS finds no subscriber, which
+// proves that the worker's process is dead. Shortly after this process has reconnected, a missing
 // subscriber does not prove this, because clients of a restarted NATS server reconnect one after
 // the other.
 func (t *transport) Probe(ctx context.Context, worker string) (dead bool) {

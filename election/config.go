@@ -42,8 +42,8 @@ type Config struct {
 	// seconds. Default 40, at most 1000.
 	PingRate float64
 	// PingTimeout bounds each ping. The timeout should be short, because a ping that is in flight
-	// when the leader's process dies gets no answer. It must be long enough for a busy leader to
-	// answer. Default 400 ms.
+	// when the leader's process dies gets no answer. The timeout must be long enough for a busy
+	// leader to answer. Default 400 ms.
 	PingTimeout time.Duration
 	// SilentAfter is the time without an answer to pings after which a leader whose process is
 	// still alive counts as stalled or cut off: at least 2 PingTimeout, and less than Duration.

@@ -1,9 +1,9 @@
 // Package election decides which process of a cluster leads.
 //
-// A cluster has one lease. Its holder leads, under an epoch that grows by one with each holder and
-// never goes back. [Run] makes one process take part in the election: the process follows, takes
-// over, leads and hands over until it is told to stop. [Hold] offers the lease as a distributed
-// mutex: it runs a function while the process holds the lease.
+// A cluster has one lease. The holder of the lease leads, under an epoch that grows by one with
+// each holder and never decreases. [Run] makes one process take part in the election: the process
+// follows, takes over, leads and hands over until it is told to stop. [Hold] offers the lease as a
+// distributed mutex: it runs a function while the process holds the lease.
 //
 //	              beacon heard, or record says "held"
 //	┌───────────┐ ──────────────────────────────▶ ┌───────────┐
@@ -42,9 +42,9 @@
 //
 // # The machine and its shell
 //
-// [Machine] makes all decisions. It is a state machine without a clock, I/O or
-// goroutines. [Run] is the shell around the machine: it feeds inputs to the machine
-// and performs the machine's actions.
+// [Machine] makes all decisions. The Machine is a state machine without a clock, I/O or goroutines.
+// [Run] is the shell around the machine: it feeds inputs to the machine and performs the machine's
+// actions.
 //
 //	             Step(now, Input) []Action
 //	           ┌───────────────────────────┐

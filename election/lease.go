@@ -2,7 +2,7 @@ package election
 
 import "context"
 
-// Lease is a mutual exclusion record in storage. It excludes other processes only for a limited
+// Lease is a mutual exclusion record in storage. Lease excludes other processes only for a limited
 // time, so it merely decides which process tries to lead. Safety rests on the epoch. Every call
 // returns within a bounded time: if storage does not answer in time, the call fails with
 // ErrUnavailable.

@@ -34,7 +34,7 @@ func (c *leaseContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-// Err returns an error if the context has ended. It also compares the deadline with the clock,
+// Err returns an error if the context has ended. Err also compares the deadline with the clock,
 // because in a process that was suspended the timer fires late.
 func (c *leaseContext) Err() error {
 	c.mu.Lock()

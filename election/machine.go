@@ -49,7 +49,7 @@ type connection struct {
 	stableFrom time.Duration // a missing message that was due before this instant is no evidence
 }
 
-// search is the state of a process that knows no leader. It decides when the process reads the
+// search is the state of a process that knows no leader. search decides when the process reads the
 // record.
 type search struct {
 	othersRead bool // another process is about to read the record

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// LeadFunc does the leader's work. Its context represents the leadership: the context is done as
-// soon as the process must not act as the leader any more, and [context.Cause] returns the reason.
-// The context's deadline is the instant at which the process stops trusting its lease; each renewal
-// extends the deadline. The context's Err checks the clock, so it returns an error after the
-// deadline even if a suspension has delayed the timer. So after waiting for anything, call Err
-// before acting as the leader.
+// LeadFunc does the leader's work. The context of the function represents the leadership: the
+// context is done as soon as the process must not act as the leader any more, and [context.Cause]
+// returns the reason. The context's deadline is the instant at which the process stops trusting its
+// lease; each renewal extends the deadline. The context's Err checks the clock, so it returns an
+// error after the deadline even if a suspension has delayed the timer. So after waiting for
+// anything, call Err before acting as the leader.
 //
 // The lease is released, or transferred to the successor, only after the function
 // has returned. A function that returns before its context is done steps down.
@@ -19,7 +19,7 @@ import (
 // again.
 type LeadFunc func(ctx context.Context, term *Term) (successor string, err error)
 
-// Term is one leadership. Its methods may be called from any goroutine.
+// Term is one leadership. The methods of a Term may be called from any goroutine.
 type Term struct {
 	Record // the lease's record when the lease was acquired: epoch, holder, lease ID
 

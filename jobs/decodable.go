@@ -141,8 +141,8 @@ var scalarSizes = func() (sizes [256]uint8) {
 	return sizes
 }()
 
-// scalar moves past the next item if it is short, has no elements and is correct. It is a fast path
-// for the method item.
+// scalar moves past the next item if it is short, has no elements and is correct. scalar is a fast
+// path for the method item.
 func (s *scanner) scalar() bool {
 	if s.off >= len(s.data) {
 		return false

@@ -53,9 +53,9 @@
 // The bytes of a job's result are the same in every run, for any number of workers and
 // despite crashes, under these conditions:
 //
-//   - Map depends on its partition, the parameters and the plan alone. Map reads no clock, does not
-//     depend on the order of calls, and uses only random numbers that are derived from these
-//     inputs.
+//   - The result of Map depends only on the partition, the parameters and the plan. Map reads no
+//     clock, does not depend on the order of calls, and uses only random numbers that are derived
+//     from these inputs.
 //   - Merge and Finish depend on their operands alone, and not on the iteration order
 //     of a map.
 //   - Merge is associative apart from rounding errors, because all runs use the same tree. Merge

@@ -178,7 +178,7 @@ func (s *spares[T]) get() (value T) {
 	return value
 }
 
-// pop removes the last value of a list. It leaves no reference to the value in the list.
+// pop removes the last value of a list. pop leaves no reference to the value in the list.
 func pop[T any](list *[]T) (value T) {
 	last := len(*list) - 1
 	value, (*list)[last] = (*list)[last], value

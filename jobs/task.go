@@ -18,10 +18,10 @@ type Task struct {
 
 // Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
 // memory of an encoded partial of the job, or nil if the caller has no spare memory. Several
-// goroutines may call get at the same time. Spares must be called before a stack runs. It returns
-// false, and get is never called, unless the mapper is a Filler and the codec decodes partials
-// without copying them. Only if Spares returns true may the caller reuse the memory of a partial
-// after a call of Merge.
+// goroutines may call get at the same time. Spares must be called before a stack runs. Spares
+// returns false, and get is never called, unless the mapper is a Filler and the codec decodes
+// partials without copying them. Only if Spares returns true may the caller reuse the memory of a
+// partial after a call of Merge.
 func (t *Task) Spares(get func() []byte) bool { return t.spares(get) }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
@@ -40,7 +40,7 @@ func (t *Task) Close() (err error) {
 	return closer.Close()
 }
 
-// Stack runs partitions in order and keeps the finished nodes. It merges two siblings as soon as
+// Stack runs partitions in order and keeps the finished nodes. Stack merges two siblings as soon as
 // both are on the stack. For each contiguous span the stack therefore holds at most two nodes per
 // level of the tree. A stack must be used from one goroutine at a time.
 type Stack interface {
@@ -191,8 +191,8 @@ func (s *stack[T]) mapFunc() func(ctx context.Context, partition uint64) (T, err
 	return s.mapper.Map
 }
 
-// spare removes a freed value from the stack or from the task's pool. It returns the zero value if
-// there is none.
+// spare removes a freed value from the stack or from the task's pool. spare returns the zero value
+// if there is none.
 func (s *stack[T]) spare() T {
 	if len(s.spares) == 0 {
 		return s.pool.get()

@@ -21,7 +21,7 @@ type InPlaceCodec[T any] interface {
 	DecodeInPlace(data []byte) (T, error)
 }
 
-// Raw is the codec of partials that are bytes. It does not change the bytes. A nil slice and an
+// Raw is the codec of partials that are bytes. Raw does not change the bytes. A nil slice and an
 // empty slice have the same encoding, which is decoded as nil.
 type Raw = Vector[byte]
 

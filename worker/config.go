@@ -91,8 +91,8 @@ type Config struct {
 	// If WatchEvictions is true, the process asks Azure's metadata service every second whether
 	// this virtual machine is about to be evicted, redeployed or rebooted. Before such an event,
 	// the process stops as if ctx had ended, and then approves the event. Only one worker per
-	// machine should do this. Its DrainTimeout should be less than 30 s, the time that spot
-	// machines get.
+	// machine should do this. The worker's DrainTimeout should be less than 30 s, the time that
+	// spot machines get.
 	WatchEvictions bool
 
 	// MetadataURL is the address of the metadata service. Only tests change the default.

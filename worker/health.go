@@ -41,7 +41,7 @@ func (h *health) leads(t *election.Term) (end func()) {
 	}
 }
 
-// leaderTurned records an iteration of the leader's loop. It never blocks.
+// leaderTurned records an iteration of the leader's loop. leaderTurned never blocks.
 func (h *health) leaderTurned() {
 	select {
 	case h.turned <- struct{}{}:
@@ -65,7 +65,8 @@ func (h *health) status() executor.Status {
 const turnTimeout = 2 * time.Second
 
 // stalled waits for the next iteration of the executor's loop and, if this process leads, of the
-// leader's loop. It returns a reason for each loop for which this takes longer than turnTimeout.
+// leader's loop. stalled returns a reason for each loop for which this takes longer than
+// turnTimeout.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()

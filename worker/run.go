@@ -26,10 +26,10 @@ import (
 // goroutines of that code continue to run, so the program must exit.
 var ErrStuck = executor.ErrStuck
 
-// Run runs a worker process. It returns nil after an orderly stop, because ctx has ended or because
-// Azure evicts the machine. It returns [ErrConfig] if cfg is not valid, [cluster.ErrPayload] if a
-// NATS server to which it connects refuses large messages, and [ErrStuck] if code of a job did not
-// return.
+// Run runs a worker process. Run returns nil after an orderly stop, because ctx has ended or
+// because Azure evicts the machine. Run returns [ErrConfig] if cfg is not valid,
+// [cluster.ErrPayload] if a NATS server to which it connects refuses large messages, and [ErrStuck]
+// if code of a job did not return.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -176,7 +176,7 @@ func limitCPU(slots int) {
 const reconnectWait = 250 * time.Millisecond
 
 // connectNATS returns a connection that connects in the background, reconnects after each loss and
-// retries for ever. It calls the function refuse if a server cannot be used.
+// retries for ever. connectNATS calls the function refuse if a server cannot be used.
 func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, error) {
 	last := ""
 	connected := func(message string) nats.ConnHandler {
@@ -216,9 +216,9 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	)
 }
 
-// connectBulk returns a connection for the bytes of large partials. It connects and reconnects in
-// the same way as the connection of connectNATS, but logs nothing, because the other connection
-// already does.
+// connectBulk returns a connection for the bytes of large partials. connectBulk connects and
+// reconnects in the same way as the connection of connectNATS, but logs nothing, because the other
+// connection already does.
 func connectBulk(cfg Config) (*nats.Conn, error) {
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
 		nats.RetryOnFailedConnect(true),

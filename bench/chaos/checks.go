@@ -49,8 +49,8 @@ type listed struct {
 }
 
 // checkList records a violation for each job that is missing, that no client submitted, or that
-// changed after it had ended. It also checks each job whose submission was not acknowledged, and
-// cancels such a job if it has not ended.
+// changed after it had ended. checkList also checks each job whose submission was not acknowledged,
+// and cancels such a job if it has not ended.
 func (c *cluster) checkList() error {
 	var list []listed
 	if err := c.ask(&list, "list"); err != nil {
@@ -201,8 +201,8 @@ func (c *cluster) isEmpty(count func(context.Context) (int, error)) bool {
 }
 
 // partialsAllowed returns how many partials of a job may remain in storage: see "Known exceptions"
-// in the package documentation. It also counts processes that died shortly after the job's end,
-// because workers learn of the end later than the leader.
+// in the package documentation. partialsAllowed also counts processes that died shortly after the
+// job's end, because workers learn of the end later than the leader.
 func (c *cluster) partialsAllowed(id string, o op) (n int) {
 	const (
 		later        = 5 * time.Second

@@ -64,7 +64,7 @@ func (c *cluster) ask(answer any, args ...string) error {
 	return nil
 }
 
-// runClient runs operations one after the other. It starts no operation after the end of the
+// runClient runs operations one after the other. runClient starts no operation after the end of the
 // faults, but the last operation may end later.
 func (c *cluster) runClient(number int, until time.Time, settleCtx context.Context) {
 	generator := newGenerator(c.seed, number)
@@ -82,7 +82,7 @@ func (c *cluster) runClient(number int, until time.Time, settleCtx context.Conte
 	}
 }
 
-// onceDir makes a folder in which the job probe counts its injected faults. It returns the job
+// onceDir makes a folder in which the job probe counts its injected faults. onceDir returns the job
 // parameter that names the folder, or nil for another job.
 func (c *cluster) onceDir(o op, name string) []string {
 	if o.job != "probe" {

@@ -40,8 +40,8 @@
 // job has ended, the leader ignores it. But restored partials remain in storage. Partials of jobs
 // that began before the last kill of the NATS server are therefore allowed.
 //
-// A submission without a reply may have succeeded. Its job then runs like any other job, or stays
-// queued for ever. The client submits the same job again, under another ID.
+// A submission without a reply may have succeeded. The submitted job then runs like any other job,
+// or stays queued for ever. The client submits the same job again, under another ID.
 //
 // # Running it
 //

@@ -211,8 +211,8 @@ func (m *node) runningLocked() *instance {
 }
 
 // terminate sends the signal s to the running process to end it, and returns the process without
-// waiting for its end. It returns nil if there is no running process, or if s is SIGTERM and an
-// earlier call has already sent a signal to the process.
+// waiting for its end. terminate returns nil if there is no running process, or if s is SIGTERM and
+// an earlier call has already sent a signal to the process.
 func (m *node) terminate(s syscall.Signal) *instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,8 +226,8 @@ func (m *node) terminate(s syscall.Signal) *instance {
 	return l
 }
 
-// awaitEnd waits until a process has ended after SIGTERM. It kills the process
-// after endsWithin, or when m.abort is closed.
+// awaitEnd waits until a process has ended after SIGTERM. awaitEnd kills the process after
+// endsWithin, or when m.abort is closed.
 func (m *node) awaitEnd(l *instance) {
 	select {
 	case <-l.Done():

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// runWorkload runs the clients and injects the faults of the schedule. It returns when all
+// runWorkload runs the clients and injects the faults of the schedule. runWorkload returns when all
 // clients are done, at the latest SettleWithin after the end of the faults.
 func (c *cluster) runWorkload(duration time.Duration) {
 	list := catalog(c.on)

@@ -1,5 +1,5 @@
-// Package plot draws charts as SVG files: lines and bars over axes, in panels one below the
-// other. It knows nothing about the meaning of the data, and writes the same bytes for the same
+// Package plot draws charts as SVG files: lines and bars over axes, in panels one below the other.
+// The package knows nothing about the meaning of the data, and writes the same bytes for the same
 // figure.
 //
 //	Figure ── layout ──▶ shapes ──▶ WriteSVG

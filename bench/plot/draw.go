@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// canvas draws shapes. Its coordinates are pixels from the upper left corner.
+// canvas draws shapes. The coordinates of a canvas are pixels from the upper left corner.
 type canvas interface {
 	line(points []Point, c Color, width float64)
 	dot(at Point, c Color, radius float64)

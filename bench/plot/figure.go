@@ -46,7 +46,7 @@ type Line struct {
 // Point is a pair of values.
 type Point struct{ X, Y float64 }
 
-// Row is one bar. Its parts follow each other, and the first part begins at 0.
+// Row is one bar. The parts of the bar follow each other, and the first part begins at 0.
 type Row struct {
 	Label string
 	Parts []Part

@@ -10,7 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// blobs simulates a process's driver for the blobs of its storage. It implements store.Blobs.
+// blobs simulates a process's driver for the blobs of its storage. blobs implements store.Blobs.
 type blobs struct{ process *process }
 
 var _ store.Blobs = (*blobs)(nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// call is a running call of a job's Plan, Merge or Finish. It replaces the calls of package
+// call is a running call of a job's Plan, Merge or Finish. call replaces the calls of package
 // worker/executor.
 type call struct {
 	worker *worker

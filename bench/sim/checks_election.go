@@ -6,8 +6,8 @@ import (
 	"github.com/bellwether-compute/bellwether/election"
 )
 
-// acquired is called when storage grants or renews the lease. It checks that each new holder gets
-// the epoch that follows the last holder's epoch.
+// acquired is called when storage grants or renews the lease. acquired checks that each new holder
+// gets the epoch that follows the last holder's epoch.
 func (c *checks) acquired(r election.Record, expires time.Duration) {
 	t := c.terms[r.Epoch]
 	if t == nil {
@@ -30,8 +30,8 @@ func (c *checks) changed(epoch uint64) {
 	}
 }
 
-// leads is called when a process begins to lead. It checks that the process holds the
-// epoch and that no process has led under that epoch before.
+// leads is called when a process begins to lead. leads checks that the process holds the epoch and
+// that no process has led under that epoch before.
 func (c *checks) leads(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	switch {
@@ -46,8 +46,8 @@ func (c *checks) leads(p *process, epoch uint64) {
 	t.leads, t.since = p, c.sim.now
 }
 
-// acts is called when a process acts as the leader. It checks that the process's lease
-// has not expired.
+// acts is called when a process acts as the leader. acts checks that the process's lease has not
+// expired.
 func (c *checks) acts(p *process, epoch uint64) {
 	t := c.terms[epoch]
 	if !t.changed && c.sim.now > t.expires {
@@ -61,10 +61,10 @@ type followedEpoch struct {
 	granted bool // storage had granted the epoch when the worker began to follow it
 }
 
-// followed is called when a worker may have begun to follow an epoch. It checks two promises: once
-// a worker follows an epoch that storage has granted, it never follows a lower epoch; and a worker
-// follows only epochs of leaders that use the worker's own storage. A worker may follow an epoch
-// that only an invented beacon had, and may then follow a lower epoch.
+// followed is called when a worker may have begun to follow an epoch. followed checks two promises:
+// once a worker follows an epoch that storage has granted, it never follows a lower epoch; and a
+// worker follows only epochs of leaders that use the worker's own storage. A worker may follow an
+// epoch that only an invented beacon had, and may then follow a lower epoch.
 func (c *checks) followed(p *process, epoch uint64) {
 	last := c.epochs[p]
 	if epoch == last.epoch || p.storage != c.sim.storage {

@@ -39,8 +39,8 @@ func (c *checks) callMayFail(j *job, reason string) bool {
 	return false
 }
 
-// ended is called at the end of the simulation. It checks that every submitted job has
-// ended as expected.
+// ended is called at the end of the simulation. ended checks that every submitted job has ended as
+// expected.
 func (c *checks) ended() {
 	for _, j := range c.sim.list {
 		if !j.removing {

@@ -29,9 +29,9 @@ func (c *checks) conversation(p *process) *observedConversation {
 	return seen
 }
 
-// reports is called when a worker sends a new report. It checks that the worker has waited long
-// enough since its last report to the same leader: at least 5 ms, and after refused reports a time
-// that doubles with each refusal from 10 ms to 1 s.
+// reports is called when a worker sends a new report. reports checks that the worker has waited
+// long enough since its last report to the same leader: at least 5 ms, and after refused reports a
+// time that doubles with each refusal from 10 ms to 1 s.
 func (c *checks) reports(p *process) {
 	seen, now := c.conversation(p), p.clock()
 	if since := now - seen.reportedAt; seen.reportedAt >= 0 && since < 5*time.Millisecond {
@@ -64,7 +64,7 @@ func (c *checks) answered(p *process, r wire.Receipt) {
 // leaveTimeout is how long a worker may stay after its drain timeout.
 const leaveTimeout = time.Second
 
-// drains is called when a worker is told to stop. It checks after the drain timeout and
+// drains is called when a worker is told to stop. drains checks after the drain timeout and
 // leaveTimeout that the worker has left.
 func (c *checks) drains(p *process) {
 	seen := c.conversation(p)
@@ -77,9 +77,9 @@ func (c *checks) drains(p *process) {
 	})
 }
 
-// leaves is called when a worker leaves. It checks that no slot is running partitions, and that all
-// items of the worker are durable. After the drain timeout a worker may leave although some of its
-// items are not durable.
+// leaves is called when a worker leaves. leaves checks that no slot is running partitions, and that
+// all items of the worker are durable. After the drain timeout a worker may leave although some of
+// its items are not durable.
 func (c *checks) leaves(p *process, leave session.Leave) {
 	for _, s := range p.worker.slots {
 		// After the drain timeout a worker may leave although a slot waits for storage.

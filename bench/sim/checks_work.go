@@ -5,7 +5,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// received is called when a worker receives a receipt. It checks that for each item that the
+// received is called when a worker receives a receipt. received checks that for each item that the
 // receipt calls durable, a stored manifest contains the item.
 func (c *checks) received(p *process, r wire.Receipt) {
 	if len(r.Cuts) > 0 {
@@ -82,8 +82,8 @@ func (c *checks) computes(p *process, j *job, span jobs.Span) {
 	}
 }
 
-// replies is called when a leader replies to a worker's report. It checks that a leader that uses
-// another storage than the worker refuses the report.
+// replies is called when a leader replies to a worker's report. replies checks that a leader that
+// uses another storage than the worker refuses the report.
 func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	if leader.storage == worker.storage {
 		return
@@ -94,8 +94,8 @@ func (c *checks) replies(leader, worker *process, r wire.Receipt) {
 	}
 }
 
-// assigns is called when a leader replies to a worker's report. It records the spans and calls that
-// the receipt assigns to the worker.
+// assigns is called when a leader replies to a worker's report. assigns records the spans and calls
+// that the receipt assigns to the worker.
 func (c *checks) assigns(worker *process, r wire.Receipt) {
 	for _, a := range r.Assigned {
 		given := assigned{job: a.Job, span: a.Span}
@@ -106,8 +106,8 @@ func (c *checks) assigns(worker *process, r wire.Receipt) {
 	}
 }
 
-// died is called when a process dies. It counts the death for each partition and each call that was
-// assigned to the process, because a leader may suspect that one of them killed the process.
+// died is called when a process dies. died counts the death for each partition and each call that
+// was assigned to the process, because a leader may suspect that one of them killed the process.
 func (c *checks) died(p *process) {
 	for _, a := range c.assigned[p] {
 		if a.function != wire.Map {

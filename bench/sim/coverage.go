@@ -29,8 +29,8 @@ const enoughSeeds = 5000
 // OK reports whether every promise was kept and every expected event happened.
 func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Missing()) == 0 }
 
-// Missing returns the expected events that never happened. It returns none if fewer
-// than enoughSeeds seeds were run.
+// Missing returns the expected events that never happened. Missing returns none if fewer than
+// enoughSeeds seeds were run.
 func (r Report) Missing() []string {
 	if r.Seeds < enoughSeeds {
 		return nil

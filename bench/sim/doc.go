@@ -66,8 +66,8 @@
 //
 // TestDefectsAreCaught plants defects in the real code, one at a time, and requires that the
 // simulator finds each defect within a given number of seeds. [Report.Missing] lists the expected
-// events that did not happen in some thousands of seeds. It exists because a simulation tests
-// nothing about a fault that never happens.
+// events that did not happen in some thousands of seeds. Such a list is needed because a simulation
+// tests nothing about a fault that never happens.
 //
 // # Limits
 //

@@ -112,8 +112,8 @@ var (
 	fetchWithin = 2 * time.Second
 )
 
-// fetch returns the bytes of an operand that this worker or another one holds. It must be called in
-// a coroutine, because it waits for the other worker's reply.
+// fetch returns the bytes of an operand that this worker or another one holds. fetch must be called
+// in a coroutine, because it waits for the other worker's reply.
 func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	w := c.worker
 	p, id := w.process, c.job.spec.ID
@@ -158,8 +158,8 @@ func (c *call) fetch(o wire.Partial) (data []byte, err error) {
 	return data, err
 }
 
-// fetchError is the error of a call that could not fetch an operand. It contains the name of the
-// worker that was asked for the operand.
+// fetchError is the error of a call that could not fetch an operand. fetchError contains the name
+// of the worker that was asked for the operand.
 type fetchError struct {
 	holder string
 	err    error
@@ -180,9 +180,9 @@ func (c *checks) holdsOn(p *process) {
 	}
 }
 
-// computesHeld is called when the process p computes the partitions of a span. It fails the
-// simulation if other has held a partial of one of these partitions since before the leader's term
-// began.
+// computesHeld is called when the process p computes the partitions of a span. computesHeld fails
+// the simulation if other has held a partial of one of these partitions since before the leader's
+// term began.
 func (c *checks) computesHeld(p, other *process, j *job, span jobs.Span, since time.Duration) {
 	for _, n := range other.worker.nodes(j.spec.ID) {
 		if covers := j.tree.Span(n); other.worker.holdings[j.spec.ID][n].since < since && covers.Lo < span.Hi && span.Lo < covers.Hi {

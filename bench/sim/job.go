@@ -79,8 +79,8 @@ type leaf struct {
 }
 
 // leafCodec encodes a leaf as the job's index, the number of runs, the two bounds of each run, the
-// sum and the padding. Each number takes 8 bytes. It is written by hand because a general codec
-// would slow the simulation down.
+// sum and the padding. Each number takes 8 bytes. The codec is written by hand because a general
+// codec would slow the simulation down.
 type leafCodec struct{}
 
 func (leafCodec) Encode(l leaf) ([]byte, error) {

@@ -83,7 +83,7 @@ func (j *job) misbehaves(function wire.Function) misdeed {
 	return r.how
 }
 
-// merges calls do, which merges partials in a simulated process. It returns how the merge of a
+// merges calls do, which merges partials in a simulated process. merges returns how the merge of a
 // job's root misbehaved, if do made that merge.
 func (s *Sim) merges(do func()) misdeed {
 	s.merging, s.misdeed = true, behaves
@@ -92,8 +92,8 @@ func (s *Sim) merges(do func()) misdeed {
 	return s.misdeed
 }
 
-// dies kills the process. It must be called in a coroutine of the process, and never returns to the
-// coroutine's code.
+// dies kills the process. dies must be called in a coroutine of the process, and never returns to
+// the coroutine's code.
 func (p *process) dies() {
 	p.timer(0, func() { p.sim.kill(p) })
 	p.sim.await(func(func()) {})

@@ -23,8 +23,8 @@ type Failure struct {
 	Err  error
 }
 
-// RunAll simulates n seeds on all processors, beginning with the seed first. It stops early when
-// maxFailures seeds have failed.
+// RunAll simulates n seeds on all processors, beginning with the seed first. RunAll stops early
+// when maxFailures seeds have failed.
 func RunAll(first, n uint64, maxFailures int) Report {
 	began := time.Now()
 	var (

@@ -44,7 +44,7 @@ type Sim struct {
 // become visible again, or until a hanging partition has ended.
 const endsWithin = 3 * time.Minute
 
-// Run runs the simulation of a seed. It returns how often each event happened, and an error that
+// Run runs the simulation of a seed. Run returns how often each event happened, and an error that
 // names the first broken promise. The same seed always gives the same simulation. If out is not
 // nil, Run writes a trace to out.
 func Run(seed uint64, out io.Writer) (Coverage, error) {
@@ -141,7 +141,7 @@ func (s *Sim) over() bool {
 }
 
 // unended describes the first job that has not ended, or the first blob or message that has yet to
-// be removed from storage. It returns "" if there is none.
+// be removed from storage. unended returns "" if there is none.
 func (s *Sim) unended() string {
 	for _, j := range s.list {
 		if state := s.checks.manifests[j.spec.ID].State; !state.Final() {

@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// slot runs one span at a time. It replaces the slots of package worker/executor.
+// slot runs one span at a time. slot replaces the slots of package worker/executor.
 type slot struct {
 	worker *worker
 	span   *session.HeldSpan
@@ -68,8 +68,8 @@ func (s *slot) goOn() {
 	})
 }
 
-// ran is called when the simulated time that the partitions of a claim take has passed. It computes
-// the partitions, and then delivers their results or begins the next claim.
+// ran is called when the simulated time that the partitions of a claim take has passed. ran
+// computes the partitions, and then delivers their results or begins the next claim.
 func (s *slot) ran(claim jobs.Span) {
 	var err error
 	p := s.worker.process
@@ -173,8 +173,8 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 	}
 }
 
-// store writes those partials of items to storage that are too large for a report. It stops early
-// if the job has ended.
+// store writes those partials of items to storage that are too large for a report. store stops
+// early if the job has ended.
 func (s *slot) store(partials []jobs.Partial, items []wire.Item, then func()) {
 	w := s.worker
 	p := w.process

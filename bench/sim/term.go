@@ -222,7 +222,8 @@ func (t *leadership) Probe(_ context.Context, worker string) (dead bool) {
 	return dead && p.connected && p.clock() >= p.stableFrom
 }
 
-// pause blocks the running coroutine for the time d. It returns early if the process's term ends.
+// pause blocks the running coroutine for the time d. pause returns early if the process's term
+// ends.
 func (p *process) pause(ctx context.Context, d time.Duration) {
 	if ctx.Err() != nil {
 		return

@@ -85,8 +85,8 @@ func (w *worker) step(in session.Input) {
 	w.setTimer()
 }
 
-// called is called after a method of the session other than Step was called. It calls Step if that
-// method has made an action due.
+// called is called after a method of the session other than Step was called. called calls Step if
+// that method has made an action due.
 func (w *worker) called() {
 	if w.session.NeedsStep() {
 		w.step(session.Tick{})

@@ -75,8 +75,8 @@ func (b *benchmark) check() error {
 	return nil
 }
 
-// checkAlone returns an error if a flag names a cluster or an account. It is for benchmarks that
-// start a cluster of their own. Environment variables are ignored.
+// checkAlone returns an error if a flag names a cluster or an account. checkAlone is for benchmarks
+// that start a cluster of their own. Environment variables are ignored.
 func (b *benchmark) checkAlone() (err error) {
 	b.cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains([]string{"output", "reply-timeout", "storage"}, f.Name) {

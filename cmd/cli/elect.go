@@ -153,8 +153,8 @@ func (a *app) elect(ctx context.Context, flags electFlags, args []string) error 
 	return err
 }
 
-// newElector checks the flags. It chooses the durations so that there is time for one failed
-// renewal and one successful renewal before the command would have to be stopped.
+// newElector checks the flags. newElector chooses the durations so that there is time for one
+// failed renewal and one successful renewal before the command would have to be stopped.
 func (a *app) newElector(flags electFlags, args []string) (*elector, wire.Subjects, error) {
 	fail := func(err error) (*elector, wire.Subjects, error) { return nil, wire.Subjects{}, err }
 	grace := cmp.Or(flags.grace, flags.lease/3)

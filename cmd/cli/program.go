@@ -86,8 +86,8 @@ func (f *programFlags) read(job jobs.Job, command []string) (pairs []string, fil
 	return append(pairs, pair(filesParameter, list)), files, nil
 }
 
-// maxFile is the size in bytes of the largest file that --send accepts. It has a limit because the
-// whole file is in memory while it is sent.
+// maxFile is the size in bytes of the largest file that --send accepts. The size is limited because
+// the whole file is in memory while it is sent.
 const maxFile = 256 << 20
 
 func readFile(path string) (jobs.File, error) {

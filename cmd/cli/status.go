@@ -101,8 +101,8 @@ the last checkpoint.`,
 	}
 }
 
-// stageWords returns the stage of a running job. It returns nothing for the stage mapping, because
-// the number of finished partitions is shown then.
+// stageWords returns the stage of a running job. stageWords returns nothing for the stage mapping,
+// because the number of finished partitions is shown then.
 func stageWords(s client.Status) string {
 	switch s.Stage() {
 	case client.Mapping:

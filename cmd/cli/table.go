@@ -20,7 +20,7 @@ type resultTable struct {
 	Rows [][]json.RawMessage `json:"rows"`
 }
 
-// tableOf returns the table of a result. It reports false if the result is no table.
+// tableOf returns the table of a result. tableOf reports false if the result is no table.
 func tableOf(result json.RawMessage) (t resultTable, ok bool) {
 	if json.Unmarshal(result, &t) != nil || t.Columns == nil || t.Rows == nil {
 		return t, false

@@ -46,8 +46,8 @@ type assignment struct {
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has contained the assignment. It waits for a checkpoint, or for
-	// space in a receipt. In this state it cannot have killed its worker.
+	// statePlanned: no receipt has contained the assignment. The assignment waits for a checkpoint,
+	// or for space in a receipt. In this state it cannot have killed its worker.
 	statePlanned assignmentState = iota
 	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
 	// worker may have started the assignment, so from this state on it becomes a crash

@@ -31,7 +31,7 @@ const (
 	mergeProbation = 10 * time.Second
 )
 
-// call is an unfinished call of a job's Plan, Merge or Finish. It is queued, or assigned to a
+// call is an unfinished call of a job's Plan, Merge or Finish. call is queued, or assigned to a
 // worker. If the worker of a call dies, the call is quarantined: it runs alone, on a worker that is
 // reserved for quarantined work.
 type call struct {
@@ -254,8 +254,8 @@ func (l *Ledger) stealCalls(w *worker) {
 	}
 }
 
-// mayMove reports whether a call may be moved to another worker. It may not if operands of the call
-// are held, and the other worker holds none of them.
+// mayMove reports whether a call may be moved to another worker. A call may not be moved if
+// operands of the call are held, and the other worker holds none of them.
 func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
 	held := j.heldOperands(c)
 	return len(held) == 0 || slices.ContainsFunc(held, func(o *treeNode) bool { return o.held.worker == to.id })

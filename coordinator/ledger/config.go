@@ -11,7 +11,7 @@ import (
 
 // Config is the configuration of a [Ledger]. A zero field gets its default.
 type Config struct {
-	// Epoch is the epoch of the leader, at least 1. It is part of every span ID.
+	// Epoch is the epoch of the leader, at least 1. Epoch is part of every span ID.
 	Epoch uint64
 
 	// Self is the ID of the worker in the leader's process. Crash suspects are assigned to other
@@ -27,9 +27,9 @@ type Config struct {
 	// [wire.UnknownBuild].
 	Build string
 
-	// Horizon is how much work each slot is assigned in advance. It must be longer than the time
-	// from a leader's death to the next leader's first assignment, so that no slot is idle during a
-	// failover. Default 4 s.
+	// Horizon is how much work each slot is assigned in advance. Horizon must be longer than the
+	// time from a leader's death to the next leader's first assignment, so that no slot is idle
+	// during a failover. Default 4 s.
 	Horizon time.Duration
 
 	// ReportEvery is the shortest report interval. With a shorter interval, less work is lost when
@@ -44,8 +44,8 @@ type Config struct {
 	IdleEvery time.Duration
 
 	// SilentAfter is the time after a missed report at which a worker is removed, although its
-	// process may be alive. It must be longer than the pauses of a process on a busy machine.
-	// Default 5 s.
+	// process may be alive. SilentAfter must be longer than the pauses of a process on a busy
+	// machine. Default 5 s.
 	SilentAfter time.Duration
 
 	// RecoveryTimeout is the longest time that a new leader waits for reports of the workers named

@@ -101,8 +101,8 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// fairShare considers the queued work of a priority that w can run. It returns for how long that
-// work would keep all slots busy that can run it.
+// fairShare considers the queued work of a priority that w can run. fairShare returns for how long
+// that work would keep all slots busy that can run it.
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {

@@ -1,7 +1,7 @@
 // Package ledger makes all decisions of a leader: which partitions are finished, what each worker
 // holds, and what to do next. The package is internal to package coordinator.
 //
-// The ledger is a state machine without a clock, I/O or goroutines. Its caller, package
+// The ledger is a state machine without a clock, I/O or goroutines. The ledger's caller, package
 // term, passes in events and performs the actions that Step returns:
 //
 //	Step(now, Event) []Action
@@ -18,8 +18,8 @@
 //
 //	JobAdded ─▶ call of Plan ─▶ StorePlan ─▶ JobPlanned ─▶ partitions, merges ─▶ call of Finish ─▶ EndJob
 //
-// The leader merges finished siblings. It does not run any other code of a job. In the following
-// cases workers do the merges instead of the leader, in calls of Merge:
+// The leader merges finished siblings. The leader does not run any other code of a job. In the
+// following cases workers do the merges instead of the leader, in calls of Merge:
 //
 //   - if a partial is large, unless all workers run an earlier version that does not hold partials,
 //   - if the leader's program does not have the job's definition,

@@ -57,7 +57,7 @@ type FinishedNode struct {
 	Large bool // the partial is too large for messages, so workers merge it
 }
 
-// JobPlanned means that the plan of a job is durable. It answers [StorePlan].
+// JobPlanned means that the plan of a job is durable. JobPlanned answers [StorePlan].
 type JobPlanned struct {
 	Job        string
 	Partitions uint64
@@ -74,8 +74,8 @@ type PlanRefused struct {
 // JobCancelled means that the user has cancelled a job.
 type JobCancelled struct{ Job string }
 
-// JobEnded means that a job's end is durable. It answers [EndJob], or [LookUpJob] for a job that
-// ended earlier.
+// JobEnded means that a job's end is durable. JobEnded answers [EndJob], or [LookUpJob] for a job
+// that ended earlier.
 type JobEnded struct{ Job string }
 
 // JobParked means that a job has not ended but that this leader cannot work on it. The workers keep

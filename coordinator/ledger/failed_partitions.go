@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// failedPartition is a partition that has failed and is not finished. It is either queued for a
-// retry or assigned. Together with its retry it takes about 150 bytes of memory. There may be a
-// million of them, if the submitter allows a million skipped partitions.
+// failedPartition is a partition that has failed and is not finished. failedPartition is either
+// queued for a retry or assigned. Together with its retry it takes about 150 bytes of memory. There
+// may be a million of them, if the submitter allows a million skipped partitions.
 type failedPartition struct {
 	partition   uint64
 	failed      int           // failed attempts

@@ -54,8 +54,8 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// onPartitionFailed counts a failed attempt. It does not queue the partition: reconcile does this
-// when the worker's spans no longer contain the partition.
+// onPartitionFailed counts a failed attempt. onPartitionFailed does not queue the partition:
+// reconcile does this when the worker's spans no longer contain the partition.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
 		return // another worker has finished the partition, or the job has no such partition

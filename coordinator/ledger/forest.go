@@ -7,9 +7,9 @@ import (
 )
 
 // forest contains a job's maximal finished nodes, that is, finished nodes without a finished
-// ancestor. It is stored as the part of the aggregation tree that consists of finished nodes and
-// their ancestors. Its size grows with the number of finished nodes, and each operation walks one
-// path from the root.
+// ancestor. forest is stored as the part of the aggregation tree that consists of finished nodes
+// and their ancestors. Its size grows with the number of finished nodes, and each operation walks
+// one path from the root.
 //
 // If only a worker holds the partial of a node, the node is lost when the worker dies. So the
 // forest also keeps finished nodes below such a node, unless the same worker holds them, to use
@@ -118,8 +118,8 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	return drop, !covered
 }
 
-// keep records that the caller has a copy of a partial that a worker holds too. It returns false if
-// no worker holds the node, or if the caller already has a copy.
+// keep records that the caller has a copy of a partial that a worker holds too. keep returns false
+// if no worker holds the node, or if the caller already has a copy.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
 		if at.fragile() && at.held.node == finished.Node {
@@ -270,8 +270,8 @@ func (f *forest) stripHolder(p *treeNode, node *holding) {
 	}
 }
 
-// lose records that a worker does not hold a node any more. It returns the span whose
-// partitions may be missing now, which is empty if the partial is not lost.
+// lose records that a worker does not hold a node any more. lose returns the span whose partitions
+// may be missing now, which is empty if the partial is not lost.
 func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 	n := f.tree.Lift(node)
 	path := f.walk(n, func(*treeNode) bool { return true })
@@ -377,7 +377,7 @@ func (p *treeNode) safe(worker string) (n uint64) {
 }
 
 // siblings returns the merge that has become possible because a node was finished: the node's
-// parent, and the parent's children. It returns each possible merge only once.
+// parent, and the parent's children. siblings returns each possible merge only once.
 func (f *forest) siblings(n jobs.Node) (parent jobs.Node, left, right *treeNode, ok bool) {
 	n = f.tree.Lift(n)
 	if n == f.tree.Root() {
@@ -399,8 +399,8 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 	return left, right, left != nil && right != nil && left.finished && right.finished
 }
 
-// operands returns the finished children of a node whose merge was requested. It returns false if
-// since the request the node or an ancestor of it was finished, or a child was lost.
+// operands returns the finished children of a node whose merge was requested. operands returns
+// false if since the request the node or an ancestor of it was finished, or a child was lost.
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -492,9 +492,9 @@ func (f *forest) anyMissing(s jobs.Span) bool {
 	return !f.eachMissing(s, func(jobs.Span) bool { return false })
 }
 
-// eachMissing calls visit with the unfinished parts of a span, in order, until visit
-// returns false. It may pass one unfinished part in several pieces. It reports whether
-// every call of visit returned true.
+// eachMissing calls visit with the unfinished parts of a span, in order, until visit returns false.
+// eachMissing may pass one unfinished part in several pieces. eachMissing reports whether every
+// call of visit returned true.
 func (f *forest) eachMissing(s jobs.Span, visit func(jobs.Span) bool) bool {
 	return f.walkMissing(f.tree.Root(), f.root, s, visit)
 }

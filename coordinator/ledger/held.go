@@ -58,7 +58,7 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	}
 }
 
-// hold records that a worker holds a node. It returns false if the node is not needed.
+// hold records that a worker holds a node. hold returns false if the node is not needed.
 func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	span := j.tree.Span(n.Node)
 	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits(w.build()) {
@@ -295,9 +295,9 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 
 // place returns the worker that should make a call with held operands: the worker that holds both
 // operands, or the larger one. If two workers hold operands of equal size, place prefers the worker
-// that holds more of the partials with which the result is merged next, then a worker that can begin
-// the call at once, and then a worker other than the leader's own. It returns nil if none of the
-// holders can make calls.
+// that holds more of the partials with which the result is merged next, then a worker that can
+// begin the call at once, and then a worker other than the leader's own. If none of the holders can
+// make calls, place returns nil.
 func (l *Ledger) place(j *job, c *call) *worker {
 	type holder struct {
 		*worker

@@ -182,8 +182,8 @@ func compareJobs(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.spec.Priority, a.spec.Priority), cmp.Compare(a.spec.ID, b.spec.ID))
 }
 
-// removeJob removes a job whose end is durable. It nudges the workers that hold partitions of the
-// job, so that they are told of the end at once and stop.
+// removeJob removes a job whose end is durable. removeJob nudges the workers that hold partitions
+// of the job, so that they are told of the end at once and stop.
 func (l *Ledger) removeJob(j *job) {
 	j.state = jobEnded
 	for _, a := range slices.Collect(j.assignments.backward()) {

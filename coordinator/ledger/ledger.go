@@ -9,7 +9,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Ledger is the leader's state machine. It is not safe for concurrent use.
+// Ledger is the leader's state machine. Ledger is not safe for concurrent use.
 type Ledger struct {
 	cfg Config
 	now time.Duration
@@ -176,6 +176,6 @@ func (l *Ledger) reportInterval() time.Duration {
 	return max(l.cfg.ReportEvery, time.Duration(len(l.workers))*time.Second/time.Duration(l.cfg.ReportsPerSecond))
 }
 
-// horizon returns how much work each slot is assigned in advance. It grows with the report
+// horizon returns how much work each slot is assigned in advance. horizon grows with the report
 // interval, so that slots do not run out of work between two reports.
 func (l *Ledger) horizon() time.Duration { return max(l.cfg.Horizon, 4*l.reportInterval()) }

@@ -142,7 +142,7 @@ func (c *cells) addDurable(durable []jobs.Span) {
 }
 
 // addExceptions adds to the cells the partitions that wait for a retry, that have failed, and that
-// were skipped. It then computes the remaining numbers of each cell.
+// were skipped. addExceptions then computes the remaining numbers of each cell.
 func (l *Ledger) addExceptions(j *job, c *cells) {
 	for _, s := range j.queue.suspects.list {
 		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
@@ -254,7 +254,7 @@ func (c *cells) total() (t wire.Cell) {
 	return t
 }
 
-// runs joins adjacent cells with equal numbers into one run. It reuses the memory of the cells.
+// runs joins adjacent cells with equal numbers into one run. runs reuses the memory of the cells.
 func (c *cells) runs() []wire.CellRun {
 	runs := c.list[:0]
 	for _, r := range c.list {

@@ -147,8 +147,8 @@ func (l *Ledger) quarantinedFor(w *worker) *job {
 	return l.jobs[i]
 }
 
-// takeSuspect removes from a job's queue the next piece of a crash suspect that is not
-// quarantined. It returns false if the worker cannot get a piece.
+// takeSuspect removes from a job's queue the next piece of a crash suspect that is not quarantined.
+// takeSuspect returns false if the worker cannot get a piece.
 func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	if !l.hasSuspect(w, j) {
 		return assignment{}, false

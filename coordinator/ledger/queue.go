@@ -59,8 +59,8 @@ func (q *queue) remove(span jobs.Span) (deaths int) {
 }
 
 // claimable returns the longest prefix of a span whose partitions are all finished or queued, up to
-// the last queued partition. It stops at the first partition that is neither finished nor queued,
-// because one report may contain thousands of overlapping spans.
+// the last queued partition. claimable stops at the first partition that is neither finished nor
+// queued, because one report may contain thousands of overlapping spans.
 func (j *job) claimable(span jobs.Span) jobs.Span {
 	end := span.Lo
 	j.forest.eachMissing(span, func(gap jobs.Span) bool {

@@ -33,8 +33,7 @@ func (l *Ledger) checkRecovery() {
 	l.queueGrew = true
 }
 
-// await adds a worker to r.awaited. It reports whether the worker was not in the list
-// before.
+// await adds a worker to r.awaited. await reports whether the worker was not in the list before.
 func (r *recovery) await(id string) (added bool) {
 	i, found := slices.BinarySearch(r.awaited, id)
 	if !r.active || found {

@@ -78,8 +78,8 @@ func (l *Ledger) refuse(e Reported, reason string) {
 	}})
 }
 
-// receiveItems processes the items of one job in a worker's report. It returns the remaining refs,
-// which belong to the other jobs in the report.
+// receiveItems processes the items of one job in a worker's report. receiveItems returns the
+// remaining refs, which belong to the other jobs in the report.
 func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	j := l.jobsByID[jr.Job]
 	var s *jobShare
@@ -251,8 +251,8 @@ func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.
 	return made
 }
 
-// operands returns the nodes that are the operands of a call. It returns false if the call is no
-// longer needed.
+// operands returns the nodes that are the operands of a call. operands returns false if the call is
+// no longer needed.
 func (j *job) operands(c *call) (list []*treeNode, wanted bool) {
 	switch {
 	case c.done:

@@ -7,8 +7,8 @@ import "github.com/bellwether-compute/bellwether/jobs"
 const maxRetried = 256
 
 // retriedPartitions is the set of partitions that ran again after a failure or after the death of a
-// worker. It is only displayed. If the set has too many spans, they are made longer until enough of
-// them join, so the set may then also contain neighbours of retried partitions.
+// worker. retriedPartitions is only displayed. If the set has too many spans, they are made longer
+// until enough of them join, so the set may then also contain neighbours of retried partitions.
 type retriedPartitions struct {
 	set   spanSet
 	grain uint64 // each span begins and ends at a multiple of grain; 0 means 1
@@ -31,8 +31,8 @@ func (r *retriedPartitions) rounded(s jobs.Span) jobs.Span {
 	return jobs.Span{Lo: s.Lo / grain * grain, Hi: (s.Hi + grain - 1) / grain * grain}
 }
 
-// retryBegun is called for an assignment that a worker was running when it died. It records the
-// partitions of the assignment that the worker's slot had probably begun.
+// retryBegun is called for an assignment that a worker was running when it died. retryBegun records
+// the partitions of the assignment that the worker's slot had probably begun.
 func (l *Ledger) retryBegun(a *assignment) {
 	begun := uint64(a.job.rate.perSecond()*(l.now-a.progressAt).Seconds()) + 1
 	a.job.retried.add(jobs.Span{Lo: a.span.Lo, Hi: a.span.Lo + min(begun, a.span.Len())})

@@ -63,8 +63,8 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 			}
 			info.Busy++
 			// The death of the worker loses its work since the last report, and the large partials
-			// that only this worker holds. It does not lose reported small partials, which are in
-			// the leader's memory.
+			// that only this worker holds. The death does not lose reported small partials, which
+			// are in the leader's memory.
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {

@@ -6,11 +6,11 @@ import (
 )
 
 // speculateAfter is the shortest time for which a worker must have run a partition before another
-// worker runs a speculative copy. It is also the shortest time for which work must have waited on a
-// worker before another worker may take even a small amount of it.
+// worker runs a speculative copy. speculateAfter is also the shortest time for which work must have
+// waited on a worker before another worker may take even a small amount of it.
 const speculateAfter = 2 * time.Second
 
-// steal finds work for a worker with idle slots when the queues have none for it. It cuts the
+// steal finds work for a worker with idle slots when the queues have none for it. steal cuts the
 // longest assignments of other workers in half, and the worker gets the second halves. If no more
 // assignments can be cut, the worker runs speculative copies of stragglers.
 func (l *Ledger) steal(w *worker) {
@@ -43,9 +43,9 @@ func (l *Ledger) steal(w *worker) {
 	}
 }
 
-// longest returns at most n assignments that can be cut for a worker. It considers only jobs of the
-// highest priority that has an assignment to cut, and returns the assignments with the longest
-// remaining time.
+// longest returns at most n assignments that can be cut for a worker. longest considers only jobs
+// of the highest priority that has an assignment to cut, and returns the assignments with the
+// longest remaining time.
 func (l *Ledger) longest(w *worker, n int) []*assignment {
 	type candidate struct {
 		assignment *assignment

@@ -176,10 +176,10 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 // When a whole cluster is stopped, all workers begin to drain within drainsTogether.
 const drainsTogether = 500 * time.Millisecond
 
-// OthersDrain reports whether a leader that stops should wait for other draining workers. It should
-// wait if a worker has just begun to drain, because more workers may follow, and a draining worker
-// should not become the successor. It should also wait if all other workers drain and one of them
-// still has assignments, because the results need a leader.
+// OthersDrain reports whether a leader that stops should wait for other draining workers. The
+// leader should wait if a worker has just begun to drain, because more workers may follow, and a
+// draining worker should not become the successor. The leader should also wait if all other workers
+// drain and one of them still has assignments, because the results need a leader.
 func (l *Ledger) OthersDrain() bool {
 	able, running := false, false
 	for _, w := range l.workers {

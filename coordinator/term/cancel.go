@@ -16,7 +16,7 @@ const (
 	maxCancels     = 100 // requests that wait for the end of one job
 )
 
-// Cancel cancels a job. It calls answer when the cancellation is durable, so a leader that was
+// Cancel cancels a job. Cancel calls answer when the cancellation is durable, so a leader that was
 // replaced cannot answer.
 func (t *Term) Cancel(job string, answer func(error)) {
 	if !store.ValidID(job) {

@@ -56,8 +56,8 @@ type Config struct {
 	// checkpoints and for other draining workers. Default 5 s.
 	StopWithin time.Duration
 
-	// Observe, if not nil, is called on the loop with each observation, for metrics. It must not
-	// block.
+	// Observe, if not nil, is called on the loop with each observation, for metrics. Observe must
+	// not block.
 	Observe func(Observation)
 }
 

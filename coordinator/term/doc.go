@@ -1,5 +1,5 @@
-// Package term is one term of a leader. It is the layer between the ledger, which makes the
-// decisions, and the process, which has a clock, a network and a scheduler. Only package
+// Package term is one term of a leader. The package is the layer between the ledger, which makes
+// the decisions, and the process, which has a clock, a network and a scheduler. Only package
 // coordinator and the simulator use it.
 //
 //	             calls, one at a time            events
@@ -11,11 +11,11 @@
 //	                                     tasks: storage, jobs' merges
 //
 // The package has no goroutine, reads no clock, opens no socket and never blocks; a test of the
-// package's imports proves this. It uses the process only through [Env] and [Transport]. The
-// process calls the methods of [Term] on one loop, and none of them blocks. Slow work is a task. A
-// task is code outside the loop that starts no goroutines and blocks only in calls of the store, of
-// Env and of Transport. So the same code can lead in a real process and in a simulation, in which
-// only one thing happens at a time and a seed decides what happens next.
+// package's imports proves this. The package uses the process only through [Env] and [Transport].
+// The process calls the methods of [Term] on one loop, and none of them blocks. Slow work is a
+// task. A task is code outside the loop that starts no goroutines and blocks only in calls of the
+// store, of Env and of Transport. So the same code can lead in a real process and in a simulation,
+// in which only one thing happens at a time and a seed decides what happens next.
 //
 // # Who owns what
 //

@@ -47,7 +47,7 @@ func (t *Term) end(e ledger.EndJob) {
 	})
 }
 
-// jobFault is an error that the job's code or values have caused. It fails the job.
+// jobFault is an error that the job's code or values have caused. jobFault fails the job.
 type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
@@ -133,8 +133,8 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 }
 
 // cleanUp removes a job that has ended from the places where leaders look for jobs: the index and
-// the queue. Before that it removes the job's blobs. If cleanUp fails, the next leader repeats it.
-// Tasks call cleanUp.
+// the queue. The job's blobs are removed first. If cleanUp fails, the next leader repeats it. Tasks
+// call cleanUp.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },

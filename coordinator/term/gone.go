@@ -66,8 +66,8 @@ func (t *Term) retract(id string) error {
 	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
 }
 
-// If err is errRemoved, retractRemoved calls retract. It returns err, or the error of retract.
-// Tasks call it.
+// If err is errRemoved, retractRemoved calls retract. retractRemoved returns err, or the error of
+// retract. Tasks call it.
 func (t *Term) retractRemoved(id string, err error) error {
 	if errors.Is(err, errRemoved) {
 		if failed := t.retract(id); failed != nil {

@@ -93,9 +93,9 @@ var (
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. It fences the job and resumes it from its manifest, or
-// begins the job if no leader has begun it. After the fence the writes of earlier leaders fail. It
-// does not run any of the job's code. The parameter submission is nil if this leader has not
+// load takes over a job for this leader. load fences the job and resumes it from its manifest, or
+// begins the job if no leader has begun it. After the fence the writes of earlier leaders fail.
+// load does not run any of the job's code. The parameter submission is nil if this leader has not
 // received the submission. Tasks call load.
 func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) {
 	for {

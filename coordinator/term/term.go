@@ -120,10 +120,10 @@ func (t *Term) Stop() {
 	}
 }
 
-// Left reports whether a term that was told to stop may end. It may end when StopWithin has passed,
-// or when all state is durable and no other draining worker needs the leader. The successor is the
-// worker that should lead next, or empty for any worker. The loop calls Left after each call of
-// another method.
+// Left reports whether a term that was told to stop may end. The term may end when StopWithin has
+// passed, or when all state is durable and no other draining worker needs the leader. The successor
+// is the worker that should lead next, or empty for any worker. The loop calls Left after each call
+// of another method.
 func (t *Term) Left() (successor string, left bool) {
 	if t.times.stopping.IsZero() {
 		return "", false

@@ -53,10 +53,10 @@
 //
 // # Tested on Azurite, not on Azure
 //
-// The driver was tested on Azurite 3.37, and never on an Azure account. It relies on these rules,
-// which are also in Azure's documentation of Lease Blob: Acquire Lease with the lease's current ID
-// makes the duration begin again; Change Lease to the lease's current ID succeeds; Change Lease
-// fails if the lease has expired; no lease call changes the ETag. If Azure uses other error codes
-// than Azurite, a claim may fail once more than necessary, or wait until the lease expires. The
-// epoch is safe in any case, because of If-Match.
+// The driver was tested on Azurite 3.37, and never on an Azure account. The driver relies on these
+// rules, which are also in Azure's documentation of Lease Blob: Acquire Lease with the lease's
+// current ID makes the duration begin again; Change Lease to the lease's current ID succeeds;
+// Change Lease fails if the lease has expired; no lease call changes the ETag. If Azure uses other
+// error codes than Azurite, a claim may fail once more than necessary, or wait until the lease
+// expires. The epoch is safe in any case, because of If-Match.
 package bloblease

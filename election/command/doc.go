@@ -9,9 +9,9 @@
 //
 // The elector renews the lease and tells the watchdog each new deadline, the instant until which
 // the lease can be trusted. The watchdog sends SIGTERM to the command a grace period before the
-// deadline, and SIGKILL at the deadline. It needs no further message from the elector to do this.
-// Deadlines are instants of a clock that both processes share; on Linux this clock also advances
-// while the machine is suspended.
+// deadline, and SIGKILL at the deadline. The watchdog needs no further message from the elector to
+// do this. Deadlines are instants of a clock that both processes share; on Linux this clock also
+// advances while the machine is suspended.
 //
 // # What can fail
 //

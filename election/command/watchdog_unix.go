@@ -18,8 +18,8 @@ const (
 	groupTimeout = time.Second // bounds the wait for processes that got SIGKILL
 )
 
-// Watchdog runs a command for the elector that has started this process. It reads
-// orders from standard input and writes events to descriptor 3.
+// Watchdog runs a command for the elector that has started this process. Watchdog reads orders from
+// standard input and writes events to descriptor 3.
 func Watchdog(args []string, grace time.Duration) error {
 	// Ignore signals that a service manager sends to all processes of a service. The elector gets
 	// them too, and decides when to stop the command.
@@ -56,8 +56,8 @@ func Watchdog(args []string, grace time.Duration) error {
 	return reports.Encode(event{Ended: &Result{Status: statusOf(cmd.ProcessState), Stopped: g.stopping}})
 }
 
-// readOrders forwards the elector's orders to a channel. It treats the end of standard input as an
-// order to stop.
+// readOrders forwards the elector's orders to a channel. readOrders treats the end of standard
+// input as an order to stop.
 func readOrders(orders chan<- order) {
 	for decoder := json.NewDecoder(os.Stdin); ; {
 		var o order

@@ -14,8 +14,8 @@
 // JetStream does not expire the lease. Each claimant decides whether the lease has expired. Every
 // renewal writes the record and thereby changes the key's revision. A claimant that does not
 // replace a lease ID may take a held lease only if it has seen the same revision for the lease's
-// whole duration, on its own monotonic clock. It takes the lease by a compare-and-swap on that
-// revision.
+// whole duration, on its own monotonic clock. The claim takes the lease by a compare-and-swap on
+// that revision.
 //
 // This rule is correct although the clocks are not compared. The holder measures the duration from
 // the time at which it sent a renewal. The claimant measures it from the time at which it read the

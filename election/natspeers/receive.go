@@ -104,7 +104,7 @@ func (p *Peers) decode(msg *nats.Msg) (event election.Event, answer []byte, err 
 	}
 }
 
-// report delivers an event. It returns false if Peers is closed.
+// report delivers an event. report returns false if Peers is closed.
 func (p *Peers) report(event election.Event) bool {
 	select {
 	case p.events <- event:

@@ -139,7 +139,7 @@ const (
 	askInterval = 100 * time.Millisecond // between two requests while there is no leader
 )
 
-// ask sends a request to the leader once. It fails with [ErrNoLeader] if no leader answers, and
+// ask sends a request to the leader once. ask fails with [ErrNoLeader] if no leader answers, and
 // with [ErrOtherStorage] if the only leaders that answer use another storage than the client.
 func ask[A wire.Message](ctx context.Context, c *Client, what string, question []byte, timeout time.Duration) (A, error) {
 	var none A

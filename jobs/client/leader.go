@@ -23,7 +23,7 @@ func (c *Client) StepDown(ctx context.Context) (Leader, error) {
 	return askUntil[wire.LeaderInfo](ctx, c, wire.AskStepDown, nil)
 }
 
-// LeaderAfter waits for a leader whose epoch is higher than the given epoch. It fails with
+// LeaderAfter waits for a leader whose epoch is higher than the given epoch. LeaderAfter fails with
 // [ErrNoLeader] if no such leader answers within Config.Timeout.
 func (c *Client) LeaderAfter(ctx context.Context, epoch uint64) (Leader, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)

@@ -61,8 +61,8 @@ func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, e
 }
 
 // RemoveEndedBefore is like [Client.Remove] for all jobs that ended before moment.
-// RemoveEndedBefore also completes removals that were interrupted. It does not remove damaged jobs,
-// and returns a list of them.
+// RemoveEndedBefore also completes removals that were interrupted. RemoveEndedBefore does not
+// remove damaged jobs, and returns a list of them.
 func (c *Client) RemoveEndedBefore(ctx context.Context, moment time.Time) (removed []string, damaged []DamagedJob, err error) {
 	s, err := c.open(ctx)
 	if err != nil {

@@ -14,9 +14,9 @@ type Outcome struct {
 	Result json.RawMessage // nil unless the job completed
 }
 
-// Outcome returns how a job ended, with its result if it completed. It fails with
-// [ErrNotEnded] if the job has not ended, and with [ErrDamaged] if the SHA-256 of the
-// stored result differs from the one in the checkpoint.
+// Outcome returns how a job ended, with its result if it completed. Outcome fails with
+// [ErrNotEnded] if the job has not ended, and with [ErrDamaged] if the SHA-256 of the stored result
+// differs from the one in the checkpoint.
 func (c *Client) Outcome(ctx context.Context, id string) (Outcome, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -50,9 +50,9 @@ func Fingerprint(result []byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// Result returns the result of a job that has completed, decoded into the result type
-// of its definition. It fails with [ErrNotEnded], [ErrFailed] or [ErrCancelled] if
-// the job has no result. [Client.Wait] waits until a job has ended.
+// Result returns the result of a job that has completed, decoded into the result type of its
+// definition. Result fails with [ErrNotEnded], [ErrFailed] or [ErrCancelled] if the job has no
+// result. [Client.Wait] waits until a job has ended.
 func Result[R any](ctx context.Context, c *Client, id string) (result R, err error) {
 	o, err := c.Outcome(ctx, id)
 	if err != nil {

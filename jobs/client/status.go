@@ -270,9 +270,8 @@ func (c *Client) live(ctx context.Context, id string) (*wire.Jobs, error) {
 // Progress is the progress of an active job, as the leader reports it.
 type Progress = wire.JobProgress
 
-// Progress asks the leader once for the progress of a job. It fails with [ErrNoLeader]
-// if no leader answers, and with [ErrNotFound] if the job is not among the leader's
-// active jobs.
+// Progress asks the leader once for the progress of a job. Progress fails with [ErrNoLeader] if no
+// leader answers, and with [ErrNotFound] if the job is not among the leader's active jobs.
 func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id}), askTimeout)
 	switch {
@@ -342,8 +341,8 @@ func (c *Client) ids(ctx context.Context, s *store.Store) ([]string, error) {
 
 var prefixForm = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// Find returns the ID of the job whose ID begins with prefix. It fails with
-// [ErrNotFound] if no job matches, and with [ErrAmbiguous] if several jobs match.
+// Find returns the ID of the job whose ID begins with prefix. Find fails with [ErrNotFound] if no
+// job matches, and with [ErrAmbiguous] if several jobs match.
 func (c *Client) Find(ctx context.Context, prefix string) (string, error) {
 	if !prefixForm.MatchString(prefix) {
 		return "", errorf(ErrNotFound, "%q is not the ID of a job", prefix)

@@ -30,8 +30,9 @@ const (
 const neverUsed = "that no worker has ever used"
 
 // checkStorage returns [ErrOtherStorage] if the leader that answered uses another storage than the
-// client. It returns nil if the client has not opened its storage, if the leader's answer does not
-// contain a storage identity, or if the client is not allowed to read the identity of its storage.
+// client. checkStorage returns nil if the client has not opened its storage, if the leader's answer
+// does not contain a storage identity, or if the client is not allowed to read the identity of its
+// storage.
 func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	c.mu.Lock()
 	s := c.store

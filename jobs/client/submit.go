@@ -43,8 +43,8 @@ type SubmitOptions struct {
 	// MaxAttempts is the number of times that a failing partition is tried before the job fails.
 	// Default DefaultMaxAttempts.
 	MaxAttempts int
-	// MaxSkipped is the number of partitions that the result may omit because all their
-	// attempts failed. It is at most [MaxSkipped].
+	// MaxSkipped is the number of partitions that the result may omit because all their attempts
+	// failed. MaxSkipped is at most [MaxSkipped].
 	MaxSkipped uint64
 
 	// StrictBuilds restricts the job to workers of one build: programs compiled by the same version

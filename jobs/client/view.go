@@ -23,8 +23,8 @@ import (
 type Totals = wire.Totals
 
 // WorkersAfter returns workers whose IDs are greater than after, up to limit and at most
-// wire.MaxQueried. The answer includes what the workers run, and the figures for the cluster. Its
-// field Totals is nil if the leader runs an earlier version of Bellwether.
+// wire.MaxQueried. The answer includes what the workers run, and the figures for the cluster. The
+// field Totals of the answer is nil if the leader runs an earlier version of Bellwether.
 func (c *Client) WorkersAfter(ctx context.Context, after string, limit int) (Workers, error) {
 	return ask[wire.Workers](ctx, c, wire.AskWorkers, wire.Encode(wire.WorkerQuery{After: after, Limit: limit}), liveTimeout)
 }
@@ -36,7 +36,7 @@ type Window = wire.Window
 type JobMap = wire.JobMap
 
 // Map asks the leader which partitions of an active job are done, and which workers hold the
-// others. It fails with [ErrNotFound] if the job is not among the leader's active jobs. The map is
+// others. Map fails with [ErrNotFound] if the job is not among the leader's active jobs. The map is
 // nil if the job is not planned, or if the leader runs an earlier version of Bellwether.
 func (c *Client) Map(ctx context.Context, id string, windows ...Window) (Progress, *JobMap, error) {
 	answer, err := ask[wire.Jobs](ctx, c, wire.AskJobs, wire.Encode(wire.JobQuery{Job: id, Windows: windows, Recent: true}), liveTimeout)

@@ -14,8 +14,8 @@ import (
 // ended; the last status is final. The intervals between statuses grow with the duration of the
 // watch, so the end of a short job is noticed quickly and watching a long job takes few requests.
 // If there is no leader, the status has Epoch 0; this is no error. The sequence ends with an error
-// if ctx is done. It also ends with an error if, for longer than Config.Timeout, storage does not
-// answer or the only leaders that answer use another storage.
+// if ctx is done. The sequence also ends with an error if, for longer than Config.Timeout, storage
+// does not answer or the only leaders that answer use another storage.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()

@@ -73,8 +73,8 @@ func CheckNATS(nc *nats.Conn) error {
 	return nil
 }
 
-// options returns the connection options. It returns an error for a missing file, because the NATS
-// client would notice this only while connecting.
+// options returns the connection options. options returns an error for a missing file, because the
+// NATS client would notice this only while connecting.
 func (n NATS) options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(name),

@@ -18,10 +18,10 @@
 //
 // # A dataset
 //
-// A dataset is a list of objects that is made when the job is planned. It contains their names,
-// sorted, with the size and the ETag or time of modification of each object. The list is a part of
-// the plan, so all workers and later leaders read the same bytes. If an object changes, the job
-// fails with an error that names the object.
+// A dataset is a list of objects that is made when the job is planned. The list contains the sorted
+// names of the objects, with the size and the ETag or time of modification of each object. The list
+// is a part of the plan, so all workers and later leaders read the same bytes. If an object
+// changes, the job fails with an error that names the object.
 //
 //	objects      a.csv                      b.csv  c.csv   d.csv.gz
 //	             ├────────┬────────┬───────┤├──────┬──────┤├──────────────────┤

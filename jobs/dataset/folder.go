@@ -17,8 +17,8 @@ type folder[A any] struct {
 	rec    *Record
 }
 
-// record folds one record. It reports whether the text counts as a record: a header and an empty
-// line do not. If check is false, the caller knows that the text is UTF-8.
+// record folds one record. record reports whether the text counts as a record: a header and an
+// empty line do not. If check is false, the caller knows that the text is UTF-8.
 func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, check bool) (bool, error) {
 	r := f.rec
 	text = trim(text, offset)

@@ -48,7 +48,7 @@ type Input struct {
 // DefaultBlock is the default size of a partition in bytes.
 const DefaultBlock = 32 << 20
 
-// Defaults returns an Input with the default values. Its Source is empty.
+// Defaults returns an Input with the default values. The field Source is empty.
 func Defaults() Input {
 	return Input{Format: "auto", Header: true, Quote: `"`, Block: DefaultBlock, OnError: "fail"}
 }

@@ -27,17 +27,17 @@ type Job[P, A, R any] struct {
 
 	// Start returns an empty accumulator. The default is the zero value of A.
 	Start func() A
-	// Fold adds a record to an accumulator. It is called for the records of an object in their
+	// Fold adds a record to an accumulator. Fold is called for the records of an object in their
 	// order. If Fold returns an error, the job fails. If the job's Input says that bad records are
 	// skipped, the record is skipped instead; Fold must not have changed acc then. Fold may be
 	// called with records that do not exist: if there are quotes in the text of a range, both
 	// readings of the range are computed until it is known which one is right.
 	Fold func(acc *A, r *Record) error
-	// Open replaces Fold if folding a record depends on the parameters or on the columns. It
+	// Open replaces Fold if folding a record depends on the parameters or on the columns. Open
 	// returns a Fold function, which only one goroutine calls.
 	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
-	// Merge merges the accumulators of two neighbouring ranges of records. It may change and return
-	// left or right.
+	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
+	// return left or right.
 	Merge func(left, right A) (A, error)
 	// Finish computes the result.
 	Finish func(ctx context.Context, p P, acc A, totals Totals) (R, error)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// layout describes how the objects of a job are divided into records and fields. It is made from
-// the job's Input and from the job's plan.
+// layout describes how the objects of a job are divided into records and fields. layout is made
+// from the job's Input and from the job's plan.
 type layout struct {
 	format    format
 	delimiter byte
@@ -119,7 +119,7 @@ func trim(text []byte, offset int64) []byte {
 	return text
 }
 
-// parse sets the record's fields from its text. It returns false if the text does not count as a
+// parse sets the record's fields from its text. parse returns false if the text does not count as a
 // record: this is the case for an empty line, except in the format lines.
 func (r *Record) parse(text []byte) (bool, error) {
 	r.text, r.data = text, text
@@ -155,8 +155,8 @@ func (r *Record) checkHeader(text []byte) error {
 	return err
 }
 
-// headerOf returns the fields of a header. It is for the first header, when the number of columns
-// is not yet known.
+// headerOf returns the fields of a header. headerOf is for the first header, when the number of
+// columns is not yet known.
 func headerOf(l *layout, text []byte) ([]string, error) {
 	if len(text) == 0 {
 		return nil, errors.New("the first line is empty: want the names of the columns, or the parameter header=false")

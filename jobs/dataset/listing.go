@@ -35,7 +35,7 @@ func list(ctx context.Context, from source.Lister, in Input) (l listing, err err
 	return l, nil
 }
 
-// encode returns the listing in a compact form. It stores each name without the prefix that the
+// encode returns the listing in a compact form. encode stores each name without the prefix that the
 // name shares with the previous one, and compresses the whole. The listing of a million blobs takes
 // about 20 MB.
 func (l listing) encode() []byte {

@@ -75,8 +75,8 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	return m, nil
 }
 
-// prepare returns the setup of a job, and the setup in its encoded form. It returns an error if no
-// folder can be made from the setup.
+// prepare returns the setup of a job, and the setup in its encoded form. prepare returns an error
+// if no folder can be made from the setup.
 func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, err error) {
 	s = setup{Format: data.Format, Columns: data.Columns}
 	if s.Params, err = cbor.Marshal(p); err != nil {
@@ -136,7 +136,7 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 }
 
 // firstRecord returns the first record of an object. If the objects have no header, it skips empty
-// records. It returns nil if there is no such record.
+// records. If there is no such record, firstRecord returns nil.
 func (r reader) firstRecord(ctx context.Context, o source.Object, l *layout) ([]byte, error) {
 	c, err := r.content(ctx, o, 0, o.Size)
 	if err != nil {

@@ -11,8 +11,8 @@ type group struct {
 	ranges  uint64 // number of partitions
 }
 
-// maxShared is the maximum number of objects that share a partition. It has a limit because opening
-// an object takes time even if the object is small.
+// maxShared is the maximum number of objects that share a partition. The number is limited because
+// opening an object takes time even if the object is small.
 const maxShared = 1000
 
 // ranges are the partitions of a listing. They depend only on the listing and the block size.

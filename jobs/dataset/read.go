@@ -120,8 +120,8 @@ func retriable(err error) bool {
 	return true
 }
 
-// content is the content of an object. It is decompressed if the ending of the object's name says
-// that the object is compressed.
+// content is the content of an object. content is decompressed if the ending of the object's name
+// says that the object is compressed.
 type content struct {
 	raw   *retrier
 	plain io.Reader

@@ -10,7 +10,7 @@ import (
 )
 
 // Reading is the result of reading a range of bytes under one of two assumptions: that the range
-// begins outside quotes, or that it begins inside quotes. Its fields are exported only because the
+// begins outside quotes, or that it begins inside quotes. The fields are exported only because the
 // codec needs this.
 type Reading[A any] struct {
 	_ struct{} `cbor:",toarray"`
@@ -122,7 +122,7 @@ func (s *scanner[A]) extendHead(begin int64, head, all []byte, open bool) {
 }
 
 // records folds the complete records at the beginning of text. A record must begin at the first
-// byte of text. It returns the number of bytes of the folded records.
+// byte of text. records returns the number of bytes of the folded records.
 func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 	check := !validUTF8(text[:bytes.LastIndexByte(text, '\n')+1])
 	if !quotes && !check && s.layout.delimited() && s.layout.columns != nil {
@@ -144,7 +144,7 @@ func (s *scanner[A]) records(text []byte, begin int64, quotes bool) (used int) {
 }
 
 // recordEnd returns the length of text up to the end of the first record, or -1 if the record does
-// not end in text. It updates s.quoted for the bytes that it has read.
+// not end in text. recordEnd updates s.quoted for the bytes that it has read.
 func (s *scanner[A]) recordEnd(text []byte, quotes bool) int {
 	if !quotes {
 		if s.quoted {
@@ -203,8 +203,8 @@ func (r *Reading[A]) refuse(fault Fault, skip bool) {
 	}
 }
 
-// recoverTo ends a reading with a fault because Fold has panicked. It is called only for readings
-// that may be the wrong ones.
+// recoverTo ends a reading with a fault because Fold has panicked. recoverTo is called only for
+// readings that may be the wrong ones.
 func (r *Reading[A]) recoverTo(panicked any, object string, offset int64) {
 	if panicked != nil {
 		r.refuse(Fault{Object: object, Offset: offset, Text: fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack())}, false)

@@ -16,8 +16,8 @@ func zeros(x uint64) uint64 {
 }
 
 // rows folds the complete records at the beginning of text, which must contain no quotes and must
-// be UTF-8. It is a fast version of the method records for this case: it finds delimiters and line
-// ends eight bytes at a time, and calls the method record only for unusual rows.
+// be UTF-8. rows is a fast version of the method records for this case: it finds delimiters and
+// line ends eight bytes at a time, and calls the method record only for unusual rows.
 func (s *scanner[A]) rows(text []byte, begin int64) (used int) {
 	r, fields := s.rec, s.rec.fields
 	r.object = s.object.Name

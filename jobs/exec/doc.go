@@ -15,11 +15,11 @@
 //
 // # A call
 //
-// The program gets its arguments as given, without a shell. Its working folder is a temporary
-// folder, which is removed after the call. The folder contains the files that were submitted with
-// --send. The program cannot change these files: they are stored together with the job, and each
-// worker fetches them only once. Of the worker's environment variables the program gets only PATH,
-// HOME and LANG. TMPDIR is the working folder. These variables say what to compute:
+// The program gets its arguments as given, without a shell. The program's working folder is a
+// temporary folder, which is removed after the call. The folder contains the files that were
+// submitted with --send. The program cannot change these files: they are stored together with the
+// job, and each worker fetches them only once. Of the worker's environment variables the program
+// gets only PATH, HOME and LANG. TMPDIR is the working folder. These variables say what to compute:
 //
 //	BELLWETHER_PHASE        map
 //	BELLWETHER_PARTITION    index of the partition, from 0

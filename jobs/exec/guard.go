@@ -129,9 +129,9 @@ func (g *Guard) ended(pid int) {
 // well.
 func (g *Guard) tell(sign byte, pid int) { _, _ = fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) }
 
-// GuardMain is the code of the guard process. It reads what a Guard writes, usually from standard
-// input. When the input ends, GuardMain kills the process groups that have not ended, and removes
-// the folders of the calls.
+// GuardMain is the code of the guard process. GuardMain reads what a Guard writes, usually from
+// standard input. When the input ends, GuardMain kills the process groups that have not ended, and
+// removes the folders of the calls.
 func GuardMain(from io.Reader) {
 	groups, folder := map[int]bool{}, ""
 	for s := bufio.NewScanner(from); s.Scan(); {

@@ -14,7 +14,7 @@ type merge struct {
 	name string
 	// normalize checks the output of one call, and converts it to the form that join expects.
 	normalize func(output []byte) ([]byte, error)
-	// join merges the bodies of neighbouring partials. It may change left, and may return left.
+	// join merges the bodies of neighbouring partials. join may change left, and may return left.
 	join func(left, right []byte) ([]byte, error)
 }
 

@@ -32,7 +32,7 @@ var (
 	})
 )
 
-// exact is the decimal arithmetic that computes the sums. It has no precision, so it rounds
+// exact is the decimal arithmetic that computes the sums. exact has no precision, so it rounds
 // nothing.
 var exact = apd.Context{MaxExponent: maxExponent, MinExponent: -maxExponent, Traps: apd.DefaultTraps}
 

@@ -28,7 +28,7 @@ func uniform(high, low uint32) float64 {
 }
 
 // quantile returns the inverse of the standard normal distribution function, for p strictly between
-// 0 and 1. It uses algorithm AS 241 (PPND16) in Wichura, The percentage points of the normal
+// 0 and 1. quantile uses algorithm AS 241 (PPND16) in Wichura, The percentage points of the normal
 // distribution, Applied Statistics 37, 1988. The algorithm has a relative error of about 1e-16;
 // with rounding errors it is a few times 1e-16.
 func quantile(p float64) float64 {

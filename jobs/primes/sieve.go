@@ -25,9 +25,9 @@ const (
 	patternLength = 7 * 11 * 13 * 17
 )
 
-// These are the bounds of a block's size in bytes. A block should fit in a core's
-// second-level cache. It should also be small, because a slot has to sieve a whole block
-// for its first partition.
+// These are the bounds of a block's size in bytes. A block should fit in a core's second-level
+// cache. A block should also be small, because a slot has to sieve a whole block for its first
+// partition.
 const (
 	minBlock = 64 << 10
 	maxBlock = 512 << 10

@@ -41,8 +41,8 @@ func decimal(n exact.Number) cell { return cell{kind: isDecimal, number: n} }
 func float(f float64) cell        { return cell{kind: isFloat, float: f} }
 func text(s string) cell          { return cell{kind: isString, text: s} }
 
-// MarshalJSON implements json.Marshaler. It encodes decimals as strings, because many JSON readers
-// would round numbers.
+// MarshalJSON implements json.Marshaler. MarshalJSON encodes decimals as strings, because many JSON
+// readers would round numbers.
 func (c cell) MarshalJSON() ([]byte, error) {
 	switch c.kind {
 	case isInteger:

@@ -42,8 +42,8 @@ func parseCondition(source string) (*condition, error) {
 	return c, nil
 }
 
-// Visit implements ast.Visitor. It collects the columns in an expression, and separately those that
-// are used as text.
+// Visit implements ast.Visitor. Visit collects the columns in an expression, and separately those
+// that are used as text.
 func (c *condition) Visit(node *ast.Node) {
 	text := func(nodes ...ast.Node) {
 		for _, n := range nodes {
@@ -116,8 +116,8 @@ func (c *condition) compile(index func(name string) int) test {
 	}
 }
 
-// compileFast compiles expressions that consist only of comparisons of columns with constants. It
-// returns false for other expressions.
+// compileFast compiles expressions that consist only of comparisons of columns with constants.
+// compileFast returns false for other expressions.
 func compileFast(node ast.Node, index func(name string) int) (test, bool) {
 	switch n := node.(type) {
 	case *ast.UnaryNode:
@@ -185,7 +185,7 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 	}, true
 }
 
-// literal returns the value of a node that is a constant number. It converts a float to the
+// literal returns the value of a node that is a constant number. literal converts a float to the
 // shortest decimal that has this float64 value, which is normally the decimal that the user wrote.
 func literal(node ast.Node) (exact.Number, bool) {
 	switch n := node.(type) {

@@ -1,5 +1,5 @@
-// Package scan defines a job that can be used without writing code. It filters, groups, aggregates
-// and sorts the records of files or blobs, and its result is a table.
+// Package scan defines a job that can be used without writing code. The job filters, groups,
+// aggregates and sorts the records of files or blobs, and its result is a table.
 //
 //	bellwether run scan -p 'input=logs/*.csv.zst' -p by=station -p 'aggregate=count,min(t),mean(t),p99(t)'
 //	bellwether submit scan -p input=azblob://logs/2026-11/ -p 'where=status >= 500' -p by=host \
@@ -9,8 +9,8 @@
 //	                                                               Merge: by group
 //	                                                               Finish: results, order, limit
 //
-// Package dataset reads the records. Its documentation describes the formats, the sources and their
-// errors.
+// Package dataset reads the records. The documentation of package dataset describes the formats,
+// the sources and their errors.
 //
 // # Values
 //

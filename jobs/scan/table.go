@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// table is the accumulator of the job. It contains either groups with the states of their
+// table is the accumulator of the job. table contains either groups with the states of their
 // aggregates, or rows. The zero value of table is empty.
 type table struct {
 	functions []aggregate // the aggregate of each element of states
@@ -25,8 +25,8 @@ type table struct {
 	rows    rows
 }
 
-// bind prepares the table for adding records. It makes the states if there are none. It also sets
-// the indices of the states' columns, because these are not a part of the encoding.
+// bind prepares the table for adding records. bind makes the states if there are none. bind also
+// sets the indices of the states' columns, because these are not a part of the encoding.
 func (t *table) bind(all []aggregate, columns []int) {
 	if len(t.states) == 0 {
 		t.functions = all
@@ -48,7 +48,7 @@ func (t *table) key(group int) []byte {
 	return t.keys[begin:t.ends[group]]
 }
 
-// hash returns the hash of a key, which is used only within this process. It has special code for
+// hash returns the hash of a key, which is used only within this process. hash has special code for
 // short keys, because most keys are short.
 func hash(key []byte) uint64 {
 	n := len(key)

@@ -8,8 +8,8 @@ import (
 )
 
 // MaxAttachmentPiece is the size in bytes of each piece of an attachment except the last piece. The
-// size bounds the memory of readers. It must not change, because the keys of pieces contain their
-// offsets.
+// size bounds the memory of readers. The size must not change, because the keys of pieces contain
+// their offsets.
 const MaxAttachmentPiece = 4 << 20
 
 // Sizer is an optional interface of a Blobs whose storage has a size limit.

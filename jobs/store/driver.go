@@ -84,8 +84,8 @@ type Blobs interface {
 
 // PrefixDeleter is an optional interface of a Blobs that can remove many values at once.
 type PrefixDeleter interface {
-	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash. It
-	// also removes the remains of interrupted writes to such keys.
+	// DeletePrefix removes all keys that begin with prefix, which is a key and a slash.
+	// DeletePrefix also removes the remains of interrupted writes to such keys.
 	DeletePrefix(ctx context.Context, prefix string) error
 }
 

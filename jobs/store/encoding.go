@@ -107,8 +107,8 @@ func encodePartial(n jobs.Node, data []byte) []byte {
 	return value
 }
 
-// decodePartial returns the data of a partial. It moves the data to the beginning of value, so that
-// the data is aligned and can be decoded in place.
+// decodePartial returns the data of a partial. decodePartial moves the data to the beginning of
+// value, so that the data is aligned and can be decoded in place.
 func decodePartial(value []byte) ([]byte, error) {
 	if len(value) < partialHeader {
 		return nil, fmt.Errorf("%w: partial of %d bytes, want at least %d", ErrCorrupt, len(value), partialHeader)

@@ -27,9 +27,9 @@ func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]
 	return readKeys(ctx, s, keys, decode)
 }
 
-// readKeys reads the records with the given keys. It omits records that are deleted before
-// they are read. A record that cannot be decoded is logged and omitted, so that the other
-// records can still be read.
+// readKeys reads the records with the given keys. readKeys omits records that are deleted before
+// they are read. A record that cannot be decoded is logged and omitted, so that the other records
+// can still be read.
 func readKeys[T any](ctx context.Context, s *Store, keys []string, decode func([]byte) (T, error)) ([]entry[T], error) {
 	found := make([]*entry[T], len(keys))
 	group, ctx := errgroup.WithContext(ctx)

@@ -55,8 +55,8 @@ const MaxPriority = 1000
 // active jobs in memory.
 const MaxParams = 384 << 10
 
-// MaxSkipped is the largest number of skipped partitions of a job. It bounds the size of the
-// manifest, which lists each skipped partition.
+// MaxSkipped is the largest number of skipped partitions of a job. MaxSkipped bounds the size of
+// the manifest, which lists each skipped partition.
 const MaxSkipped = 1_000_000
 
 // Manifest is a job's checkpoint. The spec, the plan and the manifest are all that a new leader
@@ -132,8 +132,8 @@ type CrashSuspect struct {
 	Led    int       `cbor:"3,keyasint,omitempty"` // counts instead of Deaths if the leader that wrote the manifest died
 }
 
-// CallRecord is the record of an unfinished call of Plan, Merge or Finish. It counts the failed
-// attempts, and the workers that died while the call was assigned to them.
+// CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
+// failed attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
 	Function string    `cbor:"1,keyasint"`           // Plan, Merge or Finish
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge

@@ -35,7 +35,7 @@ func SampleCells(partitions uint64) (cells int, size uint64) {
 }
 
 // AddSample adds a sample of the current progress to the manifest, at a time since the job began.
-// It removes some of the earlier samples, so that their number stays bounded for jobs of any
+// AddSample removes some of the earlier samples, so that their number stays bounded for jobs of any
 // duration.
 func (m *Manifest) AddSample(at time.Duration) {
 	s := Sample{At: at, Epoch: m.Epoch, Executed: m.Executed, Failing: uint64(len(m.Attempts) + len(m.Skipped)), Workers: len(m.Workers)}

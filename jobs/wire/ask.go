@@ -121,8 +121,8 @@ type Workers struct {
 // with MaxListed entries fits in a message.
 const MaxListed = 2000
 
-// JobQuery is the content of the request AskJobs. It asks for one active job, or for all active
-// jobs if Job is empty.
+// JobQuery is the content of the request AskJobs. JobQuery asks for one active job, or for all
+// active jobs if Job is empty.
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 
@@ -248,8 +248,8 @@ type JobProgress struct {
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
 	Trouble    string   `cbor:"9,keyasint,omitempty"` // the reason why the job makes no progress, or the job's last failure
 
-	// MergesLeft is the number of merges that remain until the partial of the root is computed. It
-	// is 0 until all partitions are done.
+	// MergesLeft is the number of merges that remain until the partial of the root is computed.
+	// MergesLeft is 0 until all partitions are done.
 	MergesLeft uint64 `cbor:"10,keyasint,omitempty"`
 
 	// The following fields are for jobs with large partials: the number of partitions that workers

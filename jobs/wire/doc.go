@@ -1,6 +1,6 @@
 // Package wire defines the messages that the processes of a cluster exchange over NATS, their
-// encoding and their subjects. The package is internal to Bellwether. It is not in an internal
-// folder because packages in all parts of the module use it.
+// encoding and their subjects. The package is internal to Bellwether. The package is not in an
+// internal folder because packages in all parts of the module use it.
 //
 //	           Beacon(): Beacon ─────────────────────▶ everyone
 //	           Nudge(worker): Nudge ─────────────────▶
@@ -18,11 +18,11 @@
 //
 // # Worker and leader
 //
-// A worker has one report in flight at a time. It resends the same bytes until the report's receipt
-// arrives, and the leader answers a repeated report with the same receipt. So reports and receipts
-// are delivered reliably and in order: each report is processed once, and each order in a receipt
-// (Opens, Assigned, Cuts) is carried out once. The leader puts new orders into the next receipt. A
-// Nudge asks the worker to report now.
+// A worker has one report in flight at a time. The worker resends the same bytes until the report's
+// receipt arrives, and the leader answers a repeated report with the same receipt. So reports and
+// receipts are delivered reliably and in order: each report is processed once, and each order in a
+// receipt (Opens, Assigned, Cuts) is carried out once. The leader puts new orders into the next
+// receipt. A Nudge asks the worker to report now.
 //
 // The first report to a leader has Sequence 1 and a Hello, and repeats all items that are not
 // durable. If the items do not fit in one message, the report has More set and no Spans, and the

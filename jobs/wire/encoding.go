@@ -29,7 +29,7 @@ type Message interface {
 		LeaderInfo | WorkerQuery | Workers | JobQuery | Jobs | Cancel | Done
 }
 
-// formatVersion is the first byte of each message. It must be incremented for a change
+// formatVersion is the first byte of each message. formatVersion must be incremented for a change
 // that an earlier program would misread, but not for a new optional field.
 const formatVersion = 1
 
@@ -40,8 +40,8 @@ var format = record.New(formatVersion,
 // Encode returns the encoded message.
 func Encode[M Message](m M) []byte { return format.Encode(m) }
 
-// Decode reads a message strictly. It allocates at most 192 bytes for each byte of
-// the message, and at most 64 MiB.
+// Decode reads a message strictly. Decode allocates at most 192 bytes for each byte of the message,
+// and at most 64 MiB.
 func Decode[M Message](data []byte) (M, error) {
 	var m M
 	if len(data) > MaxMessage {

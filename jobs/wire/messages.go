@@ -74,7 +74,7 @@ type HeldSpan struct {
 	Function Function  `cbor:"5,keyasint,omitempty"` // for a call: the function to call
 	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // for a merge: the node
 
-	// Step is set if the assignment has Alone set and the worker has begun it. It is the function
+	// Step is set if the assignment has Alone set and the worker has begun it. Step is the function
 	// of the job's definition that the worker will call next. The worker waits for the receipt
 	// before it calls the function.
 	Step string `cbor:"7,keyasint,omitempty"`
@@ -110,8 +110,8 @@ type JobReport struct {
 //
 // If Held is set, the worker has computed a node from its partitions, and the node's partial is
 // large. Such an item only counts executions of partitions, and it is durable when the count is
-// durable. It does not mean that the worker still holds the node, which may have been merged since:
-// Report.Nodes lists the nodes that the worker holds.
+// durable. Such an item does not mean that the worker still holds the node, which may have been
+// merged since: Report.Nodes lists the nodes that the worker holds.
 type Item struct {
 	Partial *Partial   `cbor:"1,keyasint,omitempty"`
 	Failure *Failure   `cbor:"2,keyasint,omitempty"`
@@ -218,7 +218,8 @@ type Receipt struct {
 }
 
 // ParamsInStore replaces parameters that are too large for a message and that the worker reads from
-// storage. It is not a JSON object, so a worker of an earlier version does not open the job.
+// storage. ParamsInStore is not a JSON object, so a worker of an earlier version does not open the
+// job.
 var ParamsInStore = jobs.Params("null")
 
 // Opening contains the data that a worker needs to open a job.

@@ -19,8 +19,8 @@ func NewSubjects(cluster string) (Subjects, error) {
 	return Subjects{"bellwether." + cluster + "."}, nil
 }
 
-// Election returns the subjects of a named election within the cluster. A named election
-// is independent of the election of the cluster's leader. Its subjects begin with
+// Election returns the subjects of a named election within the cluster. A named election is
+// independent of the election of the cluster's leader. The subjects of a named election begin with
 // bellwether.CLUSTER.elect.NAME.
 func (s Subjects) Election(name string) (Subjects, error) {
 	if err := naming.Check("election", name); err != nil {

@@ -28,8 +28,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrMalformed, fmt.Errorf(format, args...))
 }
 
-// Validate checks the report as far as possible without knowledge of the jobs. It does
-// not check whether nodes are in their job's tree or whether checksums match.
+// Validate checks the report as far as possible without knowledge of the jobs. Validate does not
+// check whether nodes are in their job's tree or whether checksums match.
 func (r Report) Validate() error {
 	switch {
 	case r.Epoch == 0:

@@ -59,7 +59,7 @@ func (c *call) run() {
 	}
 }
 
-// end tells the session that the call has ended. It reports whether the job has ended.
+// end tells the session that the call has ended. end reports whether the job has ended.
 func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	w := c.w
 	w.mu.Lock()
@@ -163,9 +163,9 @@ type operand struct {
 	done  func() // must be called after the last use of data if the worker holds the partial; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. It reads the partials that this worker
-// holds last, because the merge may take over their memory: if the fetch of another operand failed
-// after that, they would be lost.
+// readOperands returns the bytes of the call's operands. readOperands reads the partials that this
+// worker holds last, because the merge may take over their memory: if the fetch of another operand
+// failed after that, they would be lost.
 func (c *call) readOperands() (list [][]byte, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))

@@ -34,7 +34,7 @@ type Config struct {
 	PID   int
 	Since time.Time
 
-	// Version is the version of the program. It is only displayed.
+	// Version is the version of the program. Version is only displayed.
 	Version string
 
 	// Storage is the identity of the cluster's storage. The worker ignores leaders on another
@@ -46,9 +46,9 @@ type Config struct {
 	Jobs []jobs.Job
 
 	// DrainTimeout is how long a worker that is told to stop waits for its running partitions to
-	// end and for its items to become durable. It is at least 1 s, which is long enough for a
-	// checkpoint. 0 means 20 s, which is below the 30 s that Kubernetes allows for stopping by
-	// default.
+	// end and for its items to become durable. DrainTimeout is at least 1 s, which is long enough
+	// for a checkpoint. 0 means 20 s, which is below the 30 s that Kubernetes allows for stopping
+	// by default.
 	DrainTimeout time.Duration
 
 	// Bulk is a connection for the bytes of large partials, so that control messages never wait
@@ -70,10 +70,10 @@ type Config struct {
 	ReadEpoch func(ctx context.Context) (uint64, error)
 
 	// ReportDone, if not nil, is called after each report with the time from the first sending of
-	// the report to the arrival of its receipt. It must not block.
+	// the report to the arrival of its receipt. ReportDone must not block.
 	ReportDone func(took time.Duration)
 
-	// Logger receives log lines for operators. It is required.
+	// Logger receives log lines for operators. Logger is required.
 	Logger *slog.Logger
 }
 

@@ -18,8 +18,8 @@ func failure(partition uint64, err error) wire.Failure {
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded cuts a text to the length that is allowed in a message. It keeps the beginning of the
-// text, which contains the value and the innermost calls of a panic.
+// bounded cuts a text to the length that is allowed in a message. bounded keeps the beginning of
+// the text, which contains the value and the innermost calls of a panic.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= wire.MaxErrorText {

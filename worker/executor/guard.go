@@ -37,12 +37,13 @@ type guard struct {
 	w     *Worker
 	limit time.Duration // 0: none
 
-	// late, if not nil, is called when the limit has passed. It returns false if the code has begun
-	// something else since the last call of late, or since the start; then the limit begins again.
+	// late, if not nil, is called when the limit has passed. late returns false if the code has
+	// begun something else since the last call of late, or since the start; then the limit begins
+	// again.
 	late func() bool
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed. It waits
+// run calls code with a context that is done when parent is done or the limit has passed. run waits
 // until the code has returned, but at most timing.stopTimeout after the end of the context. If the
 // code has not returned by then, gone is not nil, and gets a value when the code returns after all.
 // Until gone gets a value, the caller must not use data that the code uses.

@@ -67,7 +67,7 @@ func (w *Worker) checkRead(job string, node jobs.Node, err error) error {
 	return err
 }
 
-// memoryChanged is called when memory has become short, or is no longer short. Its caller holds the
+// memoryChanged is called when memory has become short, or is no longer short. The caller holds the
 // lock of the holdings, so memoryChanged only wakes the link, which calls checkMemory.
 func (w *Worker) memoryChanged() {
 	select {
@@ -220,8 +220,8 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 	return nil
 }
 
-// mayTake reports whether the call may take over the memory of operands that this worker holds. It
-// may if the session drops these operands when the call returns.
+// mayTake reports whether the call may take over the memory of operands that this worker holds. The
+// call may do so if the session drops these operands when the call returns.
 func (c *call) mayTake() bool {
 	made := c.held.Call()
 	return made.Function == wire.Merge && made.Lacking == 0
@@ -248,8 +248,8 @@ func (c *call) loseTaken() {
 	}
 }
 
-// reuse is called after a merge. It adds the memory of the operands that the merge no longer needs
-// to the worker's spare memory, except for the memory that the merged partial uses.
+// reuse is called after a merge. reuse adds the memory of the operands that the merge no longer
+// needs to the worker's spare memory, except for the memory that the merged partial uses.
 func (c *call) reuse(merged []byte) {
 	c.w.mu.Lock()
 	t := c.w.tasks[c.opening.Job]

@@ -34,7 +34,7 @@ func (s *slot) loop() {
 	}
 }
 
-// take waits for a span, and returns the span with its task. It returns nil when the slot should
+// take waits for a span, and returns the span with its task. take returns nil when the slot should
 // end.
 func (s *slot) take() (*session.HeldSpan, *task) {
 	w := s.w
@@ -152,7 +152,7 @@ func (s *slot) account(t *task, span jobs.Span) {
 // has given up the span, and the stack is not used again.
 var errLost = errors.New("code was given up")
 
-// runClaim runs the partitions of a claim. It returns the first partition that is not done.
+// runClaim runs the partitions of a claim. runClaim returns the first partition that is not done.
 func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next uint64, err error) {
 	stack := t.stacks[s.number]
 	g := guard{w: s.w, limit: t.limits.Map}
@@ -210,7 +210,7 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	t.stacks[s.number] = nil
 }
 
-// nextClaim returns how many partitions to claim so that they take about the time target. It
+// nextClaim returns how many partitions to claim so that they take about the time target. nextClaim
 // assumes that each takes as long as a partition of the last claim. The number grows only
 // gradually, because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
@@ -230,7 +230,7 @@ type done struct {
 }
 
 // deliver hands over the results of the partitions before d.hi and, if d.err is not nil, the
-// failure of partition d.next. It reports whether the slot may continue with the span.
+// failure of partition d.next. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()

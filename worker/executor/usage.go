@@ -19,9 +19,9 @@ func (w *Worker) usage() wire.Usage {
 	return u
 }
 
-// DeathCost returns how much work would be lost if the process died now, in seconds of one slot. It
-// is the sum of two parts: the work of each busy slot since it last handed over results, and the
-// work in the held nodes that are not durable.
+// DeathCost returns how much work would be lost if the process died now, in seconds of one slot.
+// DeathCost is the sum of two parts: the work of each busy slot since it last handed over results,
+// and the work in the held nodes that are not durable.
 func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

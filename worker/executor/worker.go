@@ -31,7 +31,7 @@ type Store interface {
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
-	// DropPartial removes a partial. It is called only after the job has ended.
+	// DropPartial removes a partial. DropPartial is called only after the job has ended.
 	DropPartial(ctx context.Context, job, blob string) error
 }
 
@@ -265,7 +265,7 @@ func (w *Worker) wakeLink() {
 }
 
 // Turns waits until the loop of the link has run through an iteration, which shows that it does not
-// hang. It returns an error if ctx is done first.
+// hang. Turns returns an error if ctx is done first.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
 	case w.ping <- struct{}{}:

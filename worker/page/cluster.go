@@ -42,8 +42,8 @@ func (n clusterNow) epoch() uint64 {
 	return n.cluster.Leader.Epoch
 }
 
-// liveAge is how long an answer of the leader is reused for other viewers. It can be short, because
-// all viewers ask at the same moments: see lookEvery.
+// liveAge is how long an answer of the leader is reused for other viewers. liveAge can be short,
+// because all viewers ask at the same moments: see lookEvery.
 const liveAge = 250 * time.Millisecond
 
 // clusterOf asks the leader for the figures of the cluster and for the first workers in the order

@@ -10,7 +10,7 @@
 //
 // A page keeps no state: it asks the leader for data that only the leader has, and reads the other
 // data from storage. So the page continues to work when the leader dies, and shows the history of
-// jobs even if no worker runs. It connects to the cluster at the first request.
+// jobs even if no worker runs. The page connects to the cluster at the first request.
 //
 // # The API
 //
@@ -47,11 +47,11 @@
 //
 // # Who may read
 //
-// Everybody who can reach the address may read the page. It does not show credentials, but it shows
-// the parameters of jobs. The browser of a person who can reach the address must not give access to
-// other web sites. So requests are refused if another site sent them, or if their Host may be a
-// name that an attacker controls. The page does not load anything from other servers, has no inline
-// scripts, and sets no cookies.
+// Everybody who can reach the address may read the page. The page does not show credentials, but it
+// shows the parameters of jobs. The browser of a person who can reach the address must not give
+// access to other web sites. So requests are refused if another site sent them, or if their Host
+// may be a name that an attacker controls. The page does not load anything from other servers, has
+// no inline scripts, and sets no cookies.
 //
 // # What can fail
 //

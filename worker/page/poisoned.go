@@ -9,8 +9,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// poisonedAnswer is the answer to /api/v1/poisoned. It contains the submissions that leaders have
-// given up, sorted by name.
+// poisonedAnswer is the answer to /api/v1/poisoned. poisonedAnswer contains the submissions that
+// leaders have given up, sorted by name.
 type poisonedAnswer struct {
 	Poisoned []poisonedEntry `json:"poisoned"`
 	Next     string          `json:"next"` // value of the parameter after for the next page; empty: this is the last page

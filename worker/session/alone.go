@@ -30,8 +30,8 @@ func (s *Session) Announce(h *HeldSpan, function string) (wait bool) {
 	return true
 }
 
-// Announced reports whether the leader knows the function that was last announced for a span. It
-// also returns true if the span is no longer held.
+// Announced reports whether the leader knows the function that was last announced for a span.
+// Announced also returns true if the span is no longer held.
 func (s *Session) Announced(h *HeldSpan) bool {
 	return h.dropped || h != s.work.alone.span || s.work.alone.known
 }

@@ -34,8 +34,8 @@ type Timing struct {
 	// not report after each span. 0 means 5 ms.
 	Spacing time.Duration
 
-	// Interval is the time between reports if nothing is urgent. It is used until the leader sets
-	// another interval, because only the leader knows how many workers report. 0 means 200 ms.
+	// Interval is the time between reports if nothing is urgent. Interval is used until the leader
+	// sets another interval, because only the leader knows how many workers report. 0 means 200 ms.
 	Interval time.Duration
 
 	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.

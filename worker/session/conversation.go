@@ -40,15 +40,15 @@ func (s *Session) connected() {
 }
 
 // heard handles a message from a leader. The worker follows this leader unless the epoch is lower
-// than the epoch of the current leader. It ignores a leader on another storage, whose epochs are
-// unrelated, and an epoch that no leader can have. heard reports whether the worker now follows the
-// leader.
+// than the epoch of the current leader. The worker ignores a leader on another storage, whose
+// epochs are unrelated, and an epoch that no leader can have. heard reports whether the worker now
+// follows the leader.
 func (s *Session) heard(in LeaderHeard) bool {
 	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
 // follow switches to the leader of an epoch, unless the epoch is lower than the epoch of the
-// current leader. It reports whether the worker now follows the leader of the given epoch.
+// current leader. follow reports whether the worker now follows the leader of the given epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -108,9 +108,9 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// If the next report should contain the slots' results, waitForSlots asks the slots for them. It
-// reports whether the report must wait for the slots. A report that is sent only because something
-// is urgent does not wait.
+// If the next report should contain the slots' results, waitForSlots asks the slots for them.
+// waitForSlots reports whether the report must wait for the slots. A report that is sent only
+// because something is urgent does not wait.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
@@ -190,7 +190,7 @@ func (s *Session) onNoResponders(in NoResponders) {
 	s.schedule.resendAt = s.now + s.schedule.absences
 }
 
-// onReceipt handles a receipt. It ignores receipts for other reports than the one in flight.
+// onReceipt handles a receipt. onReceipt ignores receipts for other reports than the one in flight.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return // the receipt is a duplicate or late

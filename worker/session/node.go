@@ -52,9 +52,9 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 	return found
 }
 
-// MayHold reports whether the next large partial may be delivered as a held node. It returns false
-// if the leader does not support held nodes, or if the worker holds the largest number of them.
-// Then the caller must write the partial to storage and deliver the name of its blob.
+// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns
+// false if the leader does not support held nodes, or if the worker holds the largest number of
+// them. Then the caller must write the partial to storage and deliver the name of its blob.
 func (s *Session) MayHold() bool {
 	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
 }
@@ -80,9 +80,9 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	return true
 }
 
-// NodeStored records that a held partial is in storage, in a blob. It reports whether the session
-// keeps the blob's name for the leader. If it does not, the node is no longer held, and the caller
-// must remove the blob.
+// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
+// session keeps the blob's name for the leader. If it does not, the node is no longer held, and the
+// caller must remove the blob.
 func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	j, _ := s.find(job)
 	if j == nil {
@@ -198,8 +198,8 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 }
 
 // BeginStore records that the caller begins to write a held partial to storage, as the caller also
-// does after [StoreNode]. It is for writes that the session has not asked for. It returns false if
-// the partial is already being written, is already in storage, or is not held.
+// does after [StoreNode]. BeginStore is for writes that the session has not asked for. BeginStore
+// returns false if the partial is already being written, is already in storage, or is not held.
 func (s *Session) BeginStore(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {

@@ -106,8 +106,8 @@ func (h *HeldSpan) done() uint64 {
 	return max(h.ran, h.lo) - h.lo
 }
 
-// mustYield reports whether h must release its slot. It must if there are more waiting spans with
-// precedence over h than slots that are idle or about to be idle.
+// mustYield reports whether h must release its slot. The span h must do so if there are more
+// waiting spans with precedence over h than slots that are idle or about to be idle.
 func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	waiting := 0
 	for _, j := range s.work.jobs {

@@ -35,7 +35,8 @@ type member struct {
 }
 
 // startParty starts a candidate for each config. The function under closes the server that the
-// candidates use. It is called after the candidates have ended, even if startParty fails.
+// candidates use. The function under is called after the candidates have ended, even if startParty
+// fails.
 func startParty(ctx context.Context, role string, configs []any, under func() error) (_ cluster, err error) {
 	p := &party{Watch: processes.NewWatch(), close: under, leader: -1}
 	defer func() {
@@ -83,8 +84,8 @@ func (p *party) heard(i int, line []byte) {
 	})
 }
 
-// complete reports whether one candidate leads and all candidates are ready. It must be called with
-// exclusive access to the state, from a function passed to Change or Await.
+// complete reports whether one candidate leads and all candidates are ready. complete must be
+// called with exclusive access to the state, from a function passed to Change or Await.
 func (p *party) complete() bool {
 	for _, m := range p.members {
 		if !m.stands {

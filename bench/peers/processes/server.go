@@ -100,7 +100,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // Done is closed when the server has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Stop ends the server and waits until it has ended. It may be called more than once.
+// Stop ends the server and waits until it has ended. Stop may be called more than once.
 func (s *Server) Stop() error {
 	_ = s.process.Signal(s.program.End) // fails only if the server has ended
 	select {

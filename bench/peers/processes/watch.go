@@ -40,7 +40,7 @@ func (w *Watch) Fail(err error) {
 // stallAfter is the time without a change after which a wait fails.
 const stallAfter = time.Minute
 
-// Await waits until holds returns true. It calls holds with exclusive access to the state. Only
+// Await waits until holds returns true. Await calls holds with exclusive access to the state. Only
 // one goroutine at a time may wait.
 func (w *Watch) Await(ctx context.Context, what string, holds func() bool) error {
 	stalled := time.NewTimer(stallAfter)

@@ -8,9 +8,9 @@
 // All distributed systems have the same number of worker processes and slots. The worker processes
 // of queues run this program; each process sums up its tasks and reports the sum within a
 // millisecond after its last task. The time of a queue runs from the first insertion until the last
-// task is done. It does not include acknowledgements to the queue or the merging of results,
-// although users of a queue need both. The time of Bellwether runs from submission until the merged
-// result is durable.
+// task is done. The time of a queue does not include acknowledgements to the queue or the merging
+// of results, although users of a queue need both. The time of Bellwether runs from submission
+// until the merged result is durable.
 //
 // # Fairness
 //

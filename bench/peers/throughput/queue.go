@@ -32,8 +32,8 @@ type consumption struct {
 	Hand    int       `json:"in_hand"`
 }
 
-// consume executes tasks of a queue until ctx is done. It calls ready when it has subscribed, so
-// that tasks inserted afterwards reach the process.
+// consume executes tasks of a queue until ctx is done. consume calls ready when it has subscribed,
+// so that tasks inserted afterwards reach the process.
 type consume func(ctx context.Context, c consumption, do func(context.Context, uint64) error, ready func()) error
 
 // queue sets the function of s that opens the system, and returns s. The parameter kind selects the

@@ -8,7 +8,7 @@
 // slot keeps state from one partition of a span to the next. Consumers of a queue cannot keep such
 // state, so a comparison with this job would measure locality instead of dispatch.
 //
-// A [Sum] shows that each task was done exactly once. It contains the number of tasks, and either a
-// sum of hashes modulo 2^64 or, for simulated paths, the sum of their payoffs. Payoffs are floats,
-// so the last bits of the sum depend on the order of addition.
+// A [Sum] shows that each task was done exactly once. A Sum contains the number of tasks, and
+// either a sum of hashes modulo 2^64 or, for simulated paths, the sum of their payoffs. Payoffs are
+// floats, so the last bits of the sum depend on the order of addition.
 package work

@@ -37,8 +37,9 @@ func (s Sum) Plus(t Sum) Sum { return Sum{s.Tasks + t.Tasks, s.Hash + t.Hash, s.
 // Minus returns s minus t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tasks - t.Tasks, s.Hash - t.Hash, s.Payoff - t.Payoff} }
 
-// rounding is the relative difference that two sums of the same payoffs may have. It is far larger
-// than rounding errors, and far smaller than the share of one task in any run of these benchmarks.
+// rounding is the relative difference that two sums of the same payoffs may have. rounding is far
+// larger than rounding errors, and far smaller than the share of one task in any run of these
+// benchmarks.
 const rounding = 1e-11
 
 // Check returns an error if s is not the expected sum.

@@ -1,5 +1,5 @@
-// Command run simulates clusters, one per seed. It prints how often each event happened, and the
-// broken promises:
+// Command run simulates clusters, one per seed. The command prints how often each event happened,
+// and the broken promises:
 //
 //	go run ./bench/sim/run -seeds 10000
 //	go run ./bench/sim/run -seed 4711

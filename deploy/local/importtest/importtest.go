@@ -1,11 +1,11 @@
 // Package importtest contains a test helper that checks the source files of a package: which
 // packages they import, which names of these packages they use, and that they do not start
-// goroutines. It is used for the state machines of Bellwether (ledger, term, session, election),
-// which may not use clocks or sockets: without the import they cannot use them.
+// goroutines. The helper is used for the state machines of Bellwether (ledger, term, session,
+// election), which may not use clocks or sockets: without the import they cannot use them.
 //
-// The package is for Bellwether's own tests. It is in deploy/local, together with other test
-// helpers that all packages share. It is not in an internal folder, because that folder would have
-// to be at the top level so that every package can import it.
+// The package is for Bellwether's own tests. The package is in deploy/local, together with other
+// test helpers that all packages share. The package is not in an internal folder, because that
+// folder would have to be at the top level so that every package can import it.
 package importtest
 
 import (

@@ -150,7 +150,7 @@ func stop(s *server.Server) {
 // URL returns the URL for clients.
 func (s *Server) URL() string { return s.url }
 
-// Shutdown stops the server and releases its data directory before it returns. It may be
+// Shutdown stops the server and releases its data directory before it returns. Shutdown may be
 // called more than once, but not from several goroutines.
 func (s *Server) Shutdown() {
 	select {

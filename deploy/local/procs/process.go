@@ -36,7 +36,7 @@ func start(cfg Config, name string, output *lines) (*Process, error) {
 	return &Process{name: name, cmd: cmd, since: time.Now(), ended: make(chan struct{})}, nil
 }
 
-// wait waits until the process has ended. It must be called once.
+// wait waits until the process has ended. wait must be called once.
 func (p *Process) wait() error {
 	defer close(p.ended)
 	p.err = p.cmd.Wait()
@@ -64,8 +64,8 @@ func (p *Process) hasEnded() bool {
 	}
 }
 
-// Wait waits until the process has ended. It returns nil if the exit status is 0, and
-// otherwise an error that says how the process ended.
+// Wait waits until the process has ended. Wait returns nil if the exit status is 0, and otherwise
+// an error that says how the process ended.
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.err

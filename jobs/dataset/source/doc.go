@@ -1,5 +1,6 @@
 // Package source reads and writes the objects that a job processes: files, blobs, and documents of
-// web servers. It defines three interfaces, and the errors that their implementations return:
+// web servers. The package defines three interfaces, and the errors that their implementations
+// return:
 //
 //	jobs/dataset
 //	     │

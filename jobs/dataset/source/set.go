@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Driver lists and reads objects. It may also be a [Creator].
+// Driver lists and reads objects. Driver may also be a [Creator].
 type Driver interface {
 	Lister
 	Reader

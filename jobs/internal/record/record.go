@@ -63,7 +63,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("got format %d, want %d", e.Got, e.Known)
 }
 
-// Encode returns a value as a record. It panics if the type of the value cannot be encoded.
+// Encode returns a value as a record. Encode panics if the type of the value cannot be encoded.
 func (f Format) Encode(value any) []byte {
 	data, err := f.enc.Marshal(value)
 	if err != nil {

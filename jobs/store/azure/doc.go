@@ -24,9 +24,9 @@
 // Only the leader calls Receive. Each Extend of a hidden message is one request. Get, Put, Delete
 // and Send are one request each; List is one request per 5,000 keys.
 //
-// The table shows a leader's requests per minute on Azurite, by Azure's billing class. It
-// includes the requests for a lease of 15 s. Followers make no requests. "Job" means a
-// running job; the beginning and end of a job add a dozen requests.
+// The table shows a leader's requests per minute on Azurite, by Azure's billing class. The numbers
+// include the requests for a lease of 15 s. Followers make no requests. "Job" means a running job;
+// the beginning and end of a job add a dozen requests.
 //
 //	                                       idle   one job   ten jobs of one priority
 //	renew lease       other                  20        20        20

@@ -23,8 +23,8 @@ import (
 
 // Config is the configuration of a [Driver].
 type Config struct {
-	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single
-	// dashes. It does not end with a dash.
+	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single dashes. Cluster
+	// does not end with a dash.
 	Cluster string
 
 	// HideFor is the time for which a received submission stays hidden: whole seconds, 1 s

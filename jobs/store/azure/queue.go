@@ -54,8 +54,7 @@ func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Receive implements store.Queue. It retries while storage is unavailable or denies
-// access.
+// Receive implements store.Queue. Receive retries while storage is unavailable or denies access.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	var (
 		wait    = minPoll / 2 // doubled before it is used
@@ -93,7 +92,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue makes one request for a message. It returns nil if there is no message.
+// dequeue makes one request for a message. dequeue returns nil if there is no message.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

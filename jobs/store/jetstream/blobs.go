@@ -129,8 +129,8 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite writes unconditionally. It uses compare-and-swap, because it needs to know which chunks
-// the write replaced.
+// overwrite writes unconditionally. overwrite uses compare-and-swap, because it needs to know which
+// chunks the write replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
 		var version store.Version
@@ -217,7 +217,7 @@ func (d *Driver) DeletePrefix(ctx context.Context, prefix string) error {
 	return translate(ctx, d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunksUnder(token))))
 }
 
-// ListRemains implements store.RemainsDeleter. It returns the keys of all chunks.
+// ListRemains implements store.RemainsDeleter. ListRemains returns the keys of all chunks.
 func (d *Driver) ListRemains(ctx context.Context) ([]string, error) {
 	if err := d.connected(ctx); err != nil {
 		return nil, translate(ctx, err)

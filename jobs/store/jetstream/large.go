@@ -111,9 +111,9 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 	return msg.Data, nil
 }
 
-// dropLarge removes chunks that no pointer names. It removes them even if ctx has ended, because
-// the end of ctx may be the reason for the removal. It returns no error: chunks that could not be
-// removed only take space, until DeletePrefix or DeleteRemains removes them.
+// dropLarge removes chunks that no pointer names. dropLarge removes them even if ctx has ended,
+// because the end of ctx may be the reason for the removal. dropLarge returns no error: chunks that
+// could not be removed only take space, until DeletePrefix or DeleteRemains removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()

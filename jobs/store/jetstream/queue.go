@@ -76,9 +76,9 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	return translate(ctx, err)
 }
 
-// Receive implements store.Queue. It retries while the server is unavailable and creates the queue
-// if it is missing. The only reasons for an error are that ctx is done or that the connection is
-// closed.
+// Receive implements store.Queue. Receive retries while the server is unavailable and creates the
+// queue if it is missing. The only reasons for an error are that ctx is done or that the connection
+// is closed.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	backoff := time.Duration(0) // 0 if the last request succeeded
 	for {
@@ -140,8 +140,8 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	return nil, err
 }
 
-// reopenQueue creates the queue if it is missing. It returns reason, joined with the second error
-// if creating the queue fails.
+// reopenQueue creates the queue if it is missing. reopenQueue returns reason, joined with the
+// second error if creating the queue fails.
 func (d *Driver) reopenQueue(ctx context.Context, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancel()

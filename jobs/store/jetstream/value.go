@@ -36,8 +36,8 @@ func (p pointer) bounds(i int) (lo, hi uint64) {
 	return lo, min(lo+p.Chunk, p.Size)
 }
 
-// maxLarge is the largest size of a value in bytes. It bounds the memory that a reader allocates
-// because of a damaged pointer.
+// maxLarge is the largest size of a value in bytes. maxLarge bounds the memory that a reader
+// allocates because of a damaged pointer.
 const maxLarge = 16 << 30
 
 var chunkName = regexp.MustCompile(`^[0-9A-Za-z]{22}$`)

@@ -27,8 +27,8 @@ type Call struct {
 // Fault is called before and after each operation. An error before the operation prevents the
 // operation. An error after the operation is returned although the operation took effect, as if the
 // answer was lost. If the operation is Receive, the message stays hidden until its hide time is
-// over. A Fault is called from the goroutine of the operation. It may block, and may call the
-// driver.
+// over. A Fault is called from the goroutine of the operation. The Fault may block, and may call
+// the driver.
 type Fault func(Call) error
 
 type injector struct {

@@ -1,5 +1,6 @@
-// Package bulk moves large partials between workers over NATS. It uses connections that are used
-// for nothing else, so that control messages never wait behind large partials.
+// Package bulk moves large partials between workers over NATS. The package needs NATS connections
+// that are used for nothing else, so that messages of the protocol never wait behind large
+// partials.
 //
 //	fetcher                                       holder
 //	   │  request: job, node, offset, length         │

@@ -62,7 +62,7 @@ type Config struct {
 	// Spares is the maximum number of buffers that are kept as spare memory.
 	Spares int
 	Logger *slog.Logger
-	// Changed, if not nil, is called when Short has changed. It must not block.
+	// Changed, if not nil, is called when Short has changed. Changed must not block.
 	Changed func()
 }
 
@@ -91,7 +91,7 @@ type key struct {
 	node jobs.Node
 }
 
-// part is a held partial. Its field data is nil after the partial was spilled or taken.
+// part is a held partial. The field data is nil after the partial was spilled or taken.
 type part struct {
 	key
 	data    []byte
@@ -156,9 +156,9 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 	h.change(&h.inMemory, p.size)
 }
 
-// Take gives the bytes of a partial to the caller, who may change them. It returns false unless the
-// partial is in memory and nobody is reading it. A taken partial can no longer be read, but counts
-// against the limit until it is dropped.
+// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
+// the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
+// counts against the limit until it is dropped.
 func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,8 +187,8 @@ func (h *Holdings) InMemory(job string, node jobs.Node) bool {
 	return p != nil && p.data != nil
 }
 
-// DropTaken removes a partial that was taken. It returns false if the partial is not held, or if
-// the partial was put again after it was taken.
+// DropTaken removes a partial that was taken. DropTaken returns false if the partial is not held,
+// or if the partial was put again after it was taken.
 func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -340,7 +340,7 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 	return h.readFile(p, to, offset)
 }
 
-// begin begins a read. It returns the partial, and the partial's data if they are in memory. In
+// begin begins a read. begin returns the partial, and the partial's data if they are in memory. In
 // that case the caller must call end after the read.
 func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	h.mu.Lock()
@@ -376,7 +376,7 @@ func (h *Holdings) readFile(p *part, to []byte, offset int64) error {
 	return nil
 }
 
-// Reserve waits until n bytes of memory are free, or until there is no other reservation. It
+// Reserve waits until n bytes of memory are free, or until there is no other reservation. Reserve
 // returns a function that ends the reservation.
 func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err error) {
 	defer context.AfterFunc(ctx, func() {
@@ -402,7 +402,8 @@ func (h *Holdings) Reserve(ctx context.Context, n int64) (release func(), err er
 	}), nil
 }
 
-// Use adds n to the number of bytes that the merge stacks of slots use. It may be negative.
+// Use adds n to the number of bytes that the merge stacks of slots use. The number n may be
+// negative.
 func (h *Holdings) Use(n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -130,7 +130,7 @@ func Stop() error {
 }
 
 // Main wraps the tests of a package for a TestMain function, for example with
-// goleak.VerifyTestMain. It lets many tests run at the same time, and stops the package's Azurite
+// goleak.VerifyTestMain. Main lets many tests run at the same time, and stops the package's Azurite
 // after the tests.
 func Main(m *testing.M) interface{ Run() int } { return main{m} }
 

@@ -54,11 +54,11 @@ func New(a *account.Account, base string) *Driver {
 }
 
 const (
-	// tryTimeout is the maximum time until the answer to a request begins. It includes the retries
-	// of the SDK.
+	// tryTimeout is the maximum time until the answer to a request begins. tryTimeout includes the
+	// retries of the SDK.
 	tryTimeout = 30 * time.Second
-	// retryWithin is the maximum pause between two retries of the SDK. It is short because the
-	// caller retries too, with longer pauses.
+	// retryWithin is the maximum pause between two retries of the SDK. retryWithin is short because
+	// the caller retries too, with longer pauses.
 	retryWithin = 4 * time.Second
 )
 
@@ -136,8 +136,8 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 // listTries is the maximum number of requests for one page of a listing.
 const listTries = 5
 
-// next requests a page of a listing. It retries after errors, because the caller cannot continue a
-// listing that was interrupted.
+// next requests a page of a listing. next retries after errors, because the caller cannot continue
+// a listing that was interrupted.
 func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
 	for try := range listTries {
 		bound, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -190,7 +190,8 @@ func (d *Driver) Read(ctx context.Context, o source.Object, from, until int64) (
 	return &stream{answer.Body, cancel, d, o.Name}, nil
 }
 
-// stream is the content of a blob. Its errors contain the blob's name, and Close ends the request.
+// stream is the content of a blob. The errors of a stream contain the blob's name, and Close ends
+// the request.
 type stream struct {
 	body   io.ReadCloser
 	cancel context.CancelCauseFunc

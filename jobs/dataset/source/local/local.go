@@ -159,8 +159,8 @@ func object(name string, info fs.FileInfo) source.Object {
 	return source.Object{Name: name, Size: info.Size(), Tag: strconv.FormatInt(info.ModTime().UnixNano(), 36)}
 }
 
-// Read implements source.Reader. It compares the size and the time of the file with those that were
-// listed, before it reads the first byte and after it has read the last one.
+// Read implements source.Reader. Read compares the size and the time of the file with those that
+// were listed, before it reads the first byte and after it has read the last one.
 func (d Driver) Read(_ context.Context, o source.Object, from, to int64) (io.ReadCloser, error) {
 	if err := d.allow(o.Name); err != nil {
 		return nil, translate(err)
@@ -205,7 +205,7 @@ func (s *stream) Read(p []byte) (int, error) {
 
 func (s *stream) Close() error { return s.file.Close() }
 
-// Create implements source.Creator. It creates missing folders. It writes the content to a
+// Create implements source.Creator. Create creates missing folders. Create writes the content to a
 // temporary file first, and then gives the file its name with a hard link, which fails if a file
 // with this name exists.
 func (d Driver) Create(_ context.Context, name string, content []byte) (source.Object, error) {

@@ -50,7 +50,7 @@ func Claims(name string) bool {
 	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }
 
-// List implements source.Lister. It requests the first byte of the object, because some servers
+// List implements source.Lister. List requests the first byte of the object, because some servers
 // refuse HEAD.
 func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Object, error] {
 	return func(yield func(source.Object, error) bool) {
@@ -171,7 +171,7 @@ func describe(name string, answer *http.Response) (source.Object, error) {
 	return o, nil
 }
 
-// body is the body of an answer. Its errors contain the name of the object.
+// body is the body of an answer. The errors of a body contain the name of the object.
 type body struct {
 	io.ReadCloser
 	name string

@@ -38,7 +38,7 @@ type Config struct {
 	Transport policy.Transporter
 }
 
-// Account is a storage account. It creates clients for the account's containers and queues.
+// Account is a storage account. Account creates clients for the account's containers and queues.
 type Account struct {
 	blobURL, queueURL string // without a trailing slash
 	sas               string // without the question mark; may be empty
@@ -52,7 +52,7 @@ type Account struct {
 // key is an account key; empty if a SAS or an identity is used.
 type key struct{ account, secret string }
 
-// Open checks the configuration and returns the account. It makes no request.
+// Open checks the configuration and returns the account. Open makes no request.
 func Open(cfg Config) (*Account, error) {
 	a, err := open(cfg)
 	if err != nil {

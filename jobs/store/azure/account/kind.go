@@ -95,8 +95,8 @@ func Classify(service Service, r *http.Request) Kind {
 	return Other
 }
 
-// leaseAction returns the lease action of a request. It ignores the case of the header's name,
-// because the SDK makes the name canonical only when it sends the request.
+// leaseAction returns the lease action of a request. leaseAction ignores the case of the header's
+// name, because the SDK makes the name canonical only when it sends the request.
 func leaseAction(header http.Header) string {
 	for name, values := range header {
 		if strings.EqualFold(name, "x-ms-lease-action") && len(values) > 0 {

@@ -12,8 +12,8 @@ import (
 // hidden replaces a secret in a text.
 const hidden = "REDACTED"
 
-// secretForm matches the secret fields of a SAS and of a connection string. It also matches secrets
-// of other accounts, because a redirect may lead to another account.
+// secretForm matches the secret fields of a SAS and of a connection string. secretForm also matches
+// secrets of other accounts, because a redirect may lead to another account.
 var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature)(=|%3D)[^&;\s"'<>]+`)
 
 // identityVariables are the variables from which azidentity reads secrets.
