@@ -65,3 +65,12 @@ func parseAggregate(text string) (a aggregate, err error) {
 	}
 	return a, nil
 }
+
+// numeric reports whether the values of the column must be numbers.
+func (a aggregate) numeric() bool {
+	switch a.function {
+	case "sum", "mean", "var", "stddev", "quantile":
+		return true
+	}
+	return false
+}

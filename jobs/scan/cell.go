@@ -69,7 +69,7 @@ func compareCells(a, b cell) int {
 	case a.kind == isNull:
 		return 0
 	}
-	return a.number.Compare(b.number)
+	return a.number.Compare(&b.number)
 }
 
 // compareFields compares fields of rows: empty fields, then numbers, then texts.
@@ -89,7 +89,7 @@ func compareFields(a, b []byte) int {
 		return order
 	}
 	if xNumber && yNumber {
-		if order := x.Compare(y); order != 0 {
+		if order := x.Compare(&y); order != 0 {
 			return order
 		}
 	}

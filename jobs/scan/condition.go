@@ -181,7 +181,7 @@ func compileComparison(n *ast.BinaryNode, index func(name string) int) (test, bo
 			}
 			return false, v.noNumber(at)
 		}
-		return is[number.Compare(want)+1], nil
+		return is[number.Compare(&want)+1], nil
 	}, true
 }
 

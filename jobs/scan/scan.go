@@ -86,8 +86,11 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 	for i, name := range q.by {
 		by[i] = index(name)
 	}
+	var numeric []int // columns that must have numbers
 	for i, a := range q.aggregates {
-		of[i] = index(a.column)
+		if of[i] = index(a.column); a.numeric() && !slices.Contains(numeric, of[i]) {
+			numeric = append(numeric, of[i])
+		}
 	}
 	var key []byte
 	return func(acc **table, r *dataset.Record) error {
@@ -99,9 +102,9 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		if ok, err := where(v); !ok || err != nil {
 			return err
 		}
-		for _, s := range t.states { // all states check the record before the first of them changes, because a bad record must change none
-			if err := s.check(v); err != nil {
-				return err
+		for _, column := range numeric { // before the first state changes, because a bad record must change none
+			if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
+				return v.noNumber(column)
 			}
 		}
 		var group int

@@ -193,7 +193,7 @@ func TestSameForEveryBlock(t *testing.T) {
 		if sums[key] == nil {
 			sums[key] = new(exact.Sum)
 		}
-		sums[key].Add(n)
+		sums[key].Add(&n)
 		values[key] = append(values[key], n.Float())
 	}
 	name := write(t, "a.csv", b.String())

@@ -53,9 +53,8 @@ type histograms struct {
 	list   []map[uint32]uint64
 }
 
-func (h *histograms) bind(column int)       { h.column = column }
-func (h *histograms) grow()                 { h.list = append(h.list, nil) }
-func (h *histograms) check(v *values) error { return checkNumber(v, h.column) }
+func (h *histograms) bind(column int) { h.column = column }
+func (h *histograms) grow()           { h.list = append(h.list, nil) }
 
 func (h *histograms) add(group int, v *values) {
 	if n, ok := v.number(h.column); ok {
@@ -155,9 +154,8 @@ type distinct struct {
 	registers []uint8
 }
 
-func (d *distincts) bind(column int)     { d.column = column }
-func (d *distincts) grow()               { d.list = append(d.list, distinct{}) }
-func (d *distincts) check(*values) error { return nil }
+func (d *distincts) bind(column int) { d.column = column }
+func (d *distincts) grow()           { d.list = append(d.list, distinct{}) }
 
 func (d *distincts) add(group int, v *values) {
 	if field := v.field(d.column); len(field) > 0 {

@@ -13,7 +13,6 @@ import (
 type states interface {
 	bind(column int)                         // sets the index of the column
 	grow()                                   // appends the state of a new group
-	check(v *values) error                   // returns an error if add cannot add the record
 	add(group int, v *values)                // adds a record
 	merge(group int, from states, other int) // adds the state that the group other has in from, which has the same type
 	append(b []byte, group int) []byte       // encodes a state
@@ -44,9 +43,8 @@ type counts struct {
 	list   []uint64
 }
 
-func (c *counts) bind(column int)     { c.column = column }
-func (c *counts) grow()               { c.list = append(c.list, 0) }
-func (c *counts) check(*values) error { return nil }
+func (c *counts) bind(column int) { c.column = column }
+func (c *counts) grow()           { c.list = append(c.list, 0) }
 
 func (c *counts) add(group int, v *values) {
 	if c.column < 0 || len(v.field(c.column)) > 0 {
@@ -92,15 +90,6 @@ func (s *sums) grow() {
 	}
 }
 
-func (s *sums) check(v *values) error { return checkNumber(v, s.column) }
-
-func checkNumber(v *values, column int) error {
-	if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
-		return v.noNumber(column)
-	}
-	return nil
-}
-
 func (s *sums) add(group int, v *values) {
 	n, ok := v.number(s.column)
 	if !ok {
@@ -108,9 +97,9 @@ func (s *sums) add(group int, v *values) {
 	}
 	at := &s.list[group]
 	at.count++
-	at.sum.Add(*n)
+	at.sum.Add(n)
 	if s.squares {
-		s.square[group].AddSquare(*n)
+		s.square[group].AddSquare(n)
 	}
 }
 
@@ -194,15 +183,14 @@ type extreme struct {
 	text               string
 }
 
-func (e *extremes) bind(column int)     { e.column = column }
-func (e *extremes) grow()               { e.list = append(e.list, extreme{}) }
-func (e *extremes) check(*values) error { return nil }
+func (e *extremes) bind(column int) { e.column = column }
+func (e *extremes) grow()           { e.list = append(e.list, extreme{}) }
 
 func (e *extremes) add(group int, v *values) {
 	at := &e.list[group]
 	n, ok := v.number(e.column)
 	if ok {
-		if !at.hasNumber || n.Compare(at.number) == e.sign {
+		if !at.hasNumber || n.Compare(&at.number) == e.sign {
 			at.number, at.hasNumber = *n, true
 		}
 		return
@@ -215,7 +203,7 @@ func (e *extremes) add(group int, v *values) {
 
 func (e *extremes) merge(group int, from states, other int) {
 	at, with := &e.list[group], &from.(*extremes).list[other]
-	if with.hasNumber && (!at.hasNumber || with.number.Compare(at.number) == e.sign) {
+	if with.hasNumber && (!at.hasNumber || with.number.Compare(&at.number) == e.sign) {
 		at.number, at.hasNumber = with.number, true
 	}
 	if with.hasText && (!at.hasText || compareText([]byte(with.text), at.text) == e.sign) {
@@ -236,7 +224,7 @@ func (e *extremes) append(b []byte, group int) []byte {
 	b = append(b, kind)
 	if at.hasNumber {
 		var one exact.Sum
-		one.Add(at.number)
+		one.Add(&at.number)
 		b = one.Append(b)
 	}
 	if at.hasText {

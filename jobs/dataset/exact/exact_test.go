@@ -57,13 +57,13 @@ func TestSums(t *testing.T) {
 			}
 			var left, right, square exact.Sum
 			for _, n := range list[:cut] {
-				left.Add(n)
+				left.Add(&n)
 			}
 			for _, n := range list[cut:] {
-				right.Add(n)
+				right.Add(&n)
 			}
 			for _, n := range list {
-				square.AddSquare(n)
+				square.AddSquare(&n)
 			}
 			var again exact.Sum
 			if rest, err := again.Read(right.Append(nil)); err != nil || len(rest) > 0 {
@@ -85,7 +85,7 @@ func TestCompare(t *testing.T) {
 	for range 5_000 {
 		a, _ := exact.Parse([]byte(text()))
 		b, _ := exact.Parse([]byte(text()))
-		if got, want := a.Compare(b), a.Rat().Cmp(b.Rat()); got != want {
+		if got, want := a.Compare(&b), a.Rat().Cmp(b.Rat()); got != want {
 			t.Fatalf("%v and %v: got %d, want %d", a, b, got, want)
 		}
 	}

@@ -120,7 +120,7 @@ func (n Number) mantissa(scale int) *big.Int {
 func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 // Compare returns -1, 0 or 1, like cmp.Compare.
-func (n Number) Compare(o Number) int {
+func (n *Number) Compare(o *Number) int {
 	if n.Scale == o.Scale && n.Big == nil && o.Big == nil {
 		return cmp.Compare(n.Mantissa, o.Mantissa)
 	}

@@ -28,7 +28,7 @@ var powers = func() (list [20]uint64) {
 }()
 
 // Add adds a number.
-func (s *Sum) Add(n Number) {
+func (s *Sum) Add(n *Number) {
 	if n.Big == nil && s.big == nil && n.Scale == s.scale {
 		s.add(n.Mantissa>>63, uint64(n.Mantissa))
 		return
@@ -49,7 +49,7 @@ func (s *Sum) add(high int64, low uint64) {
 }
 
 // addScaled adds a number of any scale and size.
-func (s *Sum) addScaled(n Number) {
+func (s *Sum) addScaled(n *Number) {
 	if n.Big == nil && s.big == nil && n.Scale < s.scale && s.scale-n.Scale < len(powers) {
 		magnitude := uint64(max(n.Mantissa, -n.Mantissa))
 		high, low := bits.Mul64(magnitude, powers[s.scale-n.Scale])
@@ -100,7 +100,7 @@ func (s *Sum) AddSum(o *Sum) {
 }
 
 // AddSquare adds the square of a number.
-func (s *Sum) AddSquare(n Number) {
+func (s *Sum) AddSquare(n *Number) {
 	if n.Big == nil && s.big == nil && 2*n.Scale == s.scale {
 		magnitude := uint64(max(n.Mantissa, -n.Mantissa))
 		if high, low := bits.Mul64(magnitude, magnitude); high < 1<<62 {
