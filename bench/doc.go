@@ -29,7 +29,7 @@
 // the failover.
 //
 // Overhead and Throughput measure the time from the submission of a job until its result is
-// durable. Both times are in the job's manifest.
+// durable. The times of submission and end are in the job's manifest.
 //
 // Aggregate compares the time with the time of a plain loop that reuses its memory. The memory of
 // each process is sampled 20 times a second. The bytes that a process moves are the bytes that it

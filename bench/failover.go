@@ -53,8 +53,8 @@ type FailoverConfig struct {
 	Params jobs.Params
 
 	// If Verify is true, Failover lets the job run to its end, runs the same job in this process,
-	// and compares the bytes of both results. The second run takes about as long as the first.
-	// Otherwise the job is cancelled after the last failover.
+	// and compares the bytes of both results. The second run takes about as long as the first. If
+	// Verify is false, the job is cancelled after the last failover.
 	Verify bool
 
 	// Progress, if not nil, is called with the current activity. If all is above 0,

@@ -30,8 +30,8 @@ type FailoverReport struct {
 	// window begins with the loss of the leader.
 	Windows []Summary `json:"windows,omitempty"`
 
-	// The following values describe the whole job. They are omitted unless the job ran to
-	// its end.
+	// The following values describe the whole job. The values are omitted unless the job ran to its
+	// end.
 	Partitions uint64 `json:"partitions,omitempty"`
 	Executed   uint64 `json:"executed,omitempty"` // number of executions that workers reported
 	SHA256     string `json:"sha256,omitempty"`

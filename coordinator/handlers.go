@@ -7,8 +7,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handlers handle the messages to a leader. They decode and check a message outside the loop and
-// then answer it on the loop. If the answer is lost, the sender repeats the message.
+// handlers handle the messages to a leader. The handlers decode and check a message outside the
+// loop and then answer it on the loop. If the answer is lost, the sender repeats the message.
 type handlers struct {
 	term    *term.Term
 	loop    *loop

@@ -25,7 +25,7 @@ type Check struct {
 	Attempts int // number of attempts per partition, without pauses; at least 1
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all
-	// partitions. Both are sums over all runs. Progress is called from several goroutines.
+	// partitions. Both numbers are sums over all runs. Progress is called from several goroutines.
 	Progress func(done, all uint64)
 }
 

@@ -68,10 +68,10 @@
 //   - The programs of the workers may be compiled for different architectures, for different levels
 //     of one architecture, such as GOAMD64=v1 and v3, or by different versions of Go. In that case
 //     Map, Merge and Finish round each product before it is added, as in float64(x*y) + z, because
-//     Go's compiler fuses multiplication and addition on some architectures. They also avoid
-//     functions of package math that are written in assembly for some architectures, such as
-//     math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and outcome name the
-//     builds that computed it.
+//     Go's compiler fuses multiplication and addition on some architectures. The three functions
+//     also avoid functions of package math that are written in assembly for some architectures,
+//     such as math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and outcome name
+//     the builds that computed it.
 //
 // [Check], or the command "bellwether run --check", tests a job for those conditions that can be
 // tested within one process.

@@ -57,7 +57,7 @@ func compress(data []byte, err error) ([]byte, error) {
 	return zstdEncoder().EncodeAll(data, nil), nil
 }
 
-// The encoder and the decoder are created at their first use, because they allocate memory. Their
+// The encoder and the decoder are created at their first use, because they allocate memory. The
 // options are valid, so NewWriter and NewReader return no error. Each call uses only one core,
 // because a worker has a slot for each core.
 var (

@@ -124,9 +124,10 @@ func (st *storage) remainder(id string) string {
 	return ""
 }
 
-// cancelledAgain reports whether a value is the first manifest of a removed job whose spec was stored
-// again by a late write. A leader that did not lead when the job ended takes the spec for a job that
-// waits in the queue, and a late request cancels that job. The user can remove the job again.
+// cancelledAgain reports whether a value is the first manifest of a removed job whose spec was
+// stored again by a late write. A leader that did not lead when the job ended regards the spec as
+// that of a job that waits in the queue, and a late request then cancels this job. The user can
+// remove the job again.
 func (st *storage) cancelledAgain(key, id string) bool {
 	m := st.sim.checks.manifests[id]
 	return key == "manifest/"+id && st.origins["spec/"+id].late && m.State == store.Cancelled && m.Sequence == 1

@@ -12,7 +12,7 @@ import (
 )
 
 // holdings are the large partials that a worker holds instead of storing them, by job ID and node.
-// They replace the holdings of package worker/executor.
+// The type replaces the holdings of package worker/executor.
 type holdings map[string]map[jobs.Node]heldPartial
 
 type heldPartial struct {

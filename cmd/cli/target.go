@@ -16,8 +16,9 @@ import (
 	"github.com/bellwether-compute/bellwether/worker"
 )
 
-// targetFlags are the flags that select a cluster and set how to connect to it. They override the
-// environment. The connection flags have the same names as those of the command line tool nats.
+// targetFlags are the flags that select a cluster and set how to connect to it. The flags override
+// the environment variables. The connection flags have the same names as those of the command line
+// tool nats.
 type targetFlags struct {
 	cluster  string
 	storage  string

@@ -49,8 +49,8 @@ type Config struct {
 	SilentAfter time.Duration
 
 	// RecoveryTimeout is the longest time that a new leader waits for reports of the workers named
-	// in the manifests. After that it assigns the partitions that no worker has reported. Default 1
-	// s.
+	// in the manifests. After this time the leader assigns the partitions that no worker has
+	// reported. Default 1 s.
 	RecoveryTimeout time.Duration
 
 	// RecoveryGrace is the shortest time that a new leader waits, because there may be workers that

@@ -15,7 +15,7 @@ import (
 // per second. A job whose rate is unknown adds 0 to the first sum. The number of slots per worker
 // is the mean over all workers, or 1 if there are no workers.
 //
-// The first sum counts finished partitions too. Otherwise the demand would fall with the job's
+// The first sum counts finished partitions too. If it did not, the demand would fall with the job's
 // progress, an autoscaler would remove more and more workers, and the job would become ever slower.
 func (l *Ledger) Demand(within time.Duration) int {
 	if len(l.jobs) == 0 {

@@ -138,8 +138,8 @@
 //     call is blamed, and the job fails.
 //   - A call that has not begun is withdrawn in two cases: its worker has more calls than it can
 //     run and another worker can begin the call; or the call's node is finished in another way.
-//   - A merge that the leader has given up becomes a call too. Its code may still run in the leader
-//     and kill the leader, so the manifest records that the leader has begun it.
+//   - A merge that the leader has given up becomes a call too. The merge's code may still run in
+//     the leader and kill the leader, so the manifest records that the leader has begun it.
 //   - The leader's own worker makes a call only if no other worker can make it, or if no other
 //     worker can begin it for 5 s.
 //
@@ -181,7 +181,7 @@
 //     worker is sent only after a checkpoint that names it is durable. If the assignment kills this
 //     leader too, the next leader knows which assignment was running.
 //   - Pinned before assigned: a job with Spec.StrictBuilds is restricted to one build of the
-//     workers' program. Its work is assigned only after a checkpoint that names the build is
+//     workers' program. The job's work is assigned only after a checkpoint that names the build is
 //     durable, so all leaders keep to the build.
 //   - Planned before assigned: partitions are assigned only after [JobPlanned], so all
 //     leaders cut the job in the same way.

@@ -8,8 +8,8 @@ import (
 
 // forest contains a job's maximal finished nodes, that is, finished nodes without a finished
 // ancestor. forest is stored as the part of the aggregation tree that consists of finished nodes
-// and their ancestors. Its size grows with the number of finished nodes, and each operation walks
-// one path from the root.
+// and their ancestors. The size of the forest grows with the number of finished nodes, and each
+// operation walks one path from the root.
 //
 // If only a worker holds the partial of a node, the node is lost when the worker dies. So the
 // forest also keeps finished nodes below such a node, unless the same worker holds them, to use
@@ -327,8 +327,8 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
-// heldNear returns the number of partitions that a worker holds at or a few levels below the sibling
-// of a node.
+// heldNear returns the number of partitions in the partials that a worker holds near a node: those
+// of the node's sibling, and of nodes a few levels below the sibling.
 func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	if n = f.tree.Lift(n); n == f.tree.Root() {
 		return 0
@@ -341,7 +341,8 @@ func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	return path[len(path)-1].heldBy(worker, 4)
 }
 
-// heldBy returns the number of partitions that a worker holds at or below p, as far as levels below.
+// heldBy returns the number of partitions in the partials that a worker holds of the node p and of
+// the nodes at most levels below p.
 func (p *treeNode) heldBy(worker string, levels int) (n uint64) {
 	if p.held != nil && p.held.worker == worker {
 		return p.done

@@ -199,8 +199,8 @@ func (j *job) settle(n jobs.Node) {
 	}
 }
 
-// dropSettled drops the nodes that were kept below nodes that are durable now. Their holders are
-// told to release them when a report lists them again.
+// dropSettled drops the nodes that were kept below nodes that are durable now. The workers that
+// hold these nodes are told to release the nodes when a report lists them again.
 func (j *job) dropSettled() {
 	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
 		if s.checkpoint > j.checkpoint.durable {
@@ -341,9 +341,9 @@ func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	return w.id == l.cfg.Self && (c.deaths > 0 || j.writeAhead || j.spareLeaderUntil > 0)
 }
 
-// onFetchFailed handles a call whose operand could not be fetched. This does not count as a failure
-// of the call. The holder may be dead, so it is probed. If it is alive, it is told to write the
-// operand to storage.
+// onFetchFailed handles a call whose operand could not be fetched. A failed fetch does not count as
+// a failure of the call. The holder may be dead, so it is probed. If it is alive, it is told to
+// write the operand to storage.
 func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	c.due = l.now + fetchBackoff
 	j.wantStored(c, func(holder string) bool { return holder == f.Holder })

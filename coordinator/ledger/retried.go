@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// maxRetried is the maximum number of spans in retriedPartitions. So many spans take about 3 kB of
-// a manifest.
+// maxRetried is the maximum number of spans in retriedPartitions. The maximum number of spans takes
+// about 3 kB of a manifest.
 const maxRetried = 256
 
 // retriedPartitions is the set of partitions that ran again after a failure or after the death of a

@@ -76,8 +76,8 @@
 // merge.go). A leader that resumes a job does not run any of the job's code before the ledger
 // requests a merge.
 //
-// Submissions are received only when the ledger's recovery is over. Before that the leader does not
-// know its workers, and would park every job.
+// Submissions are received only when the ledger's recovery is over. Before the end of the recovery
+// the leader does not know its workers, and would park every job.
 //
 // The code that moves a submission through these states, up to active, is in load.go; the
 // code for jobs that are missing in storage is in gone.go.
@@ -156,10 +156,10 @@
 // submitted again.
 //
 // A single read that finds nothing is no proof: a job counts as removed only if it is missing again
-// after the time goneAfter. Before that the leader deletes only its own first manifest and plan,
-// and keeps the submission, with which the job could begin again. A manifest contains the digest of
-// the job's spec. If the spec of a job that has begun was deleted or replaced although the job was
-// not removed, the job is parked and its records are kept.
+// after the time goneAfter. Before the second read the leader deletes only its own first manifest
+// and plan, and keeps the submission, with which the job could begin again. A manifest contains the
+// digest of the job's spec. If the spec of a job that has begun was deleted or replaced although
+// the job was not removed, the job is parked and its records are kept.
 //
 // # Replies from storage
 //

@@ -69,7 +69,7 @@ func (t *Term) mayBegin(priority int) bool {
 }
 
 // schedule begins a submitted job at once if even a job of the lowest priority may begin. Otherwise
-// it first reads the job's priority from the spec.
+// schedule first reads the job's priority from the spec.
 func (t *Term) schedule(id string, p *pendingJob) {
 	if len(t.jobs.waiting) == 0 && t.mayBegin(-store.MaxPriority) {
 		t.admit(id, p)

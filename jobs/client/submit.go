@@ -34,8 +34,8 @@ type SubmitOptions struct {
 	// Pairs are parameters in the form name=value. Pairs override Params.
 	Pairs []string
 
-	// Files are stored together with the job, whose code can read them. They are removed together
-	// with the job. The parameters should contain the SHA-256 of each file.
+	// Files are stored together with the job, whose code can read them. The files are removed
+	// together with the job. The parameters should contain the SHA-256 of each file.
 	Files []jobs.File
 
 	// Priority is -MaxPriority to MaxPriority. Jobs of a higher priority run first.

@@ -24,8 +24,8 @@ type Input struct {
 	// tsv).
 	Header bool `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 
-	// Names are the names of the columns, separated by commas. They replace the names in the
-	// header.
+	// Names are the names of the columns, separated by commas. The names given here replace the
+	// names in the header.
 	Names string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
 
 	// Delimiter is the ASCII character that separates fields. The default is a comma, or for tsv a

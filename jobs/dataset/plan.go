@@ -93,9 +93,9 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 // the columns are read.
 const maxHeader = 16 << 20
 
-// columns returns the names of the columns. They come from the parameter names, or from the header
-// of the first object that is not empty. If there is no header, they are c1, c2 and so on. columns
-// returns nil for ndjson, and if all objects are empty.
+// columns returns the names of the columns. The names come from the parameter names, or from the
+// header of the first object that is not empty. If there is no header, they are c1, c2 and so on.
+// columns returns nil for ndjson, and if all objects are empty.
 func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]string, error) {
 	switch f {
 	case lines:

@@ -15,7 +15,7 @@ type group struct {
 // opening an object takes time even if the object is small.
 const maxShared = 1000
 
-// ranges are the partitions of a listing. They depend only on the listing and the block size.
+// ranges are the partitions of a listing. The ranges depend only on the listing and the block size.
 type ranges struct {
 	listing listing
 	groups  []group

@@ -19,8 +19,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// keeper has the processes of a job with the parameter keep. A process makes one call at a time, and
-// there are as many as there are calls at once.
+// keeper contains the processes of a job with the parameter keep. A process makes one call at a
+// time, so there are as many processes as there are calls at the same time.
 type keeper struct {
 	program program
 	guard   *Guard
@@ -30,8 +30,8 @@ type keeper struct {
 	idle []*kept
 }
 
-// call makes a call in an idle process, or in a new one. If the answer is "again", call makes the
-// call again later, until ctx is done.
+// call makes a call in an idle process, or in a new process if none is idle. If the answer is
+// "again", call repeats the call after a pause, until ctx is done.
 func (k *keeper) call(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		output, err = k.once(ctx, partition, partitions, input)
@@ -82,15 +82,15 @@ func (k *keeper) take() (*kept, error) {
 	return k.start()
 }
 
-// put returns a process after a call.
+// put takes back a process after a call, so that a later call can use the process.
 func (k *keeper) put(one *kept) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.idle = append(k.idle, one)
 }
 
-// close ends the processes, after the last call has returned. Each process reads the end of its
-// standard input, and is killed if it does not end in time.
+// close ends all processes. The caller must call close after the last call has returned. close ends
+// the standard input of each process, and kills a process that does not end in time.
 func (k *keeper) close() {
 	var all sync.WaitGroup
 	for _, one := range k.idle {
@@ -99,8 +99,9 @@ func (k *keeper) close() {
 	all.Wait()
 }
 
-// kept is a process that makes call after call. A call and its answer are frames on standard input
-// and standard output: a line, and as many bytes as its last word says.
+// kept is a process that makes one call after another. A call is a frame on standard input, and its
+// answer is a frame on standard output. A frame is a line, followed by data. The last word of the
+// line is the number of bytes of the data.
 //
 //	call     map PARTITION PARTITIONS LENGTH    the input
 //	answer   ok LENGTH                          the output
@@ -112,11 +113,11 @@ type kept struct {
 	program program
 	calls   io.WriteCloser
 	answers *bufio.Reader
-	ended   chan struct{} // closed when the process was waited for
+	ended   chan struct{} // closed when the process has ended and has been waited for
 	err     error         // how it ended
 
 	mu     sync.Mutex
-	gone   bool  // the process has ended; another may get its number now
+	gone   bool  // the process has ended, so another process may get its number
 	reason error // why the process was killed
 }
 
@@ -133,7 +134,7 @@ func (k *keeper) start() (*kept, error) {
 		if one.calls, err = run.StdinPipe(); err == nil {
 			err = k.guard.start(run.Cmd)
 		}
-		_ = stdout.Close() // the process has its own
+		_ = stdout.Close() // closed here because the process has its own copy
 		if err != nil {
 			_ = answers.Close()
 		}
@@ -157,8 +158,8 @@ func (k *keeper) start() (*kept, error) {
 	return one, nil
 }
 
-// measure kills the process if it uses too much memory. The channel is closed once the process has
-// ended.
+// measure kills the process if the process uses too much memory. The returned channel is closed
+// when the measuring has ended, after the end of the process.
 func (k *kept) measure() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -205,7 +206,7 @@ func (k *kept) close() {
 	}
 }
 
-// call makes one call. After an error the process has ended.
+// call makes one call. If call returns an error, the process has ended.
 func (k *kept) call(ctx context.Context, header, input []byte) (status string, output []byte, err error) {
 	spare := context.AfterFunc(ctx, func() { k.kill(context.Cause(ctx)) })
 	inTime := func() bool { return true }
@@ -224,7 +225,7 @@ func (k *kept) call(ctx context.Context, header, input []byte) (status string, o
 	return "", nil, k.program.failed(k.why(), k.stderr)
 }
 
-// why returns why a process has ended during a call.
+// why returns the reason for which the process has ended during a call.
 func (k *kept) why() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -237,11 +238,12 @@ func (k *kept) why() error {
 	return fmt.Errorf("it ended during a call: %w", k.err)
 }
 
-// pipeSize is how much a pipe holds, at least, before its writer waits for the reader.
+// pipeSize is the number of bytes that can be written to every pipe before the writer has to wait
+// for the reader.
 const pipeSize = 4 << 10
 
-// send writes a call. A large one is written while the answer is read, because a program may answer
-// before it has read the whole call.
+// send writes a call to the process. A large call is written by a separate goroutine while the
+// answer is read, because a program may answer before it has read the whole call.
 func (k *kept) send(frame []byte) <-chan error {
 	sent := make(chan error, 1)
 	write := func() {

@@ -171,8 +171,8 @@ func (b *block) cross() {
 }
 
 // crossTurns crosses out eight multiples at a time, one for each number of the wheel, while all
-// eight are in the block. This is fast for small primes. It returns the byte at which the caller
-// continues.
+// eight are in the block. Eight multiples at a time are fast to cross out for small primes. It
+// returns the byte at which the caller continues.
 func crossTurns(bits []byte, a uint, s *[8]step, at, w uint) (uint, uint) {
 	size := uint(len(bits))
 	for w != 0 && at < size {

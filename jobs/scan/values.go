@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 )
 
-// values are the fields of one record. They keep the parsed number of a field, so that no field is
+// values are the fields of one record. The parsed number of a field is kept, so that no field is
 // parsed more than once.
 type values struct {
 	record  *dataset.Record

@@ -143,9 +143,9 @@ func (t *task) open() (*jobs.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// fork creates the first stack and calls the job's Fork for it. This is done before a slot runs the
-// job, so that a Fork that does not return does not occupy a slot. If Fork fails, fork closes the
-// job.
+// fork creates the first stack and calls the job's Fork for it. fork is called before a slot runs
+// the job, so that a Fork that does not return does not occupy a slot. If Fork fails, fork closes
+// the job.
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
@@ -231,9 +231,9 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the items' partials from storage if the job has ended. This is necessary
-// because no other process removes a partial that was stored after the leader had removed the job's
-// partials.
+// dropUndelivered removes the items' partials from storage if the job has ended. The removal is
+// necessary because no other process removes a partial that was stored after the leader had removed
+// the job's partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {

@@ -20,8 +20,8 @@ type Config struct {
 	Hello wire.Hello
 
 	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
-	// further partition. This happens only if no item becomes durable for a long time. 0 means 256
-	// MiB.
+	// further partition. The worker reaches this limit only if no item becomes durable for a long
+	// time. 0 means 256 MiB.
 	MaxKept int
 
 	// Timing contains the intervals and timeouts of the session.

@@ -22,8 +22,8 @@ type schedule struct {
 	sentAt   time.Duration // when the report in flight was first sent
 	resendAt time.Duration
 
-	// These are the waits after the last of several consecutive failures. They are 0 after a
-	// success.
+	// These are the waits after the last of several consecutive failures. After a success the waits
+	// are 0.
 	absences time.Duration // wait after a report without responders
 	refusals time.Duration // wait after a report that was refused
 }

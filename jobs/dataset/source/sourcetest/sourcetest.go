@@ -20,7 +20,8 @@ type Place struct {
 	Driver source.Driver
 	Base   string // beginning of the names of all objects in the place; ends in a slash
 
-	// Put writes or replaces an object, and Delete deletes an object. Both work without the driver.
+	// Put writes or replaces an object, and Delete deletes an object. Put and Delete work without
+	// the driver.
 	Put    func(t *testing.T, name string, content []byte)
 	Delete func(t *testing.T, name string)
 }

@@ -23,8 +23,8 @@
 // [ErrDenied] if a retry cannot succeed before the cause is fixed.
 //
 // Valid and wrong keys, SAS and tokens were tested on Azurite. Some errors occur only on Azure: a
-// missing role, a firewall, a skewed clock, keys that are not permitted. They are tested with
-// simulated responses that follow Azure's documentation.
+// missing role, a firewall, a skewed clock, keys that are not permitted. These errors are tested
+// with simulated responses that follow Azure's documentation.
 //
 // [Kind] classifies requests for error messages, fault injection and prices.
 package account
