@@ -17,20 +17,28 @@ import (
 // the environment variables name, the driver uses the credentials in these variables. For other
 // accounts it uses the Azure identity of the process.
 type blobURLs struct {
+	own func() (*account.Account, error) // the account of the environment, opened once
+
 	mu   sync.Mutex
 	open map[string]*azure.Driver // drivers by the beginning of the URL, which names the account
 }
 
-// isBlobURL reports whether a name is the URL of a blob.
-func isBlobURL(name string) bool {
+// blobHosts are the ends of the hosts of Azure's storage accounts. A token of the process is sent to
+// no other host.
+var blobHosts = []string{".blob.core.windows.net", ".blob.core.usgovcloudapi.net", ".blob.core.chinacloudapi.cn"}
+
+// claims reports whether a name is the URL of a blob.
+func (b *blobURLs) claims(name string) bool {
 	u, err := url.Parse(name)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return false
 	}
-	if strings.Contains(u.Host, ".blob.core.") {
-		return true
+	for _, host := range blobHosts {
+		if strings.HasSuffix(u.Host, host) {
+			return true
+		}
 	}
-	a, err := accountFromEnv()
+	a, err := b.own()
 	return err == nil && strings.HasPrefix(name, a.BlobURL()+"/")
 }
 
@@ -40,20 +48,25 @@ func (b *blobURLs) driver(name string) (*azure.Driver, error) {
 		return nil, err
 	}
 	base := u.Scheme + "://" + u.Host
-	a, err := accountFromEnv()
-	if own := err == nil && strings.HasPrefix(name, a.BlobURL()+"/"); own {
+	a, err := b.own()
+	own := err == nil && strings.HasPrefix(name, a.BlobURL()+"/")
+	if own {
 		base = a.BlobURL()
-	} else if a, err = account.Open(account.Config{URL: base}); err != nil {
-		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open[base] == nil {
-		if b.open == nil {
-			b.open = map[string]*azure.Driver{}
-		}
-		b.open[base] = azure.New(a, base+"/")
+	if d := b.open[base]; d != nil {
+		return d, nil
 	}
+	if !own {
+		if a, err = account.Open(account.Config{URL: base}); err != nil {
+			return nil, err
+		}
+	}
+	if b.open == nil {
+		b.open = map[string]*azure.Driver{}
+	}
+	b.open[base] = azure.New(a, base+"/")
 	return b.open[base], nil
 }
 

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
@@ -16,21 +17,23 @@ import (
 // variable BELLWETHER_FILES lists the folders that jobs may access; by default, they may access all
 // files. Open itself makes no request.
 func Open() *source.Set {
+	own := sync.OnceValues(accountFromEnv)
+	blobs := &blobURLs{own: own}
 	return source.NewSet(
 		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.FromEnv(), nil }},
-		source.Entry{Claims: func(name string) bool { return strings.HasPrefix(name, azure.Scheme) }, Open: openAzure},
-		source.Entry{Claims: isBlobURL, Open: func() (source.Driver, error) { return new(blobURLs), nil }},
+		source.Entry{Claims: isAzblob, Open: func() (source.Driver, error) {
+			a, err := own()
+			if err != nil {
+				return nil, err
+			}
+			return azure.New(a, azure.Scheme), nil
+		}},
+		source.Entry{Claims: blobs.claims, Open: func() (source.Driver, error) { return blobs, nil }},
 		source.Entry{Claims: web.Claims, Open: func() (source.Driver, error) { return web.New(nil), nil }},
 	)
 }
 
-func openAzure() (source.Driver, error) {
-	a, err := accountFromEnv()
-	if err != nil {
-		return nil, err
-	}
-	return azure.New(a, azure.Scheme), nil
-}
+func isAzblob(name string) bool { return strings.HasPrefix(name, azure.Scheme) }
 
 func accountFromEnv() (*account.Account, error) {
 	cfg, err := cluster.FromEnv()
