@@ -33,7 +33,7 @@ func spreadOfShares(values []float64) Spread {
 }
 
 // Quantile returns the smallest value v for which at least the given share (0 to 1) of all values
-// is less than or equal to v. It returns NaN if there are no values.
+// is less than or equal to v. Quantile returns NaN if there are no values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -42,8 +42,8 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }
 
-// Median returns the middle value, or the mean of the two middle values. It returns NaN if there
-// are no values.
+// Median returns the middle value, or the mean of the two middle values. Median returns NaN if
+// there are no values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -43,8 +43,8 @@ func Run(ctx context.Context, lease Lease, peers Peers, cfg Config, lead LeadFun
 	return nil
 }
 
-// shell turns events into a machine's inputs and performs its actions. One goroutine owns the
-// shell. Calls to Lease and Peers and the leading function run in other goroutines.
+// shell turns events into a machine's inputs and performs its actions. Only one goroutine uses the
+// shell's fields. Calls to Lease and Peers, and the leading function, run in other goroutines.
 type shell struct {
 	machine  *Machine
 	started  time.Time

@@ -15,8 +15,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// shape says what the values of a type may contain. The codec uses it to decide which checks an
-// encoded value needs.
+// shape says what the values of a type may contain. The codec uses the shape to decide which checks
+// an encoded value needs.
 type shape struct {
 	recursive bool           // values can contain values of the same type, so they can be cyclic
 	unchecked bool           // the encoder accepts values that the decoder refuses, because of strings, map keys, deep nesting or methods that encode

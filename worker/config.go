@@ -58,7 +58,7 @@ type Config struct {
 	SpillDir string
 
 	// LimitMemory sets the memory limit of the Go runtime to a third more than Memory, unless the
-	// environment sets GOMEMLIMIT. It is meant for programs that are only a worker.
+	// environment sets GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
 	LimitMemory bool
 
 	// MeanTimeBetweenFailures is the average time until a worker's process dies if it is not told
@@ -106,9 +106,9 @@ type Config struct {
 	PodDeletionCost bool
 
 	// LimitCPU lowers GOMAXPROCS of the whole program to Slots + 1, unless the environment sets
-	// GOMAXPROCS. It is meant for programs that are only a worker. With this setting the slots keep
-	// their cores busy, messages are processed without waiting for partitions, and the garbage
-	// collector leaves the other cores to other processes.
+	// GOMAXPROCS. LimitCPU is meant for programs that are only a worker. With this setting the
+	// slots keep their cores busy, messages are processed without waiting for partitions, and the
+	// garbage collector leaves the other cores to other processes.
 	LimitCPU bool
 
 	// Logger receives the log, whose lines name the worker under the key "self". The

@@ -47,7 +47,7 @@ type assignmentState int
 
 const (
 	// statePlanned: no receipt has contained the assignment. The assignment waits for a checkpoint,
-	// or for space in a receipt. In this state it cannot have killed its worker.
+	// or for space in a receipt. In this state the assignment cannot have killed its worker.
 	statePlanned assignmentState = iota
 	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
 	// worker may have started the assignment, so from this state on it becomes a crash

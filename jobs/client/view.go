@@ -15,9 +15,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The methods in this file are for programs that show a cluster continuously. The size of their
-// answers is bounded for any number of workers and jobs. If there is no leader, the methods fail at
-// once and do not wait for one.
+// The methods in this file are for programs that show a cluster continuously. The size of the
+// methods' answers is bounded for any number of workers and jobs. If there is no leader, the
+// methods fail at once and do not wait for one.
 
 // Totals are the leader's figures for the whole cluster.
 type Totals = wire.Totals

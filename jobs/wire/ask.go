@@ -229,7 +229,7 @@ type CellRun struct {
 // waiting: they are assigned to no worker.
 type Cell struct {
 	_        struct{} `cbor:",toarray"`
-	Held     uint64   `json:"held"`     // assigned to a worker
+	Held     uint64   `json:"held"`     // number of partitions assigned to a worker
 	Computed uint64   `json:"computed"` // finished, but not in a durable checkpoint
 	Durable  uint64   `json:"durable"`  // in a durable checkpoint
 	Retrying uint64   `json:"retrying"` // will run again, or are running again, after a failure or a worker's death

@@ -36,8 +36,8 @@ func Strict(elements, pairs int) cbor.DecOptions {
 	}
 }
 
-// Encoder returns a CBOR encoder. It panics if the options contradict each other, which
-// is a programming error.
+// Encoder returns a CBOR encoder. Encoder panics if the options contradict each other, which is a
+// programming error.
 func Encoder(options cbor.EncOptions) cbor.EncMode {
 	mode, err := options.EncMode()
 	if err != nil {
@@ -46,8 +46,8 @@ func Encoder(options cbor.EncOptions) cbor.EncMode {
 	return mode
 }
 
-// Decoder returns a CBOR decoder. It panics if the options contradict each other, which
-// is a programming error.
+// Decoder returns a CBOR decoder. Decoder panics if the options contradict each other, which is a
+// programming error.
 func Decoder(options cbor.DecOptions) cbor.DecMode {
 	mode, err := options.DecMode()
 	if err != nil {
