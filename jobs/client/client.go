@@ -135,7 +135,7 @@ func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
 	askTimeout  = time.Second            // of one request to the leader, which usually answers within milliseconds
-	liveTimeout = 500 * time.Millisecond // of a request whose answer storage can replace, with older data
+	liveTimeout = 500 * time.Millisecond // timeout of a request to the leader for which older data in storage can replace the answer
 	askInterval = 100 * time.Millisecond // between two requests while there is no leader
 )
 
