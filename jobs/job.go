@@ -306,7 +306,7 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 		forest: func() forest {
 			return &valueForest[T]{tree: tree, merge: b.def.Merge, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
 		},
-		spares: func(get func() []byte) bool {
+		spares: func(get func() []byte, put func([]byte)) bool {
 			if pool.share == nil || !b.aliases() {
 				return false
 			}
@@ -316,6 +316,11 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 					return value, err == nil
 				}
 				return value, false
+			}
+			pool.give = func(value T) {
+				if data, err := encodeInPlace(b.def.Codec, value); err == nil {
+					put(data)
+				}
 			}
 			return true
 		},

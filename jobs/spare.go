@@ -140,6 +140,7 @@ func slicesShare(a, b unsafe.Pointer, size uintptr) bool {
 type spares[T any] struct {
 	share func(a, b T) bool // nil unless the mapper is a Filler
 	more  func() (T, bool)  // returns spare memory; set by Task.Spares, nil if the caller has none
+	give  func(T)           // takes a freed value; set together with more
 
 	mu   sync.Mutex
 	list []T
@@ -160,6 +161,10 @@ func (s *spares[T]) freed(left, right, merged T) (spare T, ok bool) {
 
 // put adds a freed value.
 func (s *spares[T]) put(value T) {
+	if s.give != nil {
+		s.give(value)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, value)

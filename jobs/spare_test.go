@@ -246,7 +246,9 @@ func TestTaskSpares(t *testing.T) {
 	spare := make([]byte, 4*8)
 	get := func() []byte { return spare }
 	task := open(vectorJob(filler{length: 4}, addVectors))
-	if !task.Spares(get) {
+	var given [][]byte
+	put := func(data []byte) { given = append(given, data) }
+	if !task.Spares(get, put) {
 		t.Fatal("a Filler of vectors takes no memory")
 	}
 	stack := task.NewStack()
@@ -256,7 +258,16 @@ func TestTaskSpares(t *testing.T) {
 	if got := must(stack.Drain(1)); &got[0].Data[0] != &spare[0] {
 		t.Error("the partial is not in the memory that was given")
 	}
-	if open(vectorJob(struct{ Mapper[[]float64] }{filler{length: 4}}, addVectors)).Spares(get) {
+	job := vectorJob(filler{length: 4}, addVectors)
+	task = must(job.Open(context.Background(), must(job.Params(nil)), Plan{Partitions: 4}))
+	task.Spares(func() []byte { return nil }, put)
+	if _, err := task.NewStack().Run(context.Background(), Span{Lo: 0, Hi: 4}, new(atomic.Bool)); err != nil {
+		t.Fatal(err)
+	}
+	if len(given) != 1 || len(given[0]) != 4*8 { // the last partition frees two values
+		t.Errorf("%d values were given away, want one", len(given))
+	}
+	if open(vectorJob(struct{ Mapper[[]float64] }{filler{length: 4}}, addVectors)).Spares(get, put) {
 		t.Error("a mapper that is no Filler takes memory")
 	}
 }

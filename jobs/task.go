@@ -13,16 +13,17 @@ type Task struct {
 	mapper any // may implement io.Closer
 	stack  func() Stack
 	forest func() forest
-	spares func(get func() []byte) bool
+	spares func(get func() []byte, put func([]byte)) bool
 }
 
 // Spares lets a [Filler] reuse memory that the caller no longer needs. The function get returns the
-// memory of an encoded partial of the job, or nil if the caller has no spare memory. Several
-// goroutines may call get at the same time. Spares must be called before a stack runs. Spares
-// returns false, and get is never called, unless the mapper is a Filler and the codec decodes
-// partials without copying them. Only if Spares returns true may the caller reuse the memory of a
-// partial after a call of Merge.
-func (t *Task) Spares(get func() []byte) bool { return t.spares(get) }
+// memory of an encoded partial of the job, or nil if the caller has no spare memory. The function
+// put takes memory that the job's stacks no longer need: a stack keeps one spare value at most.
+// Several goroutines may call get and put at the same time. Spares must be called before a stack
+// runs. Spares returns false, and neither function is ever called, unless the mapper is a Filler and the
+// codec decodes partials without copying them. Only if Spares returns true may the caller reuse the
+// memory of a partial after a call of Merge.
+func (t *Task) Spares(get func() []byte, put func([]byte)) bool { return t.spares(get, put) }
 
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
 // for as long as the slot works on the job, because the stack holds the Map function that the
@@ -200,6 +201,15 @@ func (s *stack[T]) spare() T {
 	return pop(&s.spares)
 }
 
+// keepSpare adds a freed value to the stack, or to the task's pool if the stack has one.
+func (s *stack[T]) keepSpare(value T) {
+	if len(s.spares) > 0 {
+		s.pool.put(value)
+		return
+	}
+	s.spares = append(s.spares, value)
+}
+
 // push adds a node. As long as the sibling of the topmost node is on the stack too, push merges the
 // two.
 func (s *stack[T]) push(n Node, value T) error {
@@ -213,7 +223,7 @@ func (s *stack[T]) push(n Node, value T) error {
 			return err
 		}
 		if spare, ok := s.pool.freed(left, right, value); ok {
-			s.spares = append(s.spares, spare)
+			s.keepSpare(spare)
 		}
 		s.merging = false
 		top--

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +84,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	want := uint64(1)
 	clean := true // no partition was run since the last delivery
 	var next uint64
-	defer s.account(t, jobs.Span{})
+	defer s.account(t, jobs.Span{}, 0)
 	stacked := jobs.Span{}
 	for t.ctx.Err() == nil {
 		w.mu.Lock()
@@ -93,11 +94,11 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 			w.mu.Unlock()
 			break
 		}
-		if stacked.Empty() {
+		if clean {
 			stacked.Lo = claim.Lo
 		}
-		stacked.Hi = claim.Hi
-		s.account(t, stacked)
+		stacked.Hi = claim.Lo
+		s.account(t, stacked, claim.Len())
 		w.mu.Unlock()
 		t.before(span, "Map")
 		before := now
@@ -125,7 +126,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 		}
 		clean = hi == next
 		stacked = jobs.Span{Lo: hi, Hi: next}
-		s.account(t, stacked)
+		s.account(t, stacked, 0)
 		now = time.Now()
 	}
 	if !clean {
@@ -134,15 +135,15 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 }
 
 // account updates the memory that counts for the slot: that of its merge stack after the partitions
-// of a span, and that of the next partial.
-func (s *slot) account(t *task, span jobs.Span) {
+// of a span, and that of the next partitions, whose partials are merged with one another.
+func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	size := t.partialSize.Load()
 	if s.w.held == nil || size == 0 && s.uses == 0 {
 		return
 	}
-	uses := int64(0)
+	uses := int64(bits.Len64(next)) * size
 	if !span.Empty() {
-		uses = int64(len(t.tree.Cover(span))+1) * size
+		uses += int64(len(t.tree.Cover(span))) * size
 	}
 	s.w.held.Use(uses - s.uses)
 	s.uses = uses

@@ -138,7 +138,7 @@ func (t *task) open() (*jobs.Task, error) {
 		return nil, err
 	}
 	if t.w.held != nil {
-		t.reuses = opened.Spares(func() []byte { return t.w.held.Spare(t.partialSize.Load()) })
+		t.reuses = opened.Spares(func() []byte { return t.w.held.Spare(t.partialSize.Load()) }, t.w.held.Reuse)
 	}
 	return opened, t.fork(opened)
 }

@@ -227,9 +227,15 @@ func (h *Holdings) drop(p *part) {
 	delete(h.parts, p.key)
 	p.dropped = true
 	if p.file != nil {
-		_ = p.file.Close() // it is not needed any more
+		h.discard(p.file)
 	}
 	h.forget(p)
+}
+
+// discard closes a file in another goroutine: to free a large file may take seconds, and callers
+// hold locks.
+func (h *Holdings) discard(f *os.File) {
+	h.spills.Go(func() { _ = f.Close() }) // the file is not needed any more
 }
 
 // forget removes a partial from memory.
@@ -484,7 +490,7 @@ func (h *Holdings) spill() {
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
 		case p.dropped || h.closed:
-			_ = f.Close() // it is not needed any more
+			h.discard(f)
 			if p.reuse && p.readers == 0 {
 				h.addSpare(data)
 			}
