@@ -129,8 +129,11 @@ func (st *storage) remainder(id string) string {
 // that of a job that waits in the queue, and a late request then cancels this job. The user can
 // remove the job again.
 func (st *storage) cancelledAgain(key, id string) bool {
-	m := st.sim.checks.manifests[id]
-	return key == "manifest/"+id && st.origins["spec/"+id].late && m.State == store.Cancelled && m.Sequence == 1
+	if key != "manifest/"+id || !st.origins["spec/"+id].late {
+		return false
+	}
+	m, _, err := st.store.Manifest(context.Background(), id)
+	return err == nil && m.State == store.Cancelled && m.Sequence == 1
 }
 
 // orphaned reports whether the blob may stay in storage after its job was removed, because the
