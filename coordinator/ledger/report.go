@@ -88,7 +88,7 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		l.onUnknownJob(w, jr.Job, jr.First+uint64(len(jr.Items))-1)
 	} else {
 		s = w.share(j)
-		s.opened = s.opened || slices.ContainsFunc(jr.Items, needsPlan)
+		s.opened = s.opened || slices.ContainsFunc(jr.Items, wire.Item.NeedsPlan)
 		s.ackDue = true
 		c = j.contributor(w.id)
 		if !j.ending() {
@@ -125,12 +125,6 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		}
 	}
 	return refs
-}
-
-// needsPlan reports whether an item can only come from a worker that has the plan of the item's
-// job.
-func needsPlan(i wire.Item) bool {
-	return (i.Output == nil || i.Output.Function != wire.Plan) && (i.Failure == nil || i.Failure.Function != wire.Plan)
 }
 
 // onPartial handles a finished node. The result of a merge that an earlier leader assigned is

@@ -161,3 +161,32 @@ func TestSlowMergeGoesToAWorker(t *testing.T) {
 		t.Error("the leader has not left, although nothing is left to checkpoint")
 	}
 }
+
+// A worker reports an item of a job that this leader has no plan of, because an earlier leader has
+// planned it. The worker keeps the item.
+func TestItemOfUnplannedJob(t *testing.T) {
+	c := newCluster(t)
+	l := c.lead(plain)
+	planner := c.addWorker("w1")
+	planner.hangs = true
+	planner.follow(l)
+	job := c.submit("partitions=5")
+	c.until("the call of Plan", func() bool { return len(planner.held) > 0 })
+	partial := wire.NewPartial(jobs.Leaf(0), []byte("partial"))
+	report := wire.Report{
+		Epoch: l.epoch, Worker: "w2", Sequence: 1, Hello: &wire.Hello{Host: "host", PID: 1, Slots: 1, Knows: planner.knows},
+		Jobs: []wire.JobReport{{Job: job, First: 1, Items: []wire.Item{{Partial: &partial}}}},
+	}
+	received := uint64(99)
+	l.turn(func() {
+		l.term.Report(report, 100, func(r wire.Receipt) {
+			for _, j := range r.Jobs {
+				received = j.Received
+			}
+		})
+	})
+	c.until("the receipt", func() bool { return received != 99 })
+	if received != 0 {
+		t.Errorf("the leader has received %d items, want 0", received)
+	}
+}

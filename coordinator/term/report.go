@@ -44,16 +44,22 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 }
 
 // storePartials puts the partials of a job's report into the table and appends their refs. A
-// damaged item is replaced by a failure, so that the item's partitions run again.
+// damaged item is replaced by a failure, so that the item's partitions run again. If this leader has
+// no plan of the job, because an earlier leader that still led has planned it, storePartials removes
+// the items that need the plan. The worker then reports them again.
 func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {
 		item := &report.Items[i]
+		if j != nil && j.tree.Partitions() == 0 && item.NeedsPlan() {
+			report.Items = report.Items[:i]
+			return refs
+		}
 		switch {
 		case item.Failure != nil:
 			continue
 		case item.Held != nil:
-			if j != nil && (j.tree.Partitions() == 0 || !j.tree.Contains(*item.Held)) {
+			if j != nil && !j.tree.Contains(*item.Held) {
 				*item = wire.Item{Failure: outsideTree(*item.Held, j.tree)}
 			}
 			continue
@@ -100,10 +106,7 @@ func checkOutput(o *wire.Output) *wire.Failure {
 // checkPartial returns a failure if a partial is damaged or does not belong to the job's
 // tree.
 func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
-	switch {
-	case tree.Partitions() == 0:
-		return &wire.Failure{Error: fmt.Sprintf("node %v of a job that is not planned", p.Node)}
-	case !tree.Contains(p.Node):
+	if !tree.Contains(p.Node) {
 		return outsideTree(p.Node, tree)
 	}
 	if err := p.Check(); err != nil {

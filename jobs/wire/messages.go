@@ -119,6 +119,11 @@ type Item struct {
 	Held    *jobs.Node `cbor:"4,keyasint,omitempty"`
 }
 
+// NeedsPlan reports whether an item can only come from a worker that has the plan of the item's job.
+func (i Item) NeedsPlan() bool {
+	return (i.Output == nil || i.Output.Function != Plan) && (i.Failure == nil || i.Failure.Function != Plan)
+}
+
 // Function is a function of a job's definition. A Failure may contain any function. A Call contains
 // only Plan, Merge or Finish.
 type Function uint8
