@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source/local"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker"
 )
@@ -38,6 +40,7 @@ type workerFlags struct {
 	spillDir    string
 	mtbf        time.Duration
 	withParent  bool
+	files       string
 	evictions   bool
 	podCost     bool
 	metadataURL string
@@ -98,6 +101,9 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 			if err != nil {
 				return err
 			}
+			if err := flags.limitFiles(); err != nil {
+				return err
+			}
 			if flags.mtbf < minMTBF {
 				return usagef("--mtbf must be at least %v, got %v", minMTBF, flags.mtbf)
 			}
@@ -113,6 +119,7 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
+	cmd.Flags().StringVar(&flags.files, "files", "", "folders whose files jobs may read, separated by colons (env "+local.EnvFolders+"; default none)")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
 	cmd.Flags().BoolVar(&flags.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")
@@ -125,6 +132,19 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	flags.allow.register(a, cmd)
 	flags.log.register(cmd)
 	return cmd
+}
+
+// limitFiles limits which files jobs can read, since clients that may submit jobs could otherwise
+// read all files of the worker, such as those with credentials. The workers of the command dev run
+// on the user's machine and are not limited by default.
+func (f workerFlags) limitFiles() error {
+	folders, set := os.LookupEnv(local.EnvFolders)
+	if f.files != "" {
+		folders = f.files
+	} else if !set && f.withParent {
+		return nil
+	}
+	return os.Setenv(local.EnvFolders, folders)
 }
 
 // parseMemory reads the value of --memory. The result is 0 for the default.

@@ -93,5 +93,6 @@
 //     records at the borders of the partition are incomplete.
 //
 // A client that may submit such a job can read all files that the workers can read. The environment
-// variable BELLWETHER_FILES of a worker limits this to the folders that it lists.
+// variable BELLWETHER_FILES of a worker limits this to the folders that it lists. The command
+// "bellwether worker" allows no folder by default.
 package dataset

@@ -66,6 +66,9 @@ func (d Driver) allow(name string) error {
 			return nil
 		}
 	}
+	if len(d.Folders) == 0 {
+		return fmt.Errorf("%s: %w: jobs may not access files of this worker: start it with --files, or set %s, such as %[3]s=/data", name, source.ErrDenied, EnvFolders)
+	}
 	return fmt.Errorf("%s: %w: the environment variable %s of this process lists the folders that jobs may access: %s",
 		name, source.ErrDenied, EnvFolders, strings.Join(d.Folders, ", "))
 }
