@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 	"github.com/bellwether-compute/bellwether/worker/internal/bulk"
 )
@@ -151,7 +152,14 @@ func TestCancelled(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(append(make([]byte, 17), 0, 0, 1, 0, 'j'))
-	f.Fuzz(func(t *testing.T, data []byte) { bulk.CheckRequest(t, data) })
+	corpus := fuzztest.Watch(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bulk.CheckRequest(t, data) {
+			corpus.Taken()
+		} else {
+			corpus.Refused()
+		}
+	})
 }
 
 func BenchmarkFetch(b *testing.B) {

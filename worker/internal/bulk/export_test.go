@@ -5,10 +5,12 @@ import (
 	"testing"
 )
 
-// CheckRequest checks that a request that is understood is encoded as the same bytes.
-func CheckRequest(t *testing.T, data []byte) {
+// CheckRequest checks that a valid request is encoded as the same bytes. It reports whether the
+// request is valid.
+func CheckRequest(t *testing.T, data []byte) bool {
 	job, node, offset, n, ok := decodeRequest(data)
 	if ok && !bytes.Equal(encodeRequest(job, node, offset, n), data) {
 		t.Errorf("%x is understood as %d bytes from %d of node %v of job %q", data, n, offset, node, job)
 	}
+	return ok
 }
