@@ -71,8 +71,8 @@ type OverheadPoint struct {
 }
 
 // CPU is the processor time of each part in seconds. Leader includes the partitions that the
-// leader's process executes. NATS is the time of this process, in which the NATS server runs; if
-// storage is JetStream, NATS includes storage.
+// leader's process executes. NATS is the processor time of the process that measures, which also
+// runs the NATS server. If the storage is JetStream, NATS includes the storage.
 type CPU struct {
 	Loop    float64 `json:"loop"`
 	Leader  float64 `json:"leader"`

@@ -11,7 +11,8 @@ import (
 
 // resultIsJSON returns an error if some values of a result's type t cannot be encoded as JSON, or
 // if package json would drop a field whose tag does not ask for it. Without this check Finish would
-// report the error only after the whole computation. NaN and infinities are not checked.
+// report the error only after the whole computation. resultIsJSON cannot find values that a type
+// allows and JSON does not, such as NaN.
 func resultIsJSON(t reflect.Type) error {
 	if err := jsonKeeps(typePath(t), t, make(map[reflect.Type]bool)); err != nil {
 		return err

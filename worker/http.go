@@ -16,7 +16,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/page"
 )
 
-// httpServer serves /healthz, /readyz, /metrics and the page.
+// httpServer serves /healthz, /readyz and /metrics, and the page that shows the cluster.
 type httpServer struct {
 	server  *http.Server
 	page    *page.Page

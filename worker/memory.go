@@ -57,8 +57,8 @@ func ownCgroup(root string) string {
 	return ""
 }
 
-// limitMemory sets the memory limit of the Go runtime to a third more than memory, so that the
-// garbage collector runs more often near this limit: see [Config].LimitMemory.
+// limitMemory sets the memory limit of the Go runtime to 4/3 of its argument. The garbage collector
+// runs more often when the heap approaches the limit of the runtime: see [Config].LimitMemory.
 func limitMemory(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory + memory/3)

@@ -35,7 +35,7 @@ type Sim struct {
 	merging   bool       // a simulated process is merging partials; false: the reference result is being computed
 	misdeed   misdeed    // how the last merge of a job's root misbehaved
 	healed    bool       // faults have stopped
-	killed    bool       // a process was killed, or left before its items were durable
+	killed    bool       // a process was killed, or left before its finished partitions were durable
 	failure   error
 }
 

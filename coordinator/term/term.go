@@ -41,7 +41,8 @@ type limits struct {
 	extensions limiter // of submissions
 }
 
-// times contains when the term last did various things. Zero means never.
+// times has when the term began and was told to stop, and when it last sent a beacon and extended
+// submissions. Zero means never.
 type times struct {
 	begun      time.Time
 	beacon     time.Time

@@ -27,8 +27,8 @@
 //     watchdog to send SIGKILL immediately.
 //   - The watchdog dies: on Linux the kernel kills the command. The elector kills the
 //     command's process group as well.
-//   - The watchdog is suspended: the elector kills the command's process group at the
-//     deadline.
+//   - The watchdog is suspended (SIGSTOP): the elector itself kills the command's process group at
+//     the deadline.
 //   - The elector and the watchdog are suspended together but the command is not, or the whole
 //     machine is suspended and resumed: the command continues to run after the deadline. After the
 //     machine resumes, it may run for up to 100 ms. Only the fencing token protects against this

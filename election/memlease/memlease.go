@@ -79,7 +79,7 @@ var (
 	_ election.Transferrer = (*Lease)(nil)
 )
 
-// Open returns access to the storage for one process. If faults is not nil, it is called at each
+// Open returns the lease as one process sees it. If faults is not nil, it is called at each
 // call of a method, in the goroutine of that call, and the Fault that it returns is applied to the
 // call.
 func (s *Storage) Open(faults func(Call) Fault) *Lease {

@@ -104,7 +104,7 @@ type Summary struct {
 	Finished         time.Time
 }
 
-// Show selects jobs of a list.
+// Show says which jobs a list contains.
 type Show string
 
 // The selections of jobs.

@@ -129,7 +129,7 @@ type ErrorText struct {
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // counts instead of Deaths if the leader that wrote the manifest died
+	Led    int       `cbor:"3,keyasint,omitempty"` // the next leader uses Led in place of Deaths if the leader that wrote the manifest died
 }
 
 // CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
@@ -139,5 +139,5 @@ type CallRecord struct {
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge
 	Failed   int       `cbor:"3,keyasint,omitempty"` // attempts that failed
 	Deaths   int       `cbor:"4,keyasint,omitempty"`
-	Led      int       `cbor:"5,keyasint,omitempty"` // counts instead of Deaths if the leader that wrote the manifest died
+	Led      int       `cbor:"5,keyasint,omitempty"` // the next leader uses Led in place of Deaths if the leader that wrote the manifest died
 }

@@ -14,7 +14,7 @@ import (
 type Report struct {
 	Epoch    uint64      `cbor:"1,keyasint"` // epoch of the leader that receives the report
 	Worker   string      `cbor:"2,keyasint"`
-	Sequence uint64      `cbor:"3,keyasint"`           // number of the report, from 1 in each conversation
+	Sequence uint64      `cbor:"3,keyasint"`           // number of the report; the first report to a leader has number 1
 	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
 	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker does not want more work, and leaves as soon as it holds no work
 	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans that the worker holds, in the order in which it will run them
