@@ -92,7 +92,7 @@ func (m mapper) Close() error {
 
 // Map implements jobs.Mapper.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
-	output, err := m.call(ctx, partition)
+	output, err := retryTemporary(ctx, func() ([]byte, error) { return m.call(ctx, partition) })
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
 
 func (m mapper) call(ctx context.Context, partition uint64) ([]byte, error) {
 	if m.kept == nil {
-		return m.program.call(ctx, m.guard, m.stdin(partition))
+		return m.program.once(ctx, m.guard, m.stdin(partition))
 	}
 	var input []byte
 	if m.input != nil {
@@ -117,7 +117,7 @@ func (m mapper) call(ctx context.Context, partition uint64) ([]byte, error) {
 			return nil, fmt.Errorf("read input: %w", err)
 		}
 	}
-	return m.kept.call(ctx, partition, m.partitions, input)
+	return m.kept.once(ctx, partition, m.partitions, input)
 }
 
 // env returns the variables that all calls of the job have.

@@ -162,14 +162,14 @@ func TestInput(t *testing.T) {
 func TestInputIsLost(t *testing.T) {
 	p := program{args: []string{"sh", "-c", "cat >&2; echo done"}, output: 100}
 	gone := errors.New("the object is gone")
-	output, err := p.call(t.Context(), nil, stdin{each: func(_ context.Context, do func([]byte) error) error {
+	output, err := p.once(t.Context(), nil, stdin{each: func(_ context.Context, do func([]byte) error) error {
 		return cmp.Or(do([]byte("half")), gone)
 	}})
 	if !errors.Is(err, gone) {
 		t.Errorf("got %q, %v; want %v", output, err, gone)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	output, err = p.call(ctx, nil, stdin{each: func(ctx context.Context, do func([]byte) error) error {
+	output, err = p.once(ctx, nil, stdin{each: func(ctx context.Context, do func([]byte) error) error {
 		cancel()
 		return ctx.Err()
 	}})
@@ -318,7 +318,7 @@ func callUntilKilled() {
 	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
 	p := program{args: []string{"sh", "-c", script}, output: 1}
 	for range callers {
-		go func() { _, _ = p.call(context.Background(), guard, stdin{}) }()
+		go func() { _, _ = p.once(context.Background(), guard, stdin{}) }()
 	}
 	select {}
 }

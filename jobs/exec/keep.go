@@ -30,22 +30,7 @@ type keeper struct {
 	idle []*kept
 }
 
-// call makes a call in an idle process, or in a new process if none is idle. If the answer is
-// "again", call repeats the call after a pause, until ctx is done.
-func (k *keeper) call(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		output, err = k.once(ctx, partition, partitions, input)
-		if !errors.Is(err, errTemporary) {
-			return output, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w, and asks to be called again: %w", err, context.Cause(ctx))
-		case <-time.After(pause):
-		}
-	}
-}
-
+// once makes a call in an idle process, or in a new process if none is idle.
 func (k *keeper) once(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
 	one, err := k.take()
 	if err != nil {

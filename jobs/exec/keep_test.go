@@ -138,7 +138,7 @@ func BenchmarkKeptCalls(b *testing.B) {
 	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
 	defer k.close()
 	for i := 0; b.Loop(); i++ {
-		if _, err := k.call(b.Context(), uint64(i), 0, nil); err != nil {
+		if _, err := k.once(b.Context(), uint64(i), 0, nil); err != nil {
 			b.Fatal(fmt.Errorf("call %d: %w", i, err))
 		}
 	}

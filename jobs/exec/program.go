@@ -58,12 +58,11 @@ type stdin struct {
 	each func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: standard input is empty
 }
 
-// call runs the program and returns its standard output. The working folder of the program is a new
-// temporary folder. If the program exits with status 75, call runs it again after a pause, until
-// ctx is done.
-func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
+// retryTemporary makes a call, and makes the call again after a pause as long as its error is
+// errTemporary, until ctx is done.
+func retryTemporary(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		output, err = p.once(ctx, g, in)
+		output, err := call()
 		if !errors.Is(err, errTemporary) {
 			return output, err
 		}
@@ -75,6 +74,8 @@ func (p program) call(ctx context.Context, g *Guard, in stdin) (output []byte, e
 	}
 }
 
+// once runs the program and returns its standard output. The working folder of the program is a new
+// temporary folder.
 func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
 	stdout := &limited{most: p.output, full: make(chan struct{})}
 	run, err := p.prepare(g, in.env)
