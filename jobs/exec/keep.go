@@ -59,10 +59,15 @@ func (k *keeper) once(ctx context.Context, partition, partitions uint64, input [
 func (k *keeper) take() (*kept, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if n := len(k.idle); n > 0 {
+	for n := len(k.idle); n > 0; n = len(k.idle) {
 		one := k.idle[n-1]
 		k.idle = k.idle[:n-1]
-		return one, nil
+		select {
+		case <-one.ended: // after its last answer
+			one.close()
+		default:
+			return one, nil
+		}
 	}
 	return k.start()
 }
@@ -97,6 +102,7 @@ type kept struct {
 	process
 	program program
 	calls   io.WriteCloser
+	output  *os.File // standard output
 	answers *bufio.Reader
 	ended   chan struct{} // closed when the process has ended and has been waited for
 	err     error         // how it ended
@@ -127,7 +133,7 @@ func (k *keeper) start() (*kept, error) {
 	if err != nil {
 		return nil, errors.Join(err, run.removeFolder())
 	}
-	one.answers = bufio.NewReaderSize(answers, 64<<10)
+	one.output, one.answers = answers, bufio.NewReaderSize(answers, 64<<10)
 	measured := one.measure()
 	go func() {
 		awaitExit(run.Process.Pid)
@@ -135,9 +141,11 @@ func (k *keeper) start() (*kept, error) {
 		one.gone = true
 		one.mu.Unlock()
 		one.err = run.wait(k.guard)
+		// The last answer may still be in the pipe. A process that has left the group may keep the
+		// pipe open.
+		_ = answers.SetReadDeadline(time.Now().Add(drainOutput))
 		close(one.ended)
 		<-measured
-		_ = answers.Close()
 		_ = run.removeFolder()
 	}()
 	return one, nil
@@ -189,6 +197,7 @@ func (k *kept) close() {
 		k.kill(errors.New("it did not end after its standard input had ended"))
 		<-k.ended
 	}
+	_ = k.output.Close()
 }
 
 // call makes one call. If call returns an error, the process has ended.
@@ -207,6 +216,7 @@ func (k *kept) call(ctx context.Context, header, input []byte) (status string, o
 	}
 	k.kill(err)
 	<-k.ended
+	_ = k.output.Close()
 	return "", nil, k.program.failed(k.why(), k.stderr)
 }
 
@@ -214,8 +224,9 @@ func (k *kept) call(ctx context.Context, header, input []byte) (status string, o
 func (k *kept) why() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	outputEnded := errors.Is(k.reason, io.EOF) || errors.Is(k.reason, io.ErrUnexpectedEOF) || errors.Is(k.reason, os.ErrDeadlineExceeded)
 	switch {
-	case k.reason != nil && !errors.Is(k.reason, io.EOF) && !errors.Is(k.reason, io.ErrUnexpectedEOF):
+	case k.reason != nil && !outputEnded:
 		return k.reason
 	case k.err == nil:
 		return errors.New("it ended during a call, with status 0")

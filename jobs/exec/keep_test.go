@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,7 @@ func TestKeptProcess(t *testing.T) {
 		{script: answer(`printf 'fail 4\nlost'`), error: "sh: lost"},
 		{script: answer(`printf 'permanent 4\nlost'`), error: "sh: lost"},
 		{script: answer(`echo bye >&2; exit 7`), error: "sh: it ended during a call: exit status 7: bye"},
+		{script: answer(`printf 'ok 9\nlast call'; exit`), pairs: []string{"partitions=1"}, want: "last call"},
 		{script: answer(`exit`), error: "sh: it ended during a call, with status 0"},
 		{script: answer(`printf 'ok 9\nshort'; exit`), error: "it ended during a call"},
 		{script: answer(`echo hello`), error: `it answered "hello\n": want a line of ok, fail, permanent or again`},
@@ -119,7 +121,7 @@ func TestKeptProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := jobs.MustNew(Define(nil))
-		params, err := job.Params(nil, append(test.pairs, "command="+string(encoded), "partitions=3", "keep=true")...)
+		params, err := job.Params(nil, slices.Concat([]string{"command=" + string(encoded), "partitions=3", "keep=true"}, test.pairs)...)
 		if err != nil {
 			t.Fatal(err)
 		}
