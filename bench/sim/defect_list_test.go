@@ -130,13 +130,6 @@ var defects = []defect{
 		within: "1000",
 	},
 	{
-		name:   "the first manifest of a job stays though the job was removed",
-		file:   "coordinator/term/load.go",
-		old:    "if err != nil || !cond.Absent() {",
-		new:    "if cond == cond {",
-		within: "10000",
-	},
-	{
 		name:   "a submission begins its job again after the job was removed",
 		file:   "coordinator/term/load.go",
 		old:    "ErrNotFound) && !submission.IsOf(spec):",
