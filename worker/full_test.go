@@ -77,7 +77,12 @@ func TestFullStorage(t *testing.T) {
 		left, err := user.IDs(t.Context())
 		return err == nil && len(left) == 0
 	})
-	if causes := c.causes(); len(causes) != 1 {
-		t.Errorf("terms began because of %q, want one term", causes)
+	for _, w := range workers {
+		for line := range strings.Lines(w.log.String()) {
+			// On a slow machine a renewal may also take too long.
+			if strings.Contains(line, "Lease storage unavailable") && !strings.Contains(line, context.DeadlineExceeded.Error()) {
+				t.Errorf("the storage refused the lease: %s", line)
+			}
+		}
 	}
 }
