@@ -139,7 +139,7 @@ func TestLargePartialsSpillFails(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	id := c.submit("partitions=13", "length=2500000")
-	c.await(id, "partitions=13", "length=2500000")
+	id := c.submit("partitions=6", "length=2500000")
+	c.await(id, "partitions=6", "length=2500000")
 	w.logged(`Cannot write a partial to the spill folder, it stays in memory.* job=` + id + ` node=[0-9/]+ bytes=20000000`)
 }
