@@ -74,7 +74,7 @@ func (l *loop) Post(call func()) {
 	}
 }
 
-// Guard calls code on a goroutine of its own, and waits for at most limit. If the code does not
+// Guard calls code in a new goroutine, and waits for at most limit. If the code does not
 // return, the goroutine continues to run.
 func (l *loop) Guard(limit time.Duration, code func()) (returned bool) {
 	done := make(chan bool, 1)

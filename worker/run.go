@@ -154,7 +154,7 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	p.store = storage.Store(p.health.metrics.storageCall)
 	p.partials = p.store
 	if storage.Config().Storage == cluster.JetStream { // a second connection: messages on the first one must not wait behind large partials
-		again, err := where.OpenStorage(ctx, p.bulk) // need not be closed, because it has no connection of its own
+		again, err := where.OpenStorage(ctx, p.bulk) // need not be closed, because it uses the connection p.bulk
 		if err != nil {
 			return nil, err
 		}

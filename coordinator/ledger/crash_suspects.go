@@ -77,7 +77,7 @@ func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 }
 
 // first returns the index of the first crash suspect that is quarantined, or of the first that is
-// not quarantined, depending on the argument. If there is none, it returns -1.
+// not quarantined, depending on the argument. Without such a suspect, it returns -1.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1

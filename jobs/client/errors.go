@@ -53,7 +53,7 @@ func (e *JobError) Error() string {
 
 func (e *JobError) Unwrap() error { return e.Err }
 
-// textError wraps a sentinel error and has a text of its own.
+// textError wraps a sentinel error and has another text.
 type textError struct {
 	text     string
 	sentinel error

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup gives a process a process group of its own, so that signals to the group of this process
+// ownGroup makes cmd start in a new process group, so that signals to the group of this process
 // do not reach it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// setAttributes gives the program a process group of its own. The kernel kills the program when
+// setAttributes makes cmd start in a new process group. The kernel kills the program when
 // this process dies.
 func setAttributes(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

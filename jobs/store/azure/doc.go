@@ -41,7 +41,7 @@
 //   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within
 //     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries within that
 //     time. A try whose answer was lost may have taken effect. So a Put with a condition may return
-//     store.ErrConflict because of its own earlier try.
+//     store.ErrConflict because an earlier attempt of the same call took effect.
 //   - Access is denied: the error, which is also account.ErrDenied, says how to fix
 //     the cause.
 //   - The context of a Receive ends during a request that returns a message: Receive makes the
