@@ -253,7 +253,7 @@ func (c *call) loseTaken() {
 func (c *call) reuse(merged []byte) {
 	c.w.mu.Lock()
 	t := c.w.tasks[c.opening.Job]
-	reuses := t != nil && t.reuses
+	reuses := t.reusesMemory()
 	c.w.mu.Unlock()
 	for _, o := range c.operands {
 		if reuses && o.own && !overlap(o.data, merged) {
@@ -298,6 +298,6 @@ var _ bulk.Source = served{}
 func (w *Worker) holdResult(held *session.HeldCall, result heldPartial) {
 	if job := held.Opening().Job; w.session.ReturnHeld(held, result.HeldNode) {
 		t := w.tasks[job]
-		w.held.Put(job, result.Node, result.data, result.Sum, t != nil && t.reuses)
+		w.held.Put(job, result.Node, result.data, result.Sum, t.reusesMemory())
 	}
 }

@@ -48,6 +48,10 @@ func (w *Worker) open(o wire.Opening) {
 	w.goroutines.Go(t.run)
 }
 
+// reusesMemory reports whether the memory of the job's partials may be used again. It may not
+// before the job is open; a merge does not wait for that. The caller must hold w.mu.
+func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reuses }
+
 // run opens the job. When the job has ended and no slot runs it any more, run closes the job.
 func (t *task) run() {
 	defer t.cancel()
