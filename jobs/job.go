@@ -150,7 +150,7 @@ func (j Job) Open(ctx context.Context, p Params, plan Plan) (*Task, error) {
 // their memory. With an [InPlaceCodec] this saves a copy of each operand. The parameter left
 // applies to the left operand of Merge and to the operand of Finish, and right to the right operand
 // of Merge. The caller must be the only owner of an operand that is given away, and must not use
-// that operand again, not even after an error.
+// that operand again. After an error the operand may have been changed.
 func (j Job) OwnOperands(left, right bool) Job {
 	j.own = owned{left, right}
 	return j

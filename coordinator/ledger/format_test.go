@@ -57,6 +57,9 @@ func formatReceipt(r wire.Receipt) string {
 					text += fmt.Sprintf("(%v of %s)", o.Node, o.Holder)
 				}
 			}
+			if a.Call.Failed > 0 {
+				text += fmt.Sprintf(" failed=%d", a.Call.Failed)
+			}
 		} else {
 			text += fmt.Sprintf(" %v=%s%v", a.ID, a.Job, a.Span)
 		}

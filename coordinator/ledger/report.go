@@ -230,7 +230,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 // wireCall returns a call for a receipt. The caller must add the operands that are not held by
 // workers.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
-	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands))}
+	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands)), Failed: a.call.failed}
 	if a.call.function == wire.Merge {
 		made.Lacking = a.job.lacking(a.job.tree.Span(a.call.node))
 	}

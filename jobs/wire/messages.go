@@ -266,6 +266,10 @@ type Call struct {
 	// Merge, or 0 if none are missing. A later leader accepts the result only if it has skipped the
 	// same partitions.
 	Lacking uint64 `cbor:"4,keyasint,omitempty"`
+
+	// Failed is the number of earlier attempts at the call that returned an error. The worker then
+	// merges copies of the partials that it holds, so that they are not lost if Merge fails again.
+	Failed int `cbor:"5,keyasint,omitempty"`
 }
 
 // Cut shortens a span that the worker holds. The span then ends at Hi, or at the first partition

@@ -76,7 +76,7 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	default:
 		w.session.Return(c.held, item)
 	}
-	c.loseTaken()
+	c.returnTaken()
 	w.beginCalls()
 	w.wakeLink()
 	return c.ended
@@ -110,6 +110,7 @@ func (c *call) make() (wire.Item, error) {
 	defer release()
 	operands, err := c.readOperands()
 	if err != nil {
+		c.checkTaken()
 		return wire.Item{}, err
 	}
 	job = job.OnAttachment(func(a jobs.Attachment) { c.attachment = a }).OwnOperands(c.owns(0), c.owns(1))
@@ -124,6 +125,7 @@ func (c *call) make() (wire.Item, error) {
 		return wire.Item{}, errLost
 	}
 	if err != nil {
+		c.checkTaken()
 		return wire.Item{}, err
 	}
 	if item.Partial != nil {
@@ -150,17 +152,18 @@ func (c *call) lose(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.session.LoseCall(c.held, c.failure(err))
-	c.loseTaken()
+	c.returnTaken()
 	w.checkUsable()
 	w.wakeLink()
 }
 
 // operand is an operand of a call.
 type operand struct {
-	data  []byte
-	own   bool   // nothing but the call uses the bytes
-	taken bool   // the worker held the partial, and has given its memory to this call
-	done  func() // must be called after the last use of data if the worker holds the partial; otherwise nil
+	data   []byte
+	own    bool   // nothing but the call uses the bytes
+	taken  bool   // the worker held the partial, and has given its memory to this call
+	intact bool   // the call has failed and has not changed the partial that it has taken
+	done   func() // must be called after the last use of data if the worker holds the partial; otherwise nil
 }
 
 // readOperands returns the bytes of the call's operands. readOperands reads the partials that this

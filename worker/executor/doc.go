@@ -55,6 +55,9 @@
 //     which function ended the process.
 //   - An operand cannot be fetched from its holder, or its bytes are damaged: the call does not
 //     begin, and the worker reports this with the holder's ID.
+//   - A merge fails after it has taken over operands that the worker holds: operands that it has not
+//     changed stay held. The partitions of the others run again, and the next attempt merges
+//     copies, so this happens at most once for each merge.
 //   - A held partial cannot be read back from the spill folder: it is no longer listed in reports,
 //     and its partitions run again. A held partial is too large for storage: this is logged, and
 //     the partial is lost if the worker ends.

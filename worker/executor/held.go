@@ -194,7 +194,7 @@ func (e *fetchError) Unwrap() error { return e.err }
 
 // fetch reads an operand that this worker or another one holds. If this worker holds the operand,
 // the merge may take over its memory, because the operand is dropped anyway when the merge has
-// returned. If such a merge fails, the operand is lost.
+// returned.
 func (c *call) fetch(p wire.Partial, o *operand) error {
 	w, job := c.w, c.opening.Job
 	if w.held == nil {
@@ -221,10 +221,20 @@ func (c *call) fetch(p wire.Partial, o *operand) error {
 }
 
 // mayTake reports whether the call may take over the memory of operands that this worker holds. The
-// call may do so if the session drops these operands when the call returns.
+// call may do so if the session drops these operands when the call returns. A merge that has failed
+// before works on copies, so that operands are computed again at most once because of its failures.
 func (c *call) mayTake() bool {
 	made := c.held.Call()
-	return made.Function == wire.Merge && made.Lacking == 0
+	return made.Function == wire.Merge && made.Lacking == 0 && made.Failed == 0
+}
+
+// checkTaken is called if the call fails. checkTaken finds out which of the operands that the call
+// has taken over still have their bytes.
+func (c *call) checkTaken() {
+	for i := range c.operands {
+		o := &c.operands[i]
+		o.intact = o.taken && wire.Checksum(o.data) == c.held.Call().Operands[i].Sum
+	}
 }
 
 // releaseOperands tells the holdings that the call no longer reads the operands that this worker
@@ -237,13 +247,17 @@ func (c *call) releaseOperands() {
 	}
 }
 
-// loseTaken tells the session which held partials are lost: those whose memory the call has taken
-// over, but which it has not merged into a partial that this worker holds. The caller must hold
-// w.mu.
-func (c *call) loseTaken() {
+// returnTaken handles the held partials whose memory the call has taken over, but which it has not
+// merged into a partial that this worker holds. The worker holds them again if the call has not
+// changed them. Otherwise they are lost. The caller must hold w.mu.
+func (c *call) returnTaken() {
+	held, job := c.w.held, c.opening.Job
 	for i, o := range c.operands {
-		if node := c.held.Call().Operands[i].Node; o.taken && c.w.held.DropTaken(c.opening.Job, node) {
-			c.w.session.NodeLost(c.opening.Job, node)
+		switch node := c.held.Call().Operands[i].Node; {
+		case o.intact:
+			held.GiveBack(job, node, o.data)
+		case o.taken && held.DropTaken(job, node):
+			c.w.session.NodeLost(job, node)
 		}
 	}
 }

@@ -18,15 +18,17 @@ func (blockMapper) Map(_ context.Context, partition uint64) ([]byte, error) {
 	return bytes.Repeat([]byte{byte(partition)}, 1<<20), nil
 }
 
-// blocks returns a job with large partials. Merge fails if broken is true.
-func blocks(broken bool) jobs.Job {
+// blocks returns a job with large partials. If fails is not nil, Merge calls it and returns its error.
+func blocks(fails func(left []byte) error) jobs.Job {
 	return jobs.MustNew(jobs.Definition[struct{}, []byte, int]{
 		Name: "blocks", Version: "1", Codec: jobs.Raw{},
 		Plan: func(context.Context, struct{}) (jobs.Plan, error) { return jobs.Plan{Partitions: 2}, nil },
 		Open: func(context.Context, struct{}, jobs.Plan) (jobs.Mapper[[]byte], error) { return blockMapper{}, nil },
 		Merge: func(left, right []byte) ([]byte, error) {
-			if broken {
-				return nil, errors.New("broken")
+			if fails != nil {
+				if err := fails(left); err != nil {
+					return nil, err
+				}
 			}
 			for i := range left {
 				left[i] += right[i]
@@ -52,8 +54,9 @@ func startHolder(t *testing.T, job jobs.Job, store Store) (*running, *leader) {
 	return w, l
 }
 
-// merge makes the worker merge the held partials. The right one is said to be held by a worker.
-func (l *leader) merge(holder string) {
+// merge makes the worker merge the held partials. The right one is said to be held by a worker. The
+// parameter failed is the number of earlier attempts that failed.
+func (l *leader) merge(holder string, failed int) {
 	l.t.Helper()
 	l.mu.Lock()
 	var operands []wire.Partial
@@ -63,15 +66,15 @@ func (l *leader) merge(holder string) {
 	l.mu.Unlock()
 	operands[1].Holder = holder
 	l.order(func(r *wire.Receipt) {
-		call := &wire.Call{Function: wire.Merge, Node: jobs.Node{Level: 1}, Operands: operands}
+		call := &wire.Call{Function: wire.Merge, Node: jobs.Node{Level: 1}, Operands: operands, Failed: failed}
 		l.number++
 		r.Assigned = []wire.Assignment{{ID: wire.SpanID{Epoch: 1, Number: l.number}, Job: "j", Call: call}}
 	})
 }
 
 func TestMergeOfHeldPartials(t *testing.T) {
-	_, l := startHolder(t, blocks(false), noStore{t})
-	l.merge("w")
+	_, l := startHolder(t, blocks(nil), noStore{t})
+	l.merge("w", 0)
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
 	want := wire.HeldNode{Job: "j", Node: jobs.Node{Level: 1}, Size: 1 << 20, Sum: wire.Checksum(bytes.Repeat([]byte{1}, 1<<20))}
 	if got := l.last().Nodes[0]; got != want {
@@ -79,31 +82,69 @@ func TestMergeOfHeldPartials(t *testing.T) {
 	}
 }
 
-// A merge that fails may have changed the partials that it took over, so they are lost.
-func TestFailedMergeLosesItsOperands(t *testing.T) {
-	_, l := startHolder(t, blocks(true), noStore{t})
-	l.merge("w")
-	l.wait("no held node", func() bool { return len(l.last().Nodes) == 0 && len(l.failures) == 1 })
+// A merge that has changed an operand in place and then fails loses this operand only.
+func TestFailedMergeLosesWhatItChanged(t *testing.T) {
+	_, l := startHolder(t, blocks(func(left []byte) error {
+		left[len(left)-1]++
+		return errors.New("broken")
+	}), noStore{t})
+	l.merge("w", 0)
+	l.wait("one held node", func() bool { return len(l.last().Nodes) == 1 && len(l.failures) == 1 })
+	if got := l.last().Nodes[0].Node; got != jobs.Leaf(1) {
+		t.Errorf("node %v is held, want 0/1", got)
+	}
 	if f := l.failures[0]; f.Function != wire.Merge || f.Holder != "" || !strings.Contains(f.Error, "broken") {
 		t.Errorf("got %+v", f)
 	}
 }
 
+// A retried merge works on copies, so its failure loses nothing.
+func TestRetriedMergeLosesNothing(t *testing.T) {
+	calls := 0
+	_, l := startHolder(t, blocks(func(left []byte) error {
+		left[0]++
+		if calls++; calls == 1 {
+			return errors.New("broken")
+		}
+		left[0]--
+		return nil
+	}), noStore{t})
+	l.merge("w", 1)
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	l.merge("w", 2)
+	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 && l.last().Nodes[0].Node.Level == 1 })
+}
+
+// A merge that fails before it changes its operands loses nothing.
+func TestFailedMergeKeepsUnchangedOperands(t *testing.T) {
+	calls := 0
+	_, l := startHolder(t, blocks(func([]byte) error {
+		if calls++; calls == 1 {
+			panic("broken")
+		}
+		return nil
+	}), noStore{t})
+	l.merge("w", 0)
+	l.wait("the failure", func() bool { return len(l.failures) == 1 })
+	l.merge("w", 0)
+	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 && l.last().Nodes[0].Node.Level == 1 })
+}
+
 // A merge whose other operand cannot be fetched has not taken over its own yet.
 func TestFailedFetchLosesNothing(t *testing.T) {
-	_, l := startHolder(t, blocks(false), noStore{t})
-	l.merge("nobody")
+	_, l := startHolder(t, blocks(nil), noStore{t})
+	l.merge("nobody", 0)
 	l.wait("the failure", func() bool { return len(l.failures) == 1 })
 	if f := l.failures[0]; f.Holder != "nobody" || !strings.Contains(f.Error, "fetch node 0/1 of 1048576 bytes: no process serves it") {
 		t.Errorf("got %+v", f)
 	}
-	l.merge("w")
+	l.merge("w", 0)
 	l.wait("the merged node", func() bool { return len(l.last().Nodes) == 1 })
 }
 
 // A held partial that is too large for storage stays held, and other jobs are not affected.
 func TestHeldPartialTooLargeForStorage(t *testing.T) {
-	w, l := startHolder(t, blocks(false), &narrowStore{})
+	w, l := startHolder(t, blocks(nil), &narrowStore{})
 	l.order(func(r *wire.Receipt) {
 		r.Jobs = []wire.JobReceipt{{Job: "j", Received: l.received["j"], Store: []jobs.Node{jobs.Leaf(1)}}}
 	})

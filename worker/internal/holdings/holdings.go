@@ -158,7 +158,7 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 
 // Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
 // the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
-// counts against the limit until it is dropped.
+// counts against the limit until it is dropped or given back.
 func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,6 +169,18 @@ func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	data, p.data, p.taken = p.data, nil, true
 	h.order = slices.DeleteFunc(h.order, func(o *part) bool { return o == p })
 	return data, true
+}
+
+// GiveBack ends a Take whose caller has not changed the bytes. The partial can be read again, unless
+// it was dropped or put again.
+func (h *Holdings) GiveBack(job string, node jobs.Node, data []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.parts[key{job, node}]; p != nil && p.taken {
+		p.data, p.taken = data, false
+		h.order = append(h.order, p)
+		h.change(&h.inMemory, 0) // begins to spill if memory is short
+	}
 }
 
 // Has reports whether a partial is held. A partial that was taken counts as held until it is

@@ -175,10 +175,20 @@ func TestTake(t *testing.T) {
 	if used, _ := h.Bytes(); used != 100 {
 		t.Errorf("%d bytes are used, want those of the taken partial", used)
 	}
+	h.GiveBack("j", jobs.Leaf(1), taken)
+	if got, _, done, err := h.Read("j", jobs.Leaf(1)); err != nil || !bytes.Equal(got, data(1, 100)) {
+		t.Fatalf("a partial that was given back: %v", err)
+	} else {
+		done()
+	}
+	if taken, ok = h.Take("j", jobs.Leaf(1)); !ok {
+		t.Fatal("took nothing the second time")
+	}
 	put(h, jobs.Leaf(1), data(1, 100), true) // it was computed again
 	if h.DropTaken("j", jobs.Leaf(1)) {
 		t.Error("dropped a partial that was put again")
 	}
+	h.GiveBack("j", jobs.Leaf(1), taken)
 	if used, _ := h.Bytes(); used != 100 {
 		t.Errorf("%d bytes are used", used)
 	}
