@@ -16,7 +16,7 @@ import (
 )
 
 // condition is the value of the parameter where: an expression of package expr that uses the
-// columns. Comparisons of a column with a constant, combined by and, or and not, are evaluated by
+// columns. Comparisons of a column with constants, combined by and, or and not, are evaluated by
 // faster code of this package.
 type condition struct {
 	columns []string        // columns that the expression reads
@@ -142,9 +142,41 @@ func compileFast(node ast.Node, index func(name string) int) (test, bool) {
 				return right(v)
 			}, ok && also
 		}
+		if fast, ok := compileTextOperator(n, index); ok {
+			return fast, true
+		}
 		return compileComparison(n, index)
 	}
 	return nil, false
+}
+
+// compileTextOperator compiles an operator that applies to a column and constant texts.
+func compileTextOperator(n *ast.BinaryNode, index func(name string) int) (test, bool) {
+	id, ok := n.Left.(*ast.IdentifierNode)
+	if !ok {
+		return nil, false
+	}
+	if list, ok := n.Right.(*ast.ArrayNode); ok && n.Operator == "in" && len(list.Nodes) > 0 {
+		set := map[string]bool{}
+		for _, node := range list.Nodes {
+			s, ok := node.(*ast.StringNode)
+			if !ok {
+				return nil, false
+			}
+			set[s.Value] = true
+		}
+		at := index(id.Value)
+		return func(v *values) (bool, error) { return set[string(v.field(at))], nil }, true
+	}
+	operator := map[string]func(field, text []byte) bool{
+		"contains": bytes.Contains, "startsWith": bytes.HasPrefix, "endsWith": bytes.HasSuffix,
+	}[n.Operator]
+	s, ok := n.Right.(*ast.StringNode)
+	if !ok || operator == nil {
+		return nil, false
+	}
+	at, want := index(id.Value), []byte(s.Value)
+	return func(v *values) (bool, error) { return operator(v.field(at), want), nil }, true
 }
 
 // signs says for each operator for which results of a comparison it is true: less, equal, greater.

@@ -35,8 +35,8 @@
 // the order of the objects.
 //
 // The parameter where is an expression of package expr. If the expression consists only of
-// comparisons of a column with a constant, combined by and, or and not, then exact decimals are
-// compared. In all other expressions a number is a float64, and a column that is compared with text
+// comparisons of a column with a constant, of the operators in, contains, startsWith and endsWith
+// with constant text, and of and, or and not, then exact decimals are compared. In all other expressions a number is a float64, and a column that is compared with text
 // is text.
 //
 // # What can fail

@@ -68,6 +68,7 @@ func TestQueries(t *testing.T) {
 		"aggregate=count;where=vendor == 'C' or fare * 2 == 6":                                               `[[2]]`,
 		"aggregate=count;where=city contains 'm' and len(vendor) == 1":                                       `[[3]]`,
 		"aggregate=count;where=vendor in ['B', 'C']":                                                         `[[3]]`,
+		"aggregate=count;where=vendor in ['B', 'C'] and (city startsWith 'O' or city endsWith 'u')":          `[[2]]`,
 		"aggregate=p0(fare),median(fare),p100(fare);where=vendor != 'C'":                                     `[[3.0078,7.1406,100.25]]`,
 	} {
 		for _, block := range []string{"1", "7", "1000"} {
@@ -110,6 +111,25 @@ func rounded(t *testing.T, rows json.RawMessage) json.RawMessage {
 		t.Fatal(err)
 	}
 	return data
+}
+
+func TestFastConditions(t *testing.T) {
+	for source, fast := range map[string]bool{
+		"fare > -20.5 and city != 'Rome' or not (fare <= 3)": true,
+		"city in ['Rome', 'Oslo'] and city startsWith 'O'":   true,
+		"city contains 'a' && city endsWith 'b'":             true,
+		"city in [1, 2]":                                     false,
+		"fare * 2 > 7":                                       false,
+		"len(city) == 1 and fare > 7":                        false,
+	} {
+		c, err := parseCondition(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := compileFast(c.tree, func(string) int { return 0 }); got != fast {
+			t.Errorf("%s: got fast code %v, want %v", source, got, fast)
+		}
+	}
 }
 
 func TestColumnsOfTheResult(t *testing.T) {

@@ -12,7 +12,11 @@ import (
 
 // text returns a random decimal.
 func text() string {
-	switch rand.IntN(6) {
+	switch rand.IntN(8) {
+	case 6:
+		return fmt.Sprintf("%.17g", rand.NormFloat64()*20)
+	case 7:
+		return fmt.Sprintf("%030.*f", rand.IntN(20), rand.NormFloat64())
 	case 0:
 		return fmt.Sprint(rand.Int64())
 	case 1:
@@ -88,6 +92,32 @@ func TestCompare(t *testing.T) {
 		if got, want := a.Compare(&b), a.Rat().Cmp(b.Rat()); got != want {
 			t.Fatalf("%v and %v: got %d, want %d", a, b, got, want)
 		}
+	}
+}
+
+// Columns often contain numbers with different numbers of digits, as floats are printed.
+func TestNumbersOfDifferentScalesNeedNoMemory(t *testing.T) {
+	var list []exact.Number
+	text := [][]byte{[]byte("-1.2345678901234567"), []byte("0.12345678901234567"), []byte("7"), []byte("3.50")}
+	var sum, square exact.Sum
+	add := func() {
+		list = list[:0]
+		for _, s := range text {
+			n, _ := exact.Parse(s)
+			list = append(list, n)
+			sum.Add(&n)
+			square.AddSquare(&n)
+		}
+	}
+	add()
+	allocated := testing.AllocsPerRun(50, func() {
+		add()
+		for i := range list {
+			list[0].Compare(&list[i])
+		}
+	})
+	if allocated > 0 {
+		t.Errorf("%v allocations", allocated)
 	}
 }
 

@@ -17,7 +17,8 @@ type Number struct {
 	Big      *big.Int
 }
 
-// fastDigits is the number of digits that always fit in an int64.
+// fastDigits is the number of digits that always fit in an int64, and the maximum scale of a number
+// without Big.
 const fastDigits = 18
 
 // Parse parses a number such as -1.50 or 2.5e9.
@@ -33,12 +34,9 @@ func (n *Number) Parse(text []byte) bool {
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		i, negative = 1, text[0] == '-'
 	}
-	if len(text)-i > fastDigits {
-		return n.parseSlowly(text)
-	}
 	digits, point, first := int64(0), -1, i
 	for ; i < len(text); i++ {
-		if c := text[i] - '0'; c <= 9 {
+		if c := text[i] - '0'; c <= 9 && digits < 1e17 {
 			digits = digits*10 + int64(c)
 		} else if text[i] == '.' && point < 0 {
 			point = i
@@ -52,6 +50,9 @@ func (n *Number) Parse(text []byte) bool {
 	}
 	if len(text)-first == 0 || point >= 0 && len(text)-first == 1 {
 		return false
+	}
+	if scale > fastDigits || len(text) > MaxDigits {
+		return n.parseSlowly(text)
 	}
 	if negative {
 		digits = -digits
@@ -114,6 +115,9 @@ func (n Number) mantissa(scale int) *big.Int {
 	if m == nil {
 		m = big.NewInt(n.Mantissa)
 	}
+	if scale == n.Scale {
+		return new(big.Int).Set(m)
+	}
 	return new(big.Int).Mul(m, power(scale-n.Scale))
 }
 
@@ -121,8 +125,15 @@ func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(
 
 // Compare returns -1, 0 or 1, like cmp.Compare.
 func (n *Number) Compare(o *Number) int {
-	if n.Scale == o.Scale && n.Big == nil && o.Big == nil {
-		return cmp.Compare(n.Mantissa, o.Mantissa)
+	if n.Big == nil && o.Big == nil {
+		if n.Scale == o.Scale {
+			return cmp.Compare(n.Mantissa, o.Mantissa)
+		}
+		a, b := scaled(n.Mantissa, max(0, o.Scale-n.Scale)), scaled(o.Mantissa, max(0, n.Scale-o.Scale))
+		if order := cmp.Compare(a.high, b.high); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.low, b.low)
 	}
 	scale := max(n.Scale, o.Scale)
 	return n.mantissa(scale).Cmp(o.mantissa(scale))

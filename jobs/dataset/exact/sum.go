@@ -50,24 +50,38 @@ func (s *Sum) add(high int64, low uint64) {
 
 // addScaled adds a number of any scale and size.
 func (s *Sum) addScaled(n *Number) {
-	if n.Big == nil && s.big == nil && n.Scale < s.scale && s.scale-n.Scale < len(powers) {
-		magnitude := uint64(max(n.Mantissa, -n.Mantissa))
-		high, low := bits.Mul64(magnitude, powers[s.scale-n.Scale])
-		if high < 1<<62 {
-			if n.Mantissa < 0 {
-				var borrow uint64
-				low, borrow = bits.Sub64(0, low, 0)
-				high, _ = bits.Sub64(0, high, borrow)
-			}
-			s.add(int64(high), low)
-			return
-		}
+	if n.Big == nil && s.big == nil && n.Scale < s.scale && s.scale-n.Scale <= fastDigits {
+		w := scaled(n.Mantissa, s.scale-n.Scale)
+		s.add(w.high, w.low)
+		return
 	}
 	s.addBig(n.mantissa(max(n.Scale, s.scale)), max(n.Scale, s.scale))
 }
 
+// word128 is an integer of 128 bits in two's complement.
+type word128 struct {
+	high int64
+	low  uint64
+}
+
+// scaled returns mantissa · 10^digits. The product fits because the mantissa of a Number is below
+// 10^18, and digits is at most fastDigits.
+func scaled(mantissa int64, digits int) word128 {
+	high, low := bits.Mul64(uint64(max(mantissa, -mantissa)), powers[digits])
+	if mantissa < 0 {
+		var borrow uint64
+		low, borrow = bits.Sub64(0, low, 0)
+		high, _ = bits.Sub64(0, high, borrow)
+	}
+	return word128{int64(high), low}
+}
+
 // addBig adds m · 10^-scale. The scale is at least that of the sum.
 func (s *Sum) addBig(m *big.Int, scale int) {
+	if s.big != nil && scale == s.scale {
+		s.big.Add(s.big, m)
+		return
+	}
 	own := new(big.Int).Mul(s.mantissa(), power(scale-s.scale))
 	s.set(own.Add(own, m), scale)
 }
@@ -101,9 +115,20 @@ func (s *Sum) AddSum(o *Sum) {
 
 // AddSquare adds the square of a number.
 func (s *Sum) AddSquare(n *Number) {
-	if n.Big == nil && s.big == nil && 2*n.Scale == s.scale {
+	if n.Big == nil && s.big == nil && 2*n.Scale <= s.scale {
 		magnitude := uint64(max(n.Mantissa, -n.Mantissa))
-		if high, low := bits.Mul64(magnitude, magnitude); high < 1<<62 {
+		high, low := bits.Mul64(magnitude, magnitude)
+		for left := s.scale - 2*n.Scale; left > 0 && high < 1<<62; {
+			step := min(left, fastDigits)
+			over, top := bits.Mul64(high, powers[step])
+			var carry uint64
+			high, low = bits.Mul64(low, powers[step])
+			if high, carry = bits.Add64(high, top, 0); over|carry != 0 {
+				high = 1 << 62 // too large
+			}
+			left -= step
+		}
+		if high < 1<<62 {
 			s.add(int64(high), low)
 			return
 		}
@@ -111,7 +136,10 @@ func (s *Sum) AddSquare(n *Number) {
 	m := n.mantissa(n.Scale)
 	scale := max(s.scale, 2*n.Scale)
 	m.Mul(m, m)
-	s.addBig(m.Mul(m, power(scale-2*n.Scale)), scale)
+	if scale > 2*n.Scale {
+		m.Mul(m, power(scale-2*n.Scale))
+	}
+	s.addBig(m, scale)
 }
 
 // mantissa returns a copy of the mantissa.
