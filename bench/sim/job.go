@@ -164,6 +164,9 @@ func (s *Sim) define(version string) jobs.Job {
 func (s *Sim) merge(left, right leaf) (leaf, error) {
 	if j := s.list[left.Job]; s.merging && left.Runs[0][0] == 0 && right.Runs[len(right.Runs)-1][1] == j.partitions {
 		s.misdeed = j.misbehaves(wire.Merge)
+		if s.misdeed == hangs && s.guarding {
+			return leaf{}, errHung
+		}
 	}
 	runs := left.Runs
 	for _, r := range right.Runs {

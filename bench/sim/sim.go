@@ -33,6 +33,7 @@ type Sim struct {
 	joined    int
 	running   *coroutine // nil: none
 	merging   bool       // a simulated process is merging partials; false: the reference result is being computed
+	guarding  bool       // a leader merges
 	misdeed   misdeed    // how the last merge of a job's root misbehaved
 	healed    bool       // faults have stopped
 	killed    bool       // a process was killed, or left before its finished partitions were durable

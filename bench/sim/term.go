@@ -183,7 +183,11 @@ func (t *leadership) Post(in func()) {
 func (t *leadership) Pause(ctx context.Context, d time.Duration) { t.process.pause(ctx, d) }
 
 func (t *leadership) Guard(limit time.Duration, code func()) (returned bool) {
-	switch t.process.sim.merges(code) {
+	s := t.process.sim
+	s.guarding = true
+	misdeed := s.merges(code)
+	s.guarding = false
+	switch misdeed {
 	case kills:
 		t.process.dies()
 	case hangs:

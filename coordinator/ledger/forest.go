@@ -18,8 +18,9 @@ import (
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
-	treeNodes int // number of tree nodes below the root
-	partials  int // number of maximal finished nodes that have a partial
+	treeNodes int         // number of tree nodes below the root
+	partials  int         // number of maximal finished nodes that have a partial
+	lastPath  []*treeNode // memory for the next path
 }
 
 // treeNode is a finished node, or an ancestor of a finished node.
@@ -59,25 +60,25 @@ func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeN
 func (f *forest) done() uint64 { return f.root.done }
 
 // path returns the tree nodes from the root towards n, as far as they exist, up to the first
-// finished node.
+// finished node. The path is valid until the next call of path or walk.
 func (f *forest) path(n jobs.Node) []*treeNode {
 	return f.walk(n, func(at *treeNode) bool { return !at.finished })
 }
 
 // walk returns the tree nodes from the root towards n, as far as they exist, until the function
-// more returns false.
+// more returns false. The path is valid until the next call of path or walk.
 func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
-	path := make([]*treeNode, 0, 64)
+	path := f.lastPath[:0]
 	at := f.root
-	for level := f.tree.Root().Level; ; level-- {
+	for level := f.tree.Root().Level; at != nil; level-- {
 		path = append(path, at)
 		if level == n.Level || !more(at) {
-			return path
+			break
 		}
-		if at = at.child[n.Index>>(level-1-n.Level)&1]; at == nil {
-			return path
-		}
+		at = at.child[n.Index>>(level-1-n.Level)&1]
 	}
+	f.lastPath = path
+	return path
 }
 
 // grow extends a path to n by creating the missing tree nodes.

@@ -2,6 +2,7 @@ package term
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellwether-compute/bellwether/coordinator/ledger"
@@ -80,44 +81,57 @@ func (t *Term) mergesDone(j *activeJob) {
 
 // mergePairs merges pairs in order: the first pair, and then further pairs as long as they take
 // little time and memory. Tasks call it.
-func (t *Term) mergePairs(j *activeJob, pairs []pair) (merged []nodePartial, took []time.Duration, err error) {
-	began := t.env.Now()
-	for _, p := range pairs {
-		data, d, err := t.mergePair(j, p)
-		if err != nil {
-			return merged, took, err
-		}
-		merged = append(merged, nodePartial{p.parent, partial{data: data, job: j.spec.ID}})
-		took = append(took, d)
-		if len(data) > maxInMemory || t.since(began) >= maxMergeTime || j.ending.Load() {
-			break
-		}
+func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Duration, error) {
+	operands, err := t.readPairs(j.spec.ID, pairs)
+	if err != nil {
+		return nil, nil, err
 	}
-	return merged, took, nil
+	merged, took := make([]nodePartial, len(operands)), make([]time.Duration, len(operands))
+	var done atomic.Int64 // number of merges that have returned; the code may run on after Guard has returned
+	var failed error
+	// One call of Guard covers all pairs, because a goroutine for each pair would cost more than a
+	// small merge.
+	returned := t.env.Guard(maxMergeCall, func() {
+		first := t.env.Now()
+		for i, o := range operands {
+			began := t.env.Now()
+			data, err := j.job.Merge(o[0], o[1])
+			if err != nil {
+				failed = &jobFault{err}
+				return
+			}
+			merged[i], took[i] = nodePartial{pairs[i].parent, partial{data: data, job: j.spec.ID}}, t.since(began)
+			done.Add(1)
+			if len(data) > maxInMemory || t.since(first) >= maxMergeTime || j.ending.Load() {
+				return
+			}
+		}
+	})
+	n := done.Load()
+	if !returned {
+		return merged[:n], took[:n], errSlow
+	}
+	return merged[:n], took[:n], failed
 }
 
-// mergePair calls the job's code to merge one pair. Tasks call it.
-func (t *Term) mergePair(j *activeJob, p pair) (data []byte, took time.Duration, err error) {
-	left, err := t.read(j.spec.ID, p.left)
-	if err != nil {
-		return nil, 0, err
+// readPairs reads the operands of the first pairs: of all pairs before the first one that must be read
+// from storage, but at least of one pair.
+func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err error) {
+	for i, p := range pairs {
+		if i > 0 && (p.left.stored() || p.right.stored()) {
+			break
+		}
+		left, err := t.read(job, p.left)
+		if err != nil {
+			return nil, err
+		}
+		right, err := t.read(job, p.right)
+		if err != nil {
+			return nil, err
+		}
+		operands = append(operands, [2][]byte{left, right})
 	}
-	right, err := t.read(j.spec.ID, p.right)
-	if err != nil {
-		return nil, 0, err
-	}
-	began := t.env.Now()
-	var out struct { // must not be read if the code does not return in time
-		data []byte
-		err  error
-	}
-	if !t.env.Guard(maxMergeCall, func() { out.data, out.err = j.job.Merge(left, right) }) {
-		return nil, 0, errSlow
-	}
-	if out.err != nil {
-		out.err = &jobFault{out.err}
-	}
-	return out.data, t.since(began), out.err
+	return operands, nil
 }
 
 // giveUpMerges tells the ledger that the leader will not merge the given pairs, nor any queued pair

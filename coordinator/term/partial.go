@@ -61,10 +61,13 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 	}
 }
 
+// stored reports whether the bytes of a partial are only in storage.
+func (p partial) stored() bool { return p.blob != "" && p.data == nil }
+
 // read returns the bytes of a partial. If no later leader could read the partial either,
 // the error is a *jobFault. Tasks call it.
 func (t *Term) read(job string, p partial) (data []byte, err error) {
-	if p.blob == "" || p.data != nil {
+	if !p.stored() {
 		return p.data, nil
 	}
 	err = t.retry("read partial", func(ctx context.Context) (err error) {
