@@ -90,7 +90,13 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 	if err != nil {
 		return "", err
 	}
-	version, err := d.putBody(ctx, token, encodePointer(p), &p, cond)
+	if err := ctx.Err(); err != nil {
+		d.dropLarge(ctx, p.Name)
+		return "", translate(ctx, err)
+	}
+	pointerCtx, cancel := d.uncancelled(ctx) // if the write were cancelled, nobody would know whether a pointer to the chunks is stored
+	defer cancel()
+	version, err := d.putBody(pointerCtx, token, encodePointer(p), &p, cond)
 	if errors.Is(err, store.ErrConflict) { // a conflict means that the pointer to the chunks was not stored; after other errors it may have been
 		d.dropLarge(ctx, p.Name)
 	}

@@ -27,7 +27,8 @@ const (
 var errChunkGone = errors.New("chunk of a large value is missing")
 
 // putLarge writes the chunks of a value under a new name. A value that replaces another value may
-// use the reserved space.
+// use the reserved space. If ctx ends, putLarge waits for the chunks in flight before it removes all
+// chunks, because the server may execute a later purge before an earlier publication.
 func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew bool) (pointer, error) {
 	p := pointer{Name: nuid.Next(), Size: uint64(len(value)), Chunk: uint64(d.maxMessage), SHA256: store.Digest(value)}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -40,7 +41,12 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 					return err
 				}
 			}
-			_, err := d.js.Publish(groupCtx, d.names.chunk(token, p.Name, i), value[lo:hi])
+			if err := groupCtx.Err(); err != nil {
+				return err
+			}
+			publishCtx, cancel := d.uncancelled(ctx)
+			defer cancel()
+			_, err := d.js.Publish(publishCtx, d.names.chunk(token, p.Name, i), value[lo:hi])
 			return err
 		})
 	}
@@ -115,10 +121,15 @@ func (d *Driver) chunk(ctx context.Context, token string, p pointer, i int) ([]b
 // because the end of ctx may be the reason for the removal. dropLarge returns no error: chunks that
 // could not be removed only take space, until DeletePrefix or DeleteRemains removes them.
 func (d *Driver) dropLarge(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
+	ctx, cancel := d.uncancelled(ctx)
 	defer cancel()
 	err := d.chunks.Purge(ctx, jetstream.WithPurgeSubject(d.names.chunks(name)))
 	if err != nil {
 		d.cfg.Logger.Debug("Could not remove chunks of a replaced value", "name", name, "error", err)
 	}
+}
+
+// uncancelled returns a context that does not end with ctx, but after the timeout of a call.
+func (d *Driver) uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 }

@@ -2,8 +2,10 @@ package jetstream_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -169,5 +171,23 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCancelledPutLeavesNoChunks cancels writes of large values after random times.
+func TestCancelledPutLeavesNoChunks(t *testing.T) {
+	srv := natstest.StartOptions(t, server.Options{JetStream: true, SyncAlways: true})
+	nc := natstest.Connect(t, srv.ClientURL())
+	d := open(t, nc, jetstream.Config{})
+	large := make([]byte, 5<<20)
+	for range 15 {
+		ctx, cancel := context.WithTimeout(t.Context(), rand.N(20*time.Millisecond))
+		_, err := d.Put(ctx, "partial/cancelled", large, store.IfAbsent)
+		cancel()
+		settle(t, srv, d)
+		if n := chunkCount(t, nc); err != nil && n != 0 {
+			t.Fatalf("%d chunks are left after %v", n, err)
+		}
+		check(t, d.Delete(t.Context(), "partial/cancelled"))
 	}
 }
