@@ -178,7 +178,7 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 			return Span{ends[at], ends[at+1]}
 		}
 	}
-	f := checkForest{checker: k, run: r.name, waiting: make(map[Node][]byte)}
+	f := checkForest{checker: k, ctx: ctx, run: r.name, waiting: make(map[Node][]byte)}
 	local := Local{Slots: r.slots, Attempts: k.attempts}
 	err = local.each(ctx, task, pieces, span, func(i uint64, s Stack) error {
 		partials, err := s.Drain(span(i).Hi)
@@ -211,6 +211,7 @@ func (k *checker) run(ctx context.Context, r checkRun) (root []byte, err error) 
 // checkForest merges the partials of a run, in any order.
 type checkForest struct {
 	*checker
+	ctx     context.Context
 	run     string
 	mu      sync.Mutex
 	waiting map[Node][]byte
@@ -233,13 +234,13 @@ func (f *checkForest) add(n Node, data []byte) error {
 		}
 		n = f.tree.Lift(n.Parent())
 		var err error
-		if data, err = f.job.Merge(left, right); err != nil {
+		if data, err = f.job.Merge(f.ctx, f.params, left, right); err != nil {
 			return err
 		}
 		if !f.recording {
 			continue
 		}
-		again, err := f.job.Merge(left, right)
+		again, err := f.job.Merge(f.ctx, f.params, left, right)
 		if err != nil {
 			return err
 		}

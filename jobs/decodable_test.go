@@ -69,7 +69,7 @@ func TestDrainRefusesWhatCannotBeDecoded(t *testing.T) {
 				t.Errorf("want no error, got %v", err)
 				continue
 			}
-			if _, err := job.Merge(partials[0].Data, partials[0].Data); err != nil {
+			if _, err := job.Merge(t.Context(), nil, partials[0].Data, partials[0].Data); err != nil {
 				t.Errorf("a partial that was drained cannot be merged: %v", err)
 			}
 			continue

@@ -65,6 +65,11 @@ type Definition[P, T, R any] struct {
 	// partials need no new memory, and a [Filler] can reuse the memory of right. An error or a
 	// panic fails the job, because a retry with the same operands would fail too.
 	Merge func(left, right T) (T, error)
+	// Merger, if not nil, returns the function that merges the partials of a job with the
+	// parameters p, or nil if Merge does. The function may call other programs and take long, so
+	// only workers call it, and never the leader. Unlike Merge it must not change its operands: if
+	// it fails, it is called again, up to the job's number of attempts.
+	Merger func(p P) func(ctx context.Context, left, right T) (T, error)
 	// Finish computes the result from the root's partial, which covers all partitions. A
 	// large part of the result may be an [Attachment].
 	Finish func(ctx context.Context, p P, root T) (R, error)

@@ -93,7 +93,8 @@
 //   - Parameters: the error names the parameter, its value and the allowed values.
 //   - Map: a [*PartitionError]. The partition is retried, up to the job's limit of
 //     attempts, unless the error is marked by [Permanent].
-//   - Merge: a permanent error, because a retry merges the same operands.
+//   - Merge: a permanent error, because a retry merges the same operands. An error of a function of
+//     the definition's Merger fails the partition or the merge, which is retried.
 //   - Encoding a partial: a permanent error when the partial is first reported. The default codec
 //     refuses strings that are not UTF-8, values that are cyclic or nested deeper than 32 levels,
 //     and maps in which two keys have the same encoding, such as two NaNs.

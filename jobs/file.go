@@ -36,7 +36,7 @@ func WithFiles(ctx context.Context, files FileReader) context.Context {
 }
 
 // WriteFile writes a file that was submitted with the job to w. The function Open of a definition
-// can call WriteFile with the context that Open gets.
+// can call WriteFile with the context that Open gets, and so can Finish and the functions of Merger.
 func WriteFile(ctx context.Context, sha256 string, size int64, w io.Writer) error {
 	files, ok := ctx.Value(filesKey{}).(FileReader)
 	if !ok {

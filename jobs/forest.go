@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"sync"
 )
@@ -10,14 +11,14 @@ import (
 type forest interface {
 	// add moves the only node of a stack into the forest. If the node's sibling is finished, add
 	// merges the two, and continues in the same way with their parent. An error is permanent.
-	add(s Stack) error
+	add(ctx context.Context, s Stack, attempts int) error
 	// root returns the encoded partial of the root, after all partitions were added.
 	root() ([]byte, error)
 }
 
 type valueForest[T any] struct {
 	tree  Tree
-	merge func(left, right T) (T, error)
+	merge merger[T]
 	codec Codec[T]
 	pool  *spares[T]
 
@@ -25,7 +26,7 @@ type valueForest[T any] struct {
 	waiting map[Node]T // nodes whose sibling is not finished
 }
 
-func (f *valueForest[T]) add(from Stack) (err error) {
+func (f *valueForest[T]) add(ctx context.Context, from Stack, attempts int) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
@@ -43,13 +44,24 @@ func (f *valueForest[T]) add(from Stack) (err error) {
 		if !n.IsRight() {
 			left, right = value, sibling
 		}
-		if value, err = f.merge(left, right); err != nil {
-			return Permanent(err)
+		parent := f.tree.Lift(n.Parent())
+		if value, err = f.mergePair(ctx, left, right, attempts); err != nil {
+			return Permanent(fmt.Errorf("node %v: %w", parent, err))
 		}
 		if spare, ok := f.pool.freed(left, right, value); ok {
 			f.pool.put(spare)
 		}
-		n = f.tree.Lift(n.Parent())
+		n = parent
+	}
+}
+
+// mergePair merges two values. A function of the definition's Merger that fails is called again.
+func (f *valueForest[T]) mergePair(ctx context.Context, left, right T, attempts int) (value T, err error) {
+	for attempt := 1; ; attempt++ {
+		value, err = f.merge.call(ctx, left, right)
+		if err == nil || !f.merge.outside || attempt >= attempts || IsPermanent(err) || ctx.Err() != nil {
+			return value, err
+		}
 	}
 }
 

@@ -23,7 +23,8 @@ type Job struct {
 	encode    func(params any) (Params, error)
 	plan      func(ctx context.Context, p Params) (Plan, error)
 	open      func(ctx context.Context, p Params, plan Plan) (*Task, error)
-	merge     func(own owned, left, right []byte) ([]byte, error)
+	merge     func(ctx context.Context, p Params, own owned, left, right []byte) ([]byte, error)
+	merges    func(p Params) bool                  // reports whether a function of the definition's Merger merges
 	recode    func(partial []byte) ([]byte, error) // decodes and encodes
 	finish    func(ctx context.Context, p Params, own bool, root []byte) (json.RawMessage, Attachment, error)
 
@@ -69,6 +70,7 @@ func New[P, T, R any](d Definition[P, T, R]) (Job, error) {
 		plan:       b.plan,
 		open:       b.open,
 		merge:      b.merge,
+		merges:     b.hasMerger,
 		recode:     b.recode,
 		finish:     b.finish,
 		attaches:   b.attachment.exists,
@@ -156,10 +158,14 @@ func (j Job) OwnOperands(left, right bool) Job {
 	return j
 }
 
+// HasMerger reports whether the partials of a job with these parameters are merged by a function
+// that the definition's Merger returned. Only workers may call Merge of such a job.
+func (j Job) HasMerger(p Params) bool { return j.merges(p) }
+
 // Merge returns the encoded merge of two encoded partials of sibling nodes. An error is
-// permanent unless a partial could not be decoded.
-func (j Job) Merge(left, right []byte) ([]byte, error) {
-	merged, err := j.merge(j.own, left, right)
+// permanent unless a partial could not be decoded, or the job has a merger.
+func (j Job) Merge(ctx context.Context, p Params, left, right []byte) ([]byte, error) {
+	merged, err := j.merge(ctx, p, j.own, left, right)
 	if err != nil {
 		return nil, fmt.Errorf("merge partials of job %s: %w", j.name, err)
 	}
@@ -288,8 +294,11 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	if mapper == nil {
 		return nil, errors.New("Open returned neither a mapper nor an error")
 	}
-	pool := new(spares[T])
+	pool, m := new(spares[T]), b.merger(p)
 	if _, ok := mapper.(Filler[T]); ok {
+		if m.outside {
+			return nil, fmt.Errorf("the mapper %T has the method Fill, and the definition a Merger: want one of them", mapper)
+		}
 		if err := fillable(reflect.TypeFor[T]()); err != nil {
 			return nil, err
 		}
@@ -301,10 +310,10 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	return &Task{
 		mapper: mapper,
 		stack: func() Stack {
-			return &stack[T]{tree: tree, mapper: mapper, merge: b.def.Merge, codec: b.def.Codec, pool: pool}
+			return &stack[T]{tree: tree, mapper: mapper, merge: m, codec: b.def.Codec, pool: pool}
 		},
 		forest: func() forest {
-			return &valueForest[T]{tree: tree, merge: b.def.Merge, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
+			return &valueForest[T]{tree: tree, merge: m, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}
 		},
 		spares: func(get func() []byte, put func([]byte)) bool {
 			if pool.share == nil || !b.aliases() {
@@ -346,12 +355,49 @@ func (b binding[P, T, R]) decode(own bool, data []byte) (value T, err error) {
 	return value, err
 }
 
-func (b binding[P, T, R]) merge(own owned, left, right []byte) (merged []byte, err error) {
+// merger is how the partials of a job are merged.
+type merger[T any] struct {
+	call    func(ctx context.Context, left, right T) (T, error)
+	outside bool // call comes from the definition's Merger
+}
+
+func (b binding[P, T, R]) merger(p P) merger[T] {
+	if b.def.Merger != nil {
+		if call := b.def.Merger(p); call != nil {
+			return merger[T]{call, true}
+		}
+	}
+	return merger[T]{call: func(_ context.Context, left, right T) (T, error) { return b.def.Merge(left, right) }}
+}
+
+// mergerOf is like merger for parameters in the stored form.
+func (b binding[P, T, R]) mergerOf(params Params) (m merger[T], err error) {
+	var p P
+	if b.def.Merger != nil {
+		if p, err = b.params.parse(params, nil); err != nil {
+			return m, err
+		}
+	}
+	return b.merger(p), nil
+}
+
+// hasMerger reports false for parameters that it cannot parse, because Merge reports the error.
+func (b binding[P, T, R]) hasMerger(params Params) (has bool) {
+	defer func() { _ = recover() }()
+	m, err := b.mergerOf(params)
+	return err == nil && m.outside
+}
+
+func (b binding[P, T, R]) merge(ctx context.Context, params Params, own owned, left, right []byte) (merged []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = Permanent(newPanicError(v))
 		}
 	}()
+	by, err := b.mergerOf(params)
+	if err != nil {
+		return nil, Permanent(err)
+	}
 	l, err := b.decode(own.left, left)
 	if err != nil {
 		return nil, err
@@ -360,8 +406,11 @@ func (b binding[P, T, R]) merge(own owned, left, right []byte) (merged []byte, e
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.def.Merge(l, r)
-	if err != nil {
+	m, err := by.call(ctx, l, r)
+	switch {
+	case err != nil && by.outside:
+		return nil, err
+	case err != nil:
 		return nil, Permanent(err)
 	}
 	if merged, err = encodeInPlace(b.def.Codec, m); err != nil {

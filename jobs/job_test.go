@@ -69,7 +69,7 @@ func TestJobErrors(t *testing.T) {
 	if _, err := job.Open(ctx, params, Plan{}); err == nil {
 		t.Error("Open took a plan without partitions")
 	}
-	if _, err := job.Merge(one, []byte{0xff}); err == nil || IsPermanent(err) {
+	if _, err := job.Merge(ctx, params, one, []byte{0xff}); err == nil || IsPermanent(err) {
 		t.Errorf("Merge of garbage: %v", err)
 	}
 	if _, err := job.Finish(ctx, params, []byte("garbage")); err == nil {
@@ -88,7 +88,7 @@ func TestJobErrors(t *testing.T) {
 	if _, err := job.Open(ctx, params, Plan{Partitions: 1}); !errors.Is(err, cause) {
 		t.Errorf("Open: %v", err)
 	}
-	if _, err := job.Merge(one, one); !errors.As(err, &panicked) || !IsPermanent(err) || !strings.Contains(err.Error(), "job_test.go") {
+	if _, err := job.Merge(ctx, params, one, one); !errors.As(err, &panicked) || !IsPermanent(err) || !strings.Contains(err.Error(), "job_test.go") {
 		t.Errorf("Merge: %v, want a permanent error with its stack", err)
 	}
 	if _, err := job.Finish(ctx, params, one); !errors.Is(err, cause) {

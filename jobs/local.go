@@ -107,7 +107,7 @@ func (l Local) reduce(ctx context.Context, job Job, task *Task, tree Tree) ([]by
 	f := task.forest()
 	err := l.each(ctx, task, subtrees(tree, level), func(i uint64) Span { return tree.Span(Node{level, i}) },
 		func(i uint64, s Stack) error {
-			if err := f.add(s); err != nil {
+			if err := f.add(ctx, s, l.Attempts); err != nil {
 				return fmt.Errorf("merge partials of job %s: %w", job.Name(), err)
 			}
 			if l.Progress != nil {

@@ -224,15 +224,15 @@ func TestOwnOperands(t *testing.T) {
 	job := vectorJob(filler{length: 4}, addVectors)
 	left, right := must(Vector[float64]{}.Encode([]float64{1, 2})), must(Vector[float64]{}.Encode([]float64{3, 4}))
 	before := bytes.Clone(left)
-	want := must(job.Merge(left, right))
+	want := must(job.Merge(t.Context(), nil, left, right))
 	if !bytes.Equal(left, before) {
 		t.Error("Merge changed its operand")
 	}
-	got := must(job.OwnOperands(false, true).Merge(left, right))
+	got := must(job.OwnOperands(false, true).Merge(t.Context(), nil, left, right))
 	if !bytes.Equal(got, want) || !bytes.Equal(left, before) {
 		t.Errorf("got %x, want %x, and the left operand is %x", got, want, left)
 	}
-	got = must(job.OwnOperands(true, true).Merge(left, right))
+	got = must(job.OwnOperands(true, true).Merge(t.Context(), nil, left, right))
 	if !bytes.Equal(got, want) || &got[0] != &left[0] {
 		t.Errorf("got %x, want %x in the memory of the left operand", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,7 +166,7 @@ func mergeForest(t rapid.TB, job Job, tree Tree, forest map[Node][]byte) {
 			if !ok || !n.IsRight() {
 				continue
 			}
-			data, err := job.Merge(left, right)
+			data, err := job.Merge(context.Background(), nil, left, right)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,13 +266,69 @@ func TestStackGoesOnAfterPanic(t *testing.T) {
 	}
 }
 
+// TestMergerIsRetried lets a merge fail once. The merge is made again, without a retry of the nodes
+// that are on the stack.
+func TestMergerIsRetried(t *testing.T) {
+	mapped, merged := map[uint64]int{}, 0
+	d := Definition[struct{}, string, string]{
+		Name: "merger", Version: "1",
+		Plan: func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 4}, nil },
+		Open: func(context.Context, struct{}, Plan) (Mapper[string], error) {
+			return mapFunc(func(_ context.Context, p uint64) (string, error) {
+				mapped[p]++
+				return strconv.FormatUint(p, 10), nil
+			}), nil
+		},
+		Merge: func(string, string) (string, error) { panic("not called") },
+		Merger: func(struct{}) func(context.Context, string, string) (string, error) {
+			return func(_ context.Context, left, right string) (string, error) {
+				if merged++; merged == 2 {
+					return "", errors.New("once")
+				}
+				return "(" + left + right + ")", nil
+			}
+		},
+		Finish: func(_ context.Context, _ struct{}, root string) (string, error) { return root, nil },
+	}
+	job := MustNew(d)
+	params := must(job.Params(nil))
+	if !job.HasMerger(params) {
+		t.Error("the job has no merger")
+	}
+	task := must(job.Open(t.Context(), params, Plan{Partitions: 4}))
+	s := task.NewStack()
+	next, err := s.Run(t.Context(), Span{0, 4}, new(atomic.Bool))
+	if next != 3 || err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "partition 3: merge node 1/1: once") {
+		t.Fatalf("the run ended at %d: %v", next, err)
+	}
+	if next, err = s.Run(t.Context(), Span{3, 4}, new(atomic.Bool)); next != 4 || err != nil {
+		t.Fatalf("the second run ended at %d: %v", next, err)
+	}
+	if partials := must(s.Drain(4)); len(partials) != 1 || partials[0].Node != (Node{2, 0}) || mapped[2] != 1 || mapped[3] != 2 {
+		t.Errorf("drained %v, mapped %v", partials, mapped)
+	}
+	merged = 1
+	one, two := must(cborCodec[string]{}.Encode("1")), must(cborCodec[string]{}.Encode("2"))
+	if _, err := job.Merge(t.Context(), params, one, two); err == nil || IsPermanent(err) {
+		t.Errorf("Merge: %v, want an error that is not permanent", err)
+	}
+	merged = 1
+	if r, err := (Local{Slots: 1, Attempts: 2}).Run(t.Context(), job, params); err != nil || string(r.Result) != `"((01)(23))"` {
+		t.Errorf("Local.Run: %s, %v", r.Result, err)
+	}
+}
+
+type mapFunc func(ctx context.Context, partition uint64) (string, error)
+
+func (f mapFunc) Map(ctx context.Context, partition uint64) (string, error) { return f(ctx, partition) }
+
 // TestStackNamesTheFunctionThatEndsItsGoroutine calls runtime.Goexit in each function that a
 // stack calls.
 func TestStackNamesTheFunctionThatEndsItsGoroutine(t *testing.T) {
 	calls := map[string]*stack[int]{
 		"Fork":  {mapper: endingForker{}},
 		"Map":   {mapper: ending{}},
-		"Merge": {mapper: endingForker{mapping: true}, merge: func(int, int) (int, error) { runtime.Goexit(); return 0, nil }},
+		"Merge": {mapper: endingForker{mapping: true}, merge: merger[int]{call: func(context.Context, int, int) (int, error) { runtime.Goexit(); return 0, nil }}},
 	}
 	for name, s := range calls {
 		s.tree = must(NewTree(2))
@@ -335,7 +392,7 @@ func TestStackForgetsWhatAFailedMergeTouched(t *testing.T) {
 			if partials, err := s.Drain(4); len(partials) != 0 || err != nil {
 				t.Errorf("drained %v: %v", partials, err)
 			}
-			if _, err := job.Merge(must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {
+			if _, err := job.Merge(context.Background(), nil, must(cborCodec[trace]{}.Encode(trace{Text: "merged"})), must(cborCodec[trace]{}.Encode(trace{}))); !IsPermanent(err) {
 				t.Errorf("Job.Merge: %v, want a permanent error", err)
 			}
 		})

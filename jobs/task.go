@@ -51,7 +51,8 @@ type Stack interface {
 	//
 	// An error or a panic is returned as a *PartitionError. Partitions that were done before the
 	// error stay on the stack, so the caller may continue with the failed partition or after it. If
-	// a merge failed, the error is permanent and the stack is empty.
+	// a merge failed, the error is permanent and the stack is empty. If a function of the
+	// definition's Merger failed, the partition has failed and the stack keeps the operands.
 	Run(ctx context.Context, span Span, stop *atomic.Bool) (next uint64, err error)
 
 	// Drain removes the nodes whose partitions are all below hi from the stack and returns their
@@ -97,7 +98,7 @@ type Partial struct {
 type stack[T any] struct {
 	tree   Tree
 	mapper Mapper[T]
-	merge  func(left, right T) (T, error)
+	merge  merger[T]
 	codec  Codec[T]
 
 	spares []T        // values that merges of this stack no longer need; empty unless the mapper is a Filler
@@ -171,7 +172,7 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		if err != nil {
 			return err
 		}
-		if err := s.push(Leaf(s.next), value); err != nil {
+		if err := s.push(ctx, Leaf(s.next), value); err != nil {
 			return err
 		}
 	}
@@ -212,14 +213,18 @@ func (s *stack[T]) keepSpare(value T) {
 
 // push adds a node. As long as the sibling of the topmost node is on the stack too, push merges the
 // two.
-func (s *stack[T]) push(n Node, value T) error {
+func (s *stack[T]) push(ctx context.Context, n Node, value T) error {
 	top := len(s.nodes)
 	for n = s.tree.Lift(n); n.IsRight() && top > 0 && s.nodes[top-1] == n.Sibling(); n = s.tree.Lift(n.Parent()) {
 		s.merging = true
 		s.progress.set(s.next, true)
 		left, right := s.values[top-1], value
 		var err error
-		if value, err = s.merge(left, right); err != nil {
+		if value, err = s.merge.call(ctx, left, right); err != nil {
+			if s.merge.outside {
+				s.merging = false // the operands are unchanged, and still on the stack
+				return fmt.Errorf("merge node %v: %w", s.tree.Lift(n.Parent()), err)
+			}
 			return err
 		}
 		if spare, ok := s.pool.freed(left, right, value); ok {

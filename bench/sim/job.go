@@ -274,7 +274,7 @@ func (j *job) makeReference(n jobs.Node, span jobs.Span, skipped []uint64) ([]by
 	case r == nil:
 		return l, nil
 	}
-	return j.sim.versions[0].Merge(l, r)
+	return j.sim.versions[0].Merge(context.Background(), nil, l, r)
 }
 
 // countsEachOnce returns an error unless a result contains every partition exactly once, except for

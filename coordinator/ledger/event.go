@@ -27,7 +27,7 @@ type JobAdded struct {
 	Data       []byte        // the plan's data, or nil if it is too large for a message
 	InStore    bool          // the plan's data is too large for a message
 	Elapsed    time.Duration // time since the job began
-	CanMerge   bool          // the leader's program has the job's definition, so the leader can merge
+	CanMerge   bool          // the leader can merge: its program has the job's definition, which has no Merger
 
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte

@@ -2,6 +2,9 @@ package exec
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,44 +24,76 @@ const maxText = 16 << 10
 
 // Define returns the definition of the job exec. The guard may be nil.
 func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
-	return jobs.Definition[Params, []byte, Result]{
-		Name: "exec", Version: "1", Summary: "run a program for each partition, and merge what the calls write",
-		Defaults: defaults(),
-		Plan: func(ctx context.Context, p Params) (jobs.Plan, error) {
-			if p.Input == "" {
-				return jobs.Plan{Partitions: max(1, p.Partitions)}, nil
+	return Kind[Params]{
+		Name: "exec", Version: "2", Summary: "run a program for each partition, and merge what the calls write",
+		Defaults: defaults(), Guard: guard, Restricted: true,
+		Program: func(p Params) Params { return p },
+	}.Definition()
+}
+
+// Kind is a kind of job whose calls are made by a program, as those of the job exec.
+type Kind[P any] struct {
+	Name, Version, Summary string
+	Defaults               P
+	Guard                  *Guard // may be nil
+	Restricted             bool
+
+	// Program returns parameters of the job exec that make the same calls. The parameters p are
+	// valid.
+	Program func(p P) Params
+	// Title, if not nil, returns the name of the program in errors. The default is the first word
+	// of its command.
+	Title func(p P) string
+	// Check, if not nil, returns the text of a call that an idle process gets when the job is
+	// opened, and that fails if the process cannot make calls.
+	Check func(p P) string
+	// Cache makes the variable BELLWETHER_CACHE of the program name a folder that all calls of this
+	// process share. The variable is not set if there is no guard.
+	Cache bool
+}
+
+// Definition returns the definition of the kind.
+func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
+	calls := runners{guard: k.Guard}
+	return jobs.Definition[P, []byte, Result]{
+		Name: k.Name, Version: k.Version, Summary: k.Summary, Defaults: k.Defaults,
+		Plan: func(ctx context.Context, p P) (jobs.Plan, error) {
+			params := k.Program(p)
+			if params.Input == "" {
+				return jobs.Plan{Partitions: max(1, params.Partitions)}, nil
 			}
-			return dataset.PlanLines(ctx, p.input())
+			return dataset.PlanLines(ctx, params.input())
 		},
-		Open: func(ctx context.Context, p Params, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
-			m := mapper{guard: guard, partitions: plan.Partitions}
+		Open: func(ctx context.Context, p P, plan jobs.Plan) (jobs.Mapper[[]byte], error) {
+			m := mapper{partitions: plan.Partitions}
+			params := k.Program(p)
 			var err error
-			if m.program, err = p.program(); err != nil {
+			if m.merge, err = parseMerge(params.Merge); err != nil {
 				return nil, err
 			}
-			if m.merge, err = parseMerge(p.Merge); err != nil {
-				return nil, err
-			}
-			if p.Input != "" {
-				if m.input, err = dataset.OpenLines(p.input(), plan); err != nil {
+			if params.Input != "" {
+				if m.input, err = dataset.OpenLines(params.input(), plan); err != nil {
 					return nil, err
 				}
 			}
-			files, err := p.files()
-			if err != nil {
+			if m.runner, err = calls.acquire(ctx, k.job(p)); err != nil {
 				return nil, err
-			}
-			if m.program.folder, err = fetch(ctx, guard, files); err != nil {
-				return nil, err
-			}
-			if p.Keep {
-				m.kept = &keeper{program: m.program, guard: guard, env: m.env()}
 			}
 			return m, nil
 		},
 		Merge: mergePartials,
-		Finish: func(_ context.Context, _ Params, root []byte) (r Result, err error) {
+		Merger: func(p P) func(ctx context.Context, left, right []byte) ([]byte, error) {
+			if k.Program(p).Merge != byProgram.name {
+				return nil
+			}
+			j := k.job(p)
+			return func(ctx context.Context, left, right []byte) ([]byte, error) { return calls.merge(ctx, j, left, right) }
+		},
+		Finish: func(ctx context.Context, p P, root []byte) (r Result, err error) {
 			_, body, err := open(root)
+			if err == nil && k.Program(p).Finish {
+				body, err = calls.finish(ctx, k.job(p), body)
+			}
 			if err != nil {
 				return r, err
 			}
@@ -69,76 +104,74 @@ func Define(guard *Guard) jobs.Definition[Params, []byte, Result] {
 			return r, nil
 		},
 		Codec:      jobs.Raw{},
-		Restricted: true,
+		Restricted: k.Restricted,
 	}
+}
+
+// job describes the calls of a job.
+type job struct {
+	id    string // identifies the kind and the parameters, and with them the files; see Kind.job
+	name  string // of the program in errors
+	check string
+	cache bool
+	Params
+}
+
+// job returns a description of the job's calls. Its ID is the same in each submission of a job with
+// these parameters.
+func (k Kind[P]) job(p P) job {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // parameters are strings, numbers and booleans, which JSON can always encode
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", k.Name, k.Version, text))
+	j := job{id: hex.EncodeToString(sum[:16]), cache: k.Cache, Params: k.Program(p)}
+	if k.Title != nil {
+		j.name = k.Title(p)
+	}
+	if k.Check != nil {
+		j.check = k.Check(p)
+	}
+	return j
 }
 
 type mapper struct {
-	guard      *Guard
-	program    program
+	runner     *runner
 	merge      merge
 	partitions uint64
 	input      *dataset.Lines // nil: standard input of the calls is empty
-	kept       *keeper        // nil: each call is a process
 }
 
 // Close implements io.Closer.
-func (m mapper) Close() error {
-	if m.kept != nil {
-		m.kept.close()
-	}
-	return m.program.folder.Close()
-}
+func (m mapper) Close() error { return m.runner.release() }
 
 // Map implements jobs.Mapper.
 func (m mapper) Map(ctx context.Context, partition uint64) ([]byte, error) {
-	output, err := retryTemporary(ctx, func() ([]byte, error) { return m.call(ctx, partition) })
+	output, err := m.runner.make(ctx, m.call(partition))
 	if err != nil {
 		return nil, err
 	}
 	body, err := m.merge.normalize(output)
 	if err != nil {
-		return nil, jobs.Permanent(fmt.Errorf("output of %s for merge %s: %w", m.program.args[0], m.merge.name, err))
+		return nil, jobs.Permanent(fmt.Errorf("output of %s for merge %s: %w", m.runner.program.name, m.merge.name, err))
 	}
 	return newPartial(m.merge, body), nil
 }
 
-func (m mapper) call(ctx context.Context, partition uint64) ([]byte, error) {
-	if m.kept == nil {
-		return m.program.once(ctx, m.guard, m.stdin(partition))
-	}
-	var input []byte
-	if m.input != nil {
-		err := m.input.Each(ctx, partition, func(data []byte) error {
-			input = append(input, data...)
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read input: %w", err)
-		}
-	}
-	return m.kept.once(ctx, partition, m.partitions, input)
-}
-
-// env returns the variables that all calls of the job have.
-func (m mapper) env() []string {
-	return []string{
-		"BELLWETHER_PHASE=map",
+// call returns the call of a partition.
+func (m mapper) call(partition uint64) call {
+	c := call{phase: "map", numbers: [2]uint64{partition, m.partitions}}
+	c.env = []string{
+		"BELLWETHER_PARTITION=" + strconv.FormatUint(partition, 10),
 		"BELLWETHER_PARTITIONS=" + strconv.FormatUint(m.partitions, 10),
-		"BELLWETHER_MEMORY=" + strconv.FormatInt(m.program.memory, 10),
 	}
-}
-
-// stdin returns what the call of a partition gets.
-func (m mapper) stdin(partition uint64) stdin {
-	in := stdin{env: append(m.env(), "BELLWETHER_PARTITION="+strconv.FormatUint(partition, 10))}
 	if m.input != nil {
 		objects, offset, length := m.input.Range(partition)
-		in.env = append(in.env,
+		c.env = append(c.env,
 			"BELLWETHER_INPUT="+strings.Join(objects, "\n"),
 			"BELLWETHER_OFFSET="+strconv.FormatInt(offset, 10),
 			"BELLWETHER_LENGTH="+strconv.FormatInt(length, 10))
-		in.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
+		c.each = func(ctx context.Context, do func([]byte) error) error { return m.input.Each(ctx, partition, do) }
 	}
-	return in
+	return c
 }

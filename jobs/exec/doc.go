@@ -21,7 +21,8 @@
 // job, and each worker fetches them only once. Of the worker's environment variables the program
 // gets only PATH, HOME and LANG. TMPDIR is the working folder. These variables say what to compute:
 //
-//	BELLWETHER_PHASE        map
+//	BELLWETHER_JOB          identifies the parameters and the files, the same for each submission
+//	BELLWETHER_PHASE        map, merge or finish
 //	BELLWETHER_PARTITION    index of the partition, from 0
 //	BELLWETHER_PARTITIONS   number of partitions
 //	BELLWETHER_MEMORY       parameter memory in bytes; 0: no limit
@@ -29,7 +30,8 @@
 //	BELLWETHER_OFFSET       where the range begins in the object; 0 if there are several objects
 //	BELLWETHER_LENGTH       bytes of the range
 //
-// A program is not told how often its partition was tried before, or on which machine it runs. A
+// PARTITION, PARTITIONS, INPUT, OFFSET and LENGTH are set in the phase map only. A program is not
+// told how often its partition was tried before, or on which machine it runs. A
 // program whose output depends only on its arguments, files, variables and input gives the same
 // result, whichever processes die.
 //
@@ -47,13 +49,16 @@
 // as the last word of the line says:
 //
 //	call     map PARTITION PARTITIONS LENGTH    the input
+//	         merge LEFT RIGHT LENGTH            two outputs, of LEFT and of RIGHT bytes
+//	         finish 0 0 LENGTH                  the merged outputs
 //	answer   ok LENGTH                          the output
 //	         fail LENGTH                        an error; the attempt has failed
 //	         permanent LENGTH                   an error; the job fails
 //	         again 0                            the call is made again after a pause
 //
 // A process must not keep anything of one call that changes the answer to another. When its standard
-// input ends, it should end too. The folder examples has a module for Python and programs in Python,
+// input ends, it should end too. Its environment has neither the phase nor the partition. The folder
+// examples has a module for Python and programs in Python,
 // C++ and shell.
 //
 // # Merges
@@ -64,6 +69,15 @@
 //	top:N    the same lines: the N lines with the greatest numbers, the greatest first
 //	sorted   all lines, in the order of their bytes
 //	json     one JSON object per call: objects are merged, numbers added exactly, arrays joined
+//
+//	program  a call of the program with two files, whose names are added to its arguments
+//
+// With the parameter finish, the program is also called with a file that contains the merged
+// outputs. These calls have the phases merge and finish, and what they write is the merged output or
+// the result. The outputs of a merge are those of neighbouring partitions, in order. Files that such
+// calls get have names that begin with a dot. All rules for a call apply to them, and a merge that
+// fails is retried like a partition. Only workers that may run the job make these calls, never the
+// leader.
 //
 // A line without a tab is a number whose key is empty. The outputs of sum, min and max are sorted
 // by the bytes of the keys.

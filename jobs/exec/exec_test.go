@@ -84,6 +84,69 @@ func TestMerges(t *testing.T) {
 	}
 }
 
+// byShell is a program that joins outputs with brackets, so that the output shows which merges were
+// made.
+const byShell = `case $BELLWETHER_PHASE in
+map) printf $BELLWETHER_PARTITION;;
+merge) printf '(%s %s)' "$(cat $1)" "$(cat $2)";;
+finish) echo "result $(cat $1)";;
+esac`
+
+func TestProgramMerges(t *testing.T) {
+	for _, test := range []struct {
+		pairs []string
+		want  string
+	}{
+		{[]string{"partitions=1", "merge=program"}, "0"},
+		{[]string{"partitions=5", "merge=program"}, "(((0 1) (2 3)) 4)"},
+		{[]string{"partitions=5", "merge=program", "finish=true"}, "result (((0 1) (2 3)) 4)\n"},
+		{[]string{"partitions=3", "finish=true"}, "result 012\n"},
+	} {
+		command, _ := json.Marshal([]string{"sh", "-c", byShell, "sh"})
+		r, err := run(t, append([]string{"command=" + string(command)}, test.pairs...))
+		if err != nil || r.Text != test.want {
+			t.Errorf("%q: got %q, %v; want %q", test.pairs, r.Text, err, test.want)
+		}
+	}
+}
+
+// TestProgramMergesAndFails checks the errors of the phases merge and finish. A failed merge is
+// made again, as a failed partition is.
+func TestProgramMergesAndFails(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	in := func(phase, script string) []string {
+		return shell("[ $BELLWETHER_PHASE = "+phase+" ] || exit 0; "+script, "partitions=2", "merge=program", "finish=true")
+	}
+	for _, test := range []struct {
+		pairs []string
+		want  string
+	}{
+		{in("merge", "echo broken >&2; exit 3"), "node 1/0: merge: sh: exit status 3: broken"},
+		{in("merge", "exit 65"), "merge: sh: exit status 65"},
+		{in("merge", "kill -9 $$"), "merge: sh: signal: killed"},
+		{append(in("merge", "sleep 60"), "timeout=200ms"), "merge: sh: it took longer than 200ms"},
+		{append(in("merge", "yes"), "max-output=1KB"), "merge: sh: it wrote more than 1000 B"},
+		{append(in("merge", "x=$(yes | head -c 200000000); sleep 60"), "memory=50MB"), "of memory, and may use 48 MiB"},
+		{in("finish", "echo broken >&2; exit 3"), "finish: sh: exit status 3: broken"},
+		{append(in("finish", "sleep 60"), "timeout=200ms"), "finish: sh: it took longer than 200ms"},
+	} {
+		if _, err := run(t, test.pairs); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %q", test.pairs, err, test.want)
+		}
+	}
+	job := jobs.MustNew(Define(nil))
+	params, err := job.Params(nil, in("merge", "[ -e "+mark+" ] || { touch "+mark+"; exit 3; }; echo merged")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !job.HasMerger(params) {
+		t.Error("the leader may merge the job's partials")
+	}
+	if _, err := (jobs.Local{Slots: 1, Attempts: 2}).Run(t.Context(), job, params); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for _, test := range []struct {
 		pairs     []string
@@ -105,7 +168,7 @@ func TestFailures(t *testing.T) {
 		{shell(`echo "[1]"`, "merge=json"), `want one JSON object`, true},
 		{shell(`echo "{} {}"`, "merge=json"), `want one JSON object, got more after`, true},
 		{shell(`echo "{\"a\": $BELLWETHER_PARTITION, \"b\": \"p$BELLWETHER_PARTITION\"}"`, "merge=json", "partitions=2"), `merge json: .b: cannot merge "p0" with "p1"`, true},
-		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N or json", false},
+		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N, json or program", false},
 		{shell("true", "merge=top:0"), "takes top:N with N from 1 to 1000000", false},
 		{shell("true", "memory=much"), "parameter memory", false},
 		{[]string{"command=wc -l"}, `such as ["wc","-l"]`, false},
@@ -162,14 +225,14 @@ func TestInput(t *testing.T) {
 func TestInputIsLost(t *testing.T) {
 	p := program{args: []string{"sh", "-c", "cat >&2; echo done"}, output: 100}
 	gone := errors.New("the object is gone")
-	output, err := p.once(t.Context(), nil, stdin{each: func(_ context.Context, do func([]byte) error) error {
+	output, err := p.once(t.Context(), nil, call{each: func(_ context.Context, do func([]byte) error) error {
 		return cmp.Or(do([]byte("half")), gone)
 	}})
 	if !errors.Is(err, gone) {
 		t.Errorf("got %q, %v; want %v", output, err, gone)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	output, err = p.once(ctx, nil, stdin{each: func(ctx context.Context, do func([]byte) error) error {
+	output, err = p.once(ctx, nil, call{each: func(ctx context.Context, do func([]byte) error) error {
 		cancel()
 		return ctx.Err()
 	}})
@@ -234,7 +297,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	seen := strings.Fields(r.Text)
 	var allowed []string
-	for _, name := range []string{"BELLWETHER_MEMORY", "BELLWETHER_PARTITION", "BELLWETHER_PARTITIONS", "BELLWETHER_PHASE", "HOME", "LANG", "PATH", "TMPDIR"} {
+	for _, name := range []string{"BELLWETHER_JOB", "BELLWETHER_MEMORY", "BELLWETHER_PARTITION", "BELLWETHER_PARTITIONS", "BELLWETHER_PHASE", "HOME", "LANG", "PATH", "TMPDIR"} {
 		if _, found := os.LookupEnv(name); found || strings.HasPrefix(name, "BELL") || name == "TMPDIR" {
 			allowed = append(allowed, name)
 		}
@@ -318,7 +381,7 @@ func callUntilKilled() {
 	script := fmt.Sprintf("cd %s; sh -c 'touch $$; sleep 1000' & touch $$; wait", os.Args[1])
 	p := program{args: []string{"sh", "-c", script}, output: 1}
 	for range callers {
-		go func() { _, _ = p.once(context.Background(), guard, stdin{}) }()
+		go func() { _, _ = p.once(context.Background(), guard, call{}) }()
 	}
 	select {}
 }

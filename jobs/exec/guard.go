@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,6 +88,17 @@ func (g *Guard) makeFolder(pattern string) (string, error) {
 		return "", err
 	}
 	return os.MkdirTemp(g.folder, pattern)
+}
+
+// cache returns a folder that stays until the guard is closed.
+func (g *Guard) cache() (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.run(); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(g.folder, "cache")
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // start starts a program and tells the guard process the number of the program's process group.

@@ -24,19 +24,19 @@ import (
 type keeper struct {
 	program program
 	guard   *Guard
-	env     []string
 
 	mu   sync.Mutex
 	idle []*kept
 }
 
 // once makes a call in an idle process, or in a new process if none is idle.
-func (k *keeper) once(ctx context.Context, partition, partitions uint64, input []byte) (output []byte, err error) {
+func (k *keeper) once(ctx context.Context, c call, input []byte) (output []byte, err error) {
 	one, err := k.take()
 	if err != nil {
 		return nil, err
 	}
-	header := fmt.Appendf(nil, "map %d %d %d\n", partition, partitions, len(input))
+	one.program.phase = c.phase
+	header := fmt.Appendf(nil, "%s %d %d %d\n", c.phase, c.numbers[0], c.numbers[1], len(input))
 	status, output, err := one.call(ctx, header, input)
 	if err != nil {
 		return nil, err
@@ -46,9 +46,9 @@ func (k *keeper) once(ctx context.Context, partition, partitions uint64, input [
 	case "ok":
 		return output, nil
 	case "again":
-		return nil, fmt.Errorf("%s: %w", k.program.args[0], errTemporary)
+		return nil, fmt.Errorf("%s: %s: %w", c.phase, k.program.name, errTemporary)
 	}
-	err = fmt.Errorf("%s: %s", k.program.args[0], bytes.ToValidUTF8(output, []byte("\uFFFD")))
+	err = fmt.Errorf("%s: %s: %s", c.phase, k.program.name, bytes.ToValidUTF8(output, []byte("\uFFFD")))
 	if status == "permanent" {
 		err = jobs.Permanent(err)
 	}
@@ -94,6 +94,8 @@ func (k *keeper) close() {
 // line is the number of bytes of the data.
 //
 //	call     map PARTITION PARTITIONS LENGTH    the input
+//	         merge LEFT RIGHT LENGTH            the two outputs of LEFT and RIGHT bytes
+//	         finish 0 0 LENGTH                  the merged outputs
 //	answer   ok LENGTH                          the output
 //	         fail LENGTH                        an error; the attempt has failed
 //	         permanent LENGTH                   an error; the job fails
@@ -114,7 +116,7 @@ type kept struct {
 
 // start starts a process.
 func (k *keeper) start() (*kept, error) {
-	run, err := k.program.prepare(k.guard, k.env)
+	run, err := k.program.prepare(k.guard, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,23 @@ func runKept(t *testing.T, paths, command []string, pairs ...string) string {
 	return string(result.Attachment.Data())
 }
 
+// TestKeptMerge merges and finishes in kept processes.
+func TestKeptMerge(t *testing.T) {
+	need(t, "python3")
+	program := filepath.Join(t.TempDir(), "join.py")
+	text := `import bellwether
+bellwether.serve(lambda data, partition, partitions: b"%d/%d" % (partition, partitions),
+                 lambda left, right: b"(%s %s)" % (left, right), lambda data: b"result " + data)
+`
+	if err := os.WriteFile(program, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := runKept(t, []string{"examples/bellwether.py", program}, []string{"python3", "join.py"}, "partitions=3", "merge=program", "finish=true", "keep=true")
+	if want := "result ((0/3 1/3) 2/3)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestKeptProcess checks that calls share a process, and what a process may do wrong.
 func TestKeptProcess(t *testing.T) {
 	answer := func(line string) string { return "while read -r phase p n length; do " + line + "; done" }
@@ -140,7 +157,7 @@ func BenchmarkKeptCalls(b *testing.B) {
 	k := &keeper{program: program{args: []string{"sh", "-c", "while read -r call; do echo ok 0; done"}, output: 1}}
 	defer k.close()
 	for i := 0; b.Loop(); i++ {
-		if _, err := k.once(b.Context(), uint64(i), 0, nil); err != nil {
+		if _, err := k.once(b.Context(), call{phase: "map", numbers: [2]uint64{uint64(i), 0}}, nil); err != nil {
 			b.Fatal(fmt.Errorf("call %d: %w", i, err))
 		}
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,9 +26,16 @@ var concat = merge{
 	join:      func(left, right []byte) ([]byte, error) { return append(left, right...), nil },
 }
 
+// byProgram is the merge that calls the program. Its join is not called: see runners.merge.
+var byProgram = merge{
+	name:      "program",
+	normalize: func(output []byte) ([]byte, error) { return output, nil },
+	join:      func(_, _ []byte) ([]byte, error) { return nil, errors.New("want a call of the program") },
+}
+
 // parseMerge returns the merge with the given name.
 func parseMerge(name string) (merge, error) {
-	list := []merge{concat, sum, least, greatest, sorted, object}
+	list := []merge{concat, sum, least, greatest, sorted, object, byProgram}
 	for _, m := range list {
 		if m.name == name {
 			return m, nil
@@ -39,7 +47,7 @@ func parseMerge(name string) (merge, error) {
 		}
 		return merge{}, fmt.Errorf("parameter merge: got %.100q, takes top:N with N from 1 to %d", name, maxTop)
 	}
-	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N or json", name)
+	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N, json or program", name)
 }
 
 // newPartial returns a partial, which consists of the name of its merge, a newline, and the body.

@@ -21,7 +21,8 @@ type Params struct {
 	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
 	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
 	Keep       bool          `json:"keep" help:"one process makes many calls, as frames on its standard input and output"`
-	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted or json"`
+	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, or program: the program merges two outputs"`
+	Finish     bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
 	Timeout    time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
 	Memory     string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`
 	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
@@ -100,5 +101,5 @@ func (p Params) program() (program, error) {
 		return program{}, err
 	}
 	output, err := size("max-output", p.MaxOutput)
-	return program{args: args, timeout: p.Timeout, memory: memory, output: output}, err
+	return program{args: args, name: args[0], timeout: p.Timeout, memory: memory, output: output}, err
 }

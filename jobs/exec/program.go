@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ const (
 
 // program is what each call of a job runs.
 type program struct {
+	name    string   // in errors
+	phase   string   // of the call, in errors
+	env     []string // environment variables of every call
 	args    []string
 	timeout time.Duration // maximum duration of a call; 0: no limit
 	memory  int64         // maximum memory of all processes of a call in bytes; 0: no limit
@@ -52,40 +56,19 @@ const (
 // errTemporary is the error of a program that asks to be called again later.
 var errTemporary = errors.New("exit status 75")
 
-// stdin is what a call gets besides its arguments.
-type stdin struct {
-	env  []string                                                    // environment variables of this call, in addition to those of every call
-	each func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: standard input is empty
-}
-
-// retryTemporary makes a call, and makes the call again after a pause as long as its error is
-// errTemporary, until ctx is done.
-func retryTemporary(ctx context.Context, call func() ([]byte, error)) ([]byte, error) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		output, err := call()
-		if !errors.Is(err, errTemporary) {
-			return output, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w, and asks to be called again: %w", err, context.Cause(ctx))
-		case <-time.After(pause):
-		}
-	}
-}
-
 // once runs the program and returns its standard output. The working folder of the program is a new
 // temporary folder.
-func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, err error) {
+func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err error) {
+	p.phase = c.phase
 	stdout := &limited{most: p.output, full: make(chan struct{})}
-	run, err := p.prepare(g, in.env)
+	run, err := p.prepare(g, append(c.env, "BELLWETHER_PHASE="+c.phase), c.operands...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, run.removeFolder()) }()
 	run.Stdout, run.WaitDelay = stdout, drainOutput
 	var pipe io.WriteCloser
-	if in.each != nil {
+	if c.each != nil {
 		if pipe, err = run.StdinPipe(); err != nil {
 			return nil, fmt.Errorf("make pipe: %w", err)
 		}
@@ -95,7 +78,7 @@ func (p program) once(ctx context.Context, g *Guard, in stdin) (output []byte, e
 	}
 	feeding, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	fed := in.feed(feeding, cancel, pipe)
+	fed := c.feed(feeding, cancel, pipe)
 	stopped := p.watch(feeding, run.Process.Pid, stdout.full)
 	awaitExit(run.Process.Pid)
 	reason := cmp.Or(stopped(), context.Cause(ctx)) // checked first, because a program that did not get all of its input may still end with status 0
@@ -111,7 +94,7 @@ type process struct {
 }
 
 // prepare makes a process and its working folder, and does not start it.
-func (p program) prepare(g *Guard, env []string) (run process, err error) {
+func (p program) prepare(g *Guard, env []string, operands ...operand) (run process, err error) {
 	dir, err := g.makeFolder("call-")
 	if err != nil {
 		return run, fmt.Errorf("make working folder: %w", err)
@@ -122,10 +105,15 @@ func (p program) prepare(g *Guard, env []string) (run process, err error) {
 	}
 	run = process{exec.Command(name, p.args[1:]...), &tail{}}
 	run.Args[0] = p.args[0]
-	run.Dir, run.Env, run.Stderr = dir, append(environment(dir), env...), run.stderr
+	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir), p.env, env), run.stderr
 	setAttributes(run.Cmd)
-	if err := p.folder.link(dir); err != nil {
-		return run, errors.Join(err, run.removeFolder())
+	err = p.folder.link(dir)
+	for _, o := range operands {
+		run.Args = append(run.Args, o.name)
+		err = cmp.Or(err, os.WriteFile(filepath.Join(dir, o.name), o.data, 0o444))
+	}
+	if err != nil {
+		return run, errors.Join(fmt.Errorf("prepare working folder: %w", err), run.removeFolder())
 	}
 	return run, nil
 }
@@ -148,7 +136,7 @@ func (r process) removeFolder() error {
 // feed writes standard input to the program. When it has ended, it sends nil to the channel, or an
 // error if it could not read the input. After such an error it stops the program, because the
 // program cannot know that it has got only a part of its input.
-func (in stdin) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.WriteCloser) <-chan error {
+func (c call) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.WriteCloser) <-chan error {
 	fed := make(chan error, 1)
 	if pipe == nil {
 		fed <- nil
@@ -156,7 +144,7 @@ func (in stdin) feed(ctx context.Context, stop context.CancelCauseFunc, pipe io.
 	}
 	go func() {
 		closed := false // the program has closed its standard input
-		err := in.each(ctx, func(data []byte) error {
+		err := c.each(ctx, func(data []byte) error {
 			_, err := pipe.Write(data)
 			closed = err != nil
 			return err
@@ -274,15 +262,16 @@ func (p program) outcome(reason, err error, stderr *tail) error {
 // failed returns an error that contains the end of standard error. The last line comes first,
 // because tables show only the first line of an error.
 func (p program) failed(err error, stderr *tail) error {
+	name := p.phase + ": " + p.name
 	text := strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "\uFFFD"))
 	last := strings.LastIndexByte(text, '\n')
 	switch {
 	case text == "":
-		return fmt.Errorf("%s: %w", p.args[0], err)
+		return fmt.Errorf("%s: %w", name, err)
 	case last < 0:
-		return fmt.Errorf("%s: %w: %s", p.args[0], err, text)
+		return fmt.Errorf("%s: %w: %s", name, err, text)
 	}
-	return fmt.Errorf("%s: %w: %s\nstandard error:\n%s", p.args[0], err, text[last+1:], text)
+	return fmt.Errorf("%s: %w: %s\nstandard error:\n%s", name, err, text[last+1:], text)
 }
 
 // limited is a writer that keeps all bytes that are written to it, up to a limit.

@@ -39,6 +39,7 @@ func (w *Worker) beginCalls() {
 		c := &call{w: w, held: held, opening: held.Opening()}
 		c.ctx, c.cancel = context.WithCancel(w.life)
 		c.storage = jobStorage{w, c.opening.Job, c.ctx}
+		c.ctx = jobs.WithFiles(c.ctx, c.storage)
 		w.calls[held] = c
 		w.goroutines.Go(c.run)
 	}

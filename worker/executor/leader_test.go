@@ -335,7 +335,7 @@ func (l *leader) result(id string, job jobs.Job, partitions uint64) []byte {
 			return data
 		}
 		left, right := tree.Children(n)
-		merged, err := job.Merge(partial(tree.Lift(left)), partial(tree.Lift(right)))
+		merged, err := job.Merge(l.t.Context(), nil, partial(tree.Lift(left)), partial(tree.Lift(right)))
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -44,6 +44,7 @@ func (w *Worker) open(o wire.Opening) {
 	t.limits.Map = cmp.Or(o.PartitionTimeout, t.limits.Map)
 	t.ctx, t.cancel = context.WithCancel(w.life)
 	t.storage = jobStorage{w, o.Job, t.ctx}
+	t.ctx = jobs.WithFiles(t.ctx, t.storage)
 	w.tasks[o.Job] = t
 	w.goroutines.Go(t.run)
 }
@@ -127,7 +128,7 @@ func (t *task) open() (*jobs.Task, error) {
 	t.before(t.alone(), "Open")
 	var opened *jobs.Task
 	gone, err := guard{w: t.w, limit: t.limits.Open}.run(t.ctx, func(ctx context.Context) (err error) {
-		opened, err = job.Open(jobs.WithFiles(ctx, t.storage), params, plan)
+		opened, err = job.Open(ctx, params, plan)
 		return err
 	})
 	if gone != nil {

@@ -147,7 +147,7 @@ func MakeCall(ctx context.Context, job jobs.Job, params jobs.Params, call wire.C
 		output.Epoch = epoch
 		return wire.Item{Output: &output}, nil
 	}
-	merged, err := job.Merge(operands[0], operands[1])
+	merged, err := job.Merge(ctx, params, operands[0], operands[1])
 	if err != nil {
 		return wire.Item{}, err
 	}

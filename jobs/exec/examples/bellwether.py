@@ -11,15 +11,20 @@ class Again(Exception):
     """The call is made again later, which does not count as an attempt."""
 
 
-def serve(function):
-    """Calls function(data, partition, partitions), which returns bytes, for each call."""
+def serve(function, merge=None, finish=None):
+    """Calls function(data, partition, partitions), merge(left, right), finish(data): each returns bytes."""
+    phases = {
+        b"map": function,
+        b"merge": lambda data, left, _: merge(data[:left], data[left:]),
+        b"finish": lambda data, *_: finish(data),
+    }
     calls, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # what the function prints is no answer
+    sys.stdout = sys.stderr  # what the functions print is no answer
     for line in calls:
-        _, partition, partitions, length = line.split()
+        phase, *numbers, length = line.split()
         data = calls.read(int(length))
         try:
-            status, answer = b"ok", function(data, int(partition), int(partitions))
+            status, answer = b"ok", phases[phase](data, *map(int, numbers))
         except Again:
             status, answer = b"again", b""
         except Permanent as error:

@@ -1,0 +1,204 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// call is one call of a program.
+type call struct {
+	phase    string                                                      // map, merge or finish
+	numbers  [2]uint64                                                   // of the frame: see kept
+	env      []string                                                    // environment variables of this call, in addition to those of every call
+	each     func(ctx context.Context, do func(data []byte) error) error // passes the pieces of standard input to do; nil: standard input is empty
+	operands []operand                                                   // the files that the program gets as arguments
+}
+
+// operand is a partial that a call reads.
+type operand struct {
+	name string // of the file in the working folder; files of a submission have other names, because theirs do not begin with a dot
+	data []byte
+}
+
+// runner makes the calls of a job.
+type runner struct {
+	program program
+	guard   *Guard
+	kept    *keeper // nil: each call is a process
+
+	release func() error // must be called once
+}
+
+// runners are the runners of the jobs of this process. All calls of a job share a runner, so that
+// the job's files are fetched once, and a kept process makes calls of all phases.
+type runners struct {
+	guard *Guard
+
+	mu   sync.Mutex
+	list map[string]*shared // by the job's ID
+}
+
+type shared struct {
+	users  int        // guarded by runners.mu
+	mu     sync.Mutex // held while the runner is made
+	runner *runner    // nil until the first user has made it
+}
+
+// acquire returns the runner of a job. The caller must release the runner.
+func (r *runners) acquire(ctx context.Context, j job) (*runner, error) {
+	r.mu.Lock()
+	s := r.list[j.id]
+	if s == nil {
+		s = &shared{}
+		if r.list == nil {
+			r.list = map[string]*shared{}
+		}
+		r.list[j.id] = s
+	}
+	s.users++
+	r.mu.Unlock()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runner == nil {
+		made, err := newRunner(ctx, r.guard, j)
+		if err != nil {
+			return nil, errors.Join(err, r.release(j.id, s))
+		}
+		made.release = func() error { return r.release(j.id, s) }
+		s.runner = made
+	}
+	return s.runner, nil
+}
+
+// release closes a runner that has no users any more.
+func (r *runners) release(id string, s *shared) error {
+	r.mu.Lock()
+	s.users--
+	last := s.users == 0
+	if last {
+		delete(r.list, id)
+	}
+	r.mu.Unlock()
+	if !last || s.runner == nil {
+		return nil
+	}
+	return s.runner.close()
+}
+
+func newRunner(ctx context.Context, guard *Guard, j job) (r *runner, err error) {
+	r = &runner{guard: guard}
+	if r.program, err = j.program(); err != nil {
+		return nil, err
+	}
+	r.program.name = cmp.Or(j.name, r.program.args[0])
+	r.program.env = []string{
+		"BELLWETHER_JOB=" + j.id,
+		"BELLWETHER_MEMORY=" + strconv.FormatInt(r.program.memory, 10),
+	}
+	if j.cache && guard != nil {
+		dir, err := guard.cache()
+		if err != nil {
+			return nil, fmt.Errorf("make cache: %w", err)
+		}
+		r.program.env = append(r.program.env, "BELLWETHER_CACHE="+dir)
+	}
+	files, err := j.files()
+	if err != nil {
+		return nil, err
+	}
+	if r.program.folder, err = fetch(ctx, guard, files); err != nil {
+		return nil, err
+	}
+	if j.Keep {
+		r.kept = &keeper{program: r.program, guard: guard}
+	}
+	if j.check != "" {
+		if _, err := r.make(ctx, call{phase: j.check}); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+	}
+	return r, nil
+}
+
+func (r *runner) close() error {
+	if r.kept != nil {
+		r.kept.close()
+	}
+	return r.program.folder.Close()
+}
+
+// make makes a call and returns the output. If the program asks for that, the call is made again
+// after a pause.
+func (r *runner) make(ctx context.Context, c call) ([]byte, error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		output, err := r.once(ctx, c)
+		if !errors.Is(err, errTemporary) {
+			return output, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w, and asks to be called again: %w", err, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *runner) once(ctx context.Context, c call) ([]byte, error) {
+	if r.kept == nil {
+		return r.program.once(ctx, r.guard, c)
+	}
+	var input []byte
+	if c.each != nil {
+		err := c.each(ctx, func(data []byte) error {
+			input = append(input, data...)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+	}
+	for _, o := range c.operands {
+		input = append(input, o.data...)
+	}
+	return r.kept.once(ctx, c, input)
+}
+
+// merge calls the program of a job to merge two partials.
+func (r *runners) merge(ctx context.Context, j job, left, right []byte) (merged []byte, err error) {
+	_, a, err := open(left)
+	if err != nil {
+		return nil, err
+	}
+	_, b, err := open(right)
+	if err != nil {
+		return nil, err
+	}
+	output, err := r.call(ctx, j, call{
+		phase: "merge", numbers: [2]uint64{uint64(len(a)), uint64(len(b))},
+		operands: []operand{{".left", a}, {".right", b}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newPartial(byProgram, output), nil
+}
+
+// finish calls the program of a job with the merged outputs.
+func (r *runners) finish(ctx context.Context, j job, merged []byte) ([]byte, error) {
+	return r.call(ctx, j, call{phase: "finish", operands: []operand{{".root", merged}}})
+}
+
+func (r *runners) call(ctx context.Context, j job, c call) (output []byte, err error) {
+	one, err := r.acquire(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	output, err = one.make(ctx, c)
+	return output, cmp.Or(err, one.release())
+}
