@@ -52,6 +52,7 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 			return "", context.Cause(l.leaseCtx)
 		}
 		if successor, left := t.Left(); left {
+			t.Leave()
 			return successor, nil
 		}
 		if t.TickEvery() != every {

@@ -156,9 +156,11 @@
 //   - Leading: a renewal is lost, late or refused. The term ends at its deadline in
 //     any case. The lease is handed over only after the renewal's answer, so a late
 //     renewal cannot take a lease that is already free.
-//   - Transferring: if the process dies here or the answer is lost, the lease has a new ID that no
-//     other process knows. The others notice that no process answers pings, read the new ID in the
-//     record, and replace it with their claim.
+//   - Transferring: the leader has stopped answering pings. Its last beacon says so, and followers
+//     then wait half a second for the next leader before they ping again; a follower that missed the
+//     beacon may take over, and the transfer fails. If the process dies here or the answer is lost,
+//     the lease has a new ID that no other process knows. The others notice that no process answers
+//     pings, read the new ID in the record, and replace it with their claim.
 //   - Offering: the offer comes twice, or late. A second claim that replaces the offered ID fails,
 //     because the first claim has changed the lease's ID. An offer from a leader that was replaced
 //     is ignored.

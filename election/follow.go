@@ -121,6 +121,9 @@ func (m *Machine) onPong(err error) {
 		l.silence = 0
 		l.nextPing = max(l.nextPing, m.connection.stableFrom)
 
+	case errors.Is(err, ErrNoResponders) && m.now < l.leavesUntil:
+		l.nextPing = l.leavesUntil
+
 	case errors.Is(err, ErrNoResponders):
 		if !l.answered && m.now-l.since < startGrace { // the leader may have started to lead a moment ago
 			break

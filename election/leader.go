@@ -23,7 +23,13 @@ type leader struct {
 	pinged    time.Duration // when the last ping was sent
 	nextPing  time.Duration // when the next ping is due
 	silence   time.Duration // total time since lastSign spent waiting for answers to pings
+
+	leavesUntil time.Duration // until this instant a leader that announced its end may hand over, and need not answer pings
 }
+
+// leavesWithin is how long followers wait for a leader that has announced its end to hand over or
+// release the lease. Both take a few storage calls.
+const leavesWithin = 500 * time.Millisecond
 
 // effect is the effect of an event on a process that does not lead.
 type effect int
@@ -86,6 +92,11 @@ func (m *Machine) observeBeacon(b wire.Beacon) effect {
 	}
 	m.leader.workers = b.Workers
 	m.signOfLife()
+	if b.Leaving {
+		m.leader.leavesUntil = m.now + leavesWithin
+		m.leader.nextPing = m.leader.leavesUntil
+		effect = max(effect, recheck)
+	}
 	return effect
 }
 
@@ -112,7 +123,9 @@ func (m *Machine) observeSuspicion(s wire.Suspicion) effect {
 		return noEffect
 	}
 	m.leader.suspected = true
-	m.leader.resigned = m.leader.resigned || s.Worker == m.leader.worker
+	if s.Worker == m.leader.worker {
+		m.leader.resigned, m.leader.leavesUntil = true, 0
+	}
 	m.leader.nextPing = min(m.leader.nextPing, max(m.now, m.leader.pinged+pingGap))
 	return recheck
 }

@@ -27,7 +27,7 @@ import (
 //	answer [OUTCOME] [to=N] [after=D]   answers the last question, by default with ok,
 //	    [epoch=N holder=W lease=L free]     with this record after a Read or an Acquire,
 //	    [times=N]                           and the next N-1 questions as they come
-//	beacon W EPOCH [lease=L] [workers=N] [storage=S], suspicion W EPOCH, offer EPOCH lease=L
+//	beacon W EPOCH [lease=L] [workers=N] [storage=S] [leaving=yes], suspicion W EPOCH, offer EPOCH lease=L
 //	disconnected, reconnected
 //	beat, deposed EPOCH, returned [successor=W] [failed], stop
 //
@@ -93,6 +93,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.step(BeaconHeard{wire.Beacon{
 			Worker: s.word(0), Epoch: s.number(s.word(1)), LeaseID: s.leaseID(),
 			Workers: int(s.number(s.text("workers", "4"))), Storage: s.text("storage", ""),
+			Leaving: s.text("leaving", "") != "",
 		}})
 	case "suspicion":
 		s.step(SuspicionHeard{wire.Suspicion{Worker: s.word(0), Epoch: s.number(s.word(1))}})

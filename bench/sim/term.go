@@ -91,6 +91,7 @@ func (t *leadership) check() {
 		return
 	}
 	if successor, left := t.term.Left(); left {
+		t.term.Leave()
 		t.end(election.Returned{Successor: successor})
 	}
 }

@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config, leadership *election.Term, env Env, tr
 // Begin begins the term: it sends a beacon and loads the active jobs. Before this call, the caller
 // must have subscribed to the messages of workers.
 func (t *Term) Begin() {
-	t.sendBeacon()
+	t.sendBeacon(false)
 	t.resume()
 }
 
@@ -100,7 +100,7 @@ func (t *Term) TickEvery() time.Duration {
 // Tick does the work that has become due.
 func (t *Term) Tick() {
 	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
-		t.sendBeacon()
+		t.sendBeacon(false)
 		t.observeFigures()
 	}
 	t.step(ledger.Tick{})
@@ -134,6 +134,10 @@ func (t *Term) Left() (successor string, left bool) {
 	}
 	return t.successor(), true
 }
+
+// Leave sends the last beacon, so that followers do not take the leader for dead before it has
+// handed over. The loop calls Leave at the end of a term that may end.
+func (t *Term) Leave() { t.sendBeacon(true) }
 
 // step passes an event to the ledger and performs the actions that the ledger returns. While the
 // active jobs are being loaded there is no ledger, and events are dropped.
@@ -192,7 +196,7 @@ func (t *Term) spawn(task func() (then func())) {
 
 func (t *Term) since(at time.Time) time.Duration { return t.env.Now().Sub(at) }
 
-func (t *Term) sendBeacon() {
+func (t *Term) sendBeacon(leaving bool) {
 	t.times.beacon = t.env.Now()
 	workers := 0
 	if t.ledger != nil {
@@ -200,6 +204,6 @@ func (t *Term) sendBeacon() {
 	}
 	t.transport.Beacon(wire.Beacon{
 		Epoch: t.leadership.Epoch, Worker: t.cfg.Worker, LeaseID: t.leadership.LeaseID, Workers: workers, Next: t.cfg.BeaconEvery,
-		Storage: t.cfg.Storage,
+		Storage: t.cfg.Storage, Leaving: leaving,
 	})
 }

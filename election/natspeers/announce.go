@@ -24,7 +24,8 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 		return fmt.Errorf("listen for pings of epoch %d: %w", term.Epoch, err)
 	}
 	defer func() { _ = subscription.Unsubscribe() }() // fails only after the connection was closed
-	beacon := wire.Encode(wire.Beacon{Epoch: term.Epoch, Worker: p.worker, LeaseID: term.LeaseID, Next: beaconEvery, Storage: p.storage})
+	b := wire.Beacon{Epoch: term.Epoch, Worker: p.worker, LeaseID: term.LeaseID, Next: beaconEvery, Storage: p.storage}
+	beacon := wire.Encode(b)
 	pong := wire.Encode(wire.Pong{Epoch: term.Epoch, Worker: p.worker})
 	next := time.NewTicker(beaconEvery)
 	defer next.Stop()
@@ -32,6 +33,8 @@ func (p *Peers) Announce(ctx context.Context, term *election.Term) error {
 	for {
 		select {
 		case <-ctx.Done():
+			b.Leaving = true
+			p.publish(p.subjects.Beacon(), wire.Encode(b))
 			return nil
 		case <-next.C:
 			p.publish(p.subjects.Beacon(), beacon)

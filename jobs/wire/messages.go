@@ -304,6 +304,7 @@ type Beacon struct {
 	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, on which the interval of each worker's pings depends
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
 	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the leader's storage
+	Leaving bool          `cbor:"7,keyasint,omitempty"` // the leader's last beacon: it stops answering pings, and hands over or releases the lease
 }
 
 // Suspicion is a message that the leader of an epoch seems dead. Each follower that receives a
