@@ -35,6 +35,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.validate(); err != nil {
 		return configError{fmt.Errorf("configure worker: %w", err)}
 	}
+	cluster.SetOfProcess(cfg.Cluster)
 	log := cfg.Logger.With("self", cfg.ID)
 	ctx, stop := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup

@@ -62,6 +62,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			if err != nil {
 				return err
 			}
+			a.useTarget()
 			ctx, stop := interruptible(jobs.WithFiles(cmd.Context(), jobs.Files(files)))
 			defer stop()
 			local := jobs.Local{Slots: slots, Attempts: attempts}

@@ -45,6 +45,7 @@ var secretCommands = map[string]secretCommand{
 	"status":           {args: []string{someID}},
 	"watch":            {args: []string{someID}},
 	"result":           {args: []string{someID}},
+	"output":           {args: []string{someID}},
 	"cancel":           {args: []string{someID}},
 	"remove":           {args: []string{someID}},
 	"requeue":          {args: []string{someID}},

@@ -119,6 +119,7 @@ func (a *app) submit(ctx context.Context, job jobs.Job, o client.SubmitOptions, 
 
 // dryRun plans the job in this process and shows what would be submitted.
 func (a *app) dryRun(ctx context.Context, job jobs.Job, params jobs.Params, flags submitFlags) error {
+	a.useTarget()
 	plan, err := job.Plan(ctx, params)
 	if err != nil {
 		return err

@@ -64,6 +64,15 @@ func (f targetFlags) config() (cluster.Config, error) {
 	return cfg, usage(err)
 }
 
+// useTarget lets the jobs that run in this process read from the storage account and the earlier
+// jobs of the cluster that the flags name. If the flags are not valid, useTarget does nothing,
+// because most jobs need no cluster.
+func (a *app) useTarget() {
+	if cfg, err := a.target.config(); err == nil {
+		cluster.SetOfProcess(cfg)
+	}
+}
+
 // pollInterval is the interval of requests that wait for a change in a cluster. Such changes take
 // seconds.
 const pollInterval = 100 * time.Millisecond

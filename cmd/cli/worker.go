@@ -119,7 +119,7 @@ only if --allow names it; 'catalog' shows which jobs are restricted.`,
 	cmd.Flags().StringVar(&flags.memory, "memory", "", "memory for large partials, such as 3GiB (default three quarters of the cgroup's limit, or of the machine's memory)")
 	cmd.Flags().StringVar(&flags.spillDir, "spill-dir", "", "folder for large partials that do not fit in memory (default that for temporary files)")
 	cmd.Flags().DurationVar(&flags.mtbf, "mtbf", defaultMTBF, "how long workers live on average, which decides when large partials are written to storage")
-	cmd.Flags().StringVar(&flags.files, "files", "", "folders whose files jobs may read, separated by colons (env "+local.EnvFolders+"; default none)")
+	cmd.Flags().StringVar(&flags.files, "files", "", "folders whose files jobs may read, and in which they may create files, separated by colons (env "+local.EnvFolders+"; default none)")
 	cmd.Flags().BoolVar(&flags.evictions, "watch-evictions", false, "stop gracefully when Azure is about to evict the machine")
 	cmd.Flags().BoolVar(&flags.podCost, "pod-deletion-cost", false, "annotate this worker's pod with what its death would cost")
 	cmd.Flags().BoolVar(&flags.withParent, "with-parent", false, "end at once when standard input closes")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -165,6 +166,21 @@ const (
 // FromEnv returns the configuration from the environment variables, with defaults for
 // the other fields.
 func FromEnv() (Config, error) { return Config{}.WithEnv() }
+
+var ofProcess atomic.Pointer[Config]
+
+// SetOfProcess sets the configuration that [OfProcess] returns.
+func SetOfProcess(c Config) { ofProcess.Store(&c) }
+
+// OfProcess returns the configuration of the cluster to which this process belongs, for jobs that
+// read from the cluster's storage account or from earlier jobs: the last argument of
+// [SetOfProcess], completed from the environment.
+func OfProcess() (Config, error) {
+	if c := ofProcess.Load(); c != nil {
+		return c.WithEnv()
+	}
+	return FromEnv()
+}
 
 // variable is a NATS environment variable and the field that is filled from it.
 type variable struct {

@@ -13,11 +13,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store/azure/account"
 )
 
-// blobURLs is the driver for blobs of any account whose names are https URLs. For the account that
-// the environment variables name, the driver uses the credentials in these variables. For other
-// accounts it uses the Azure identity of the process.
+// blobURLs is the driver for blobs of any account whose names are https URLs. For the account of
+// the cluster, the driver uses the cluster's credentials. For other accounts it uses the Azure
+// identity of the process.
 type blobURLs struct {
-	own func() (*account.Account, error) // the account of the environment, opened once
+	own func() (*account.Account, error) // the account of the cluster, opened once
 
 	mu   sync.Mutex
 	open map[string]*azure.Driver // drivers by the beginning of the URL, which names the account
@@ -95,4 +95,13 @@ func (b *blobURLs) Create(ctx context.Context, name string, content []byte) (sou
 		return source.Object{}, err
 	}
 	return d.Create(ctx, name, content)
+}
+
+// Remove implements source.Remover.
+func (b *blobURLs) Remove(ctx context.Context, name string) error {
+	d, err := b.driver(name)
+	if err != nil {
+		return err
+	}
+	return d.Remove(ctx, name)
 }

@@ -64,6 +64,11 @@
 // Rows are divided as package encoding/csv does it, except that a line end within quotes is not
 // changed.
 //
+// # Outputs
+//
+// A job may write large parts of its accumulators to storage: see Job.Store and package output. The
+// name job:ID stands for the objects that the job ID has written.
+//
 // # Sums
 //
 // A sum of floats depends on the order of the additions. The order depends on the block size but
@@ -88,11 +93,12 @@
 //   - No object matches: the plan fails. An object that is empty or contains only a header has no
 //     records, which is not an error.
 //   - A parameter contains a secret, such as the signature of a SAS: the job is refused, because
-//     parameters are stored. Workers get their credentials from environment variables: see [Open].
+//     parameters are stored. Workers read with the credentials of their cluster: see [Open].
 //   - A partition within an object was skipped (submit --max-skipped): Merge fails, because the
 //     records at the borders of the partition are incomplete.
 //
-// A client that may submit such a job can read all files that the workers can read. The environment
-// variable BELLWETHER_FILES of a worker limits this to the folders that it lists. The command
+// A client that may submit such a job can read all files that the workers can read, and a job with
+// an output can create files. The environment variable BELLWETHER_FILES of a worker limits this to
+// the folders that it lists. The command
 // "bellwether worker" allows no folder by default.
 package dataset

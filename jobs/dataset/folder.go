@@ -44,7 +44,8 @@ func (f *folder[A]) record(acc *A, object string, text []byte, offset int64, che
 }
 
 // setup contains what Merge and Finish must know to fold a record. Each partial contains a setup,
-// because Merge does not get the job's parameters.
+// because Merge does not get the job's parameters. The encoding of a setup is followed by the
+// identification of the run, if there is one.
 type setup struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -75,11 +76,19 @@ func (f *folders[A]) get(encoded []byte) (*folder[A], error) {
 		return last, nil
 	}
 	f.mu.Unlock()
-	var s setup
-	if err := cbor.Unmarshal(encoded, &s); err != nil {
-		return nil, fmt.Errorf("decode setup: %w", err)
+	s, _, err := decodeSetup(encoded)
+	if err != nil {
+		return nil, err
 	}
 	return f.make(s)
+}
+
+func decodeSetup(encoded []byte) (s setup, run string, err error) {
+	rest, err := cbor.UnmarshalFirst(encoded, &s)
+	if err != nil {
+		return s, "", fmt.Errorf("decode setup: %w", err)
+	}
+	return s, string(rest), nil
 }
 
 // put takes back a folder that get returned.

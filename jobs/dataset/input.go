@@ -12,9 +12,9 @@ import (
 // An Input may be the type of a job's parameters, or a job may make the Input from its parameters.
 type Input struct {
 	// Source names the objects: paths, patterns such as logs/*.csv, folders, azblob:// and https://
-	// URLs, separated by commas. For a name that contains a comma, use a pattern with ? in place of
+	// URLs, and job:ID for the output of an earlier job, separated by commas. For a name that contains a comma, use a pattern with ? in place of
 	// the comma. A name that ends in a slash stands for all objects whose names begin with it.
-	Source string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Source string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 
 	// Format is lines, csv, tsv, ndjson or auto. If it is auto, the endings of the names determine
 	// the format. In every format, an object whose name ends in .gz or .zst is compressed.

@@ -36,6 +36,14 @@ type Job[P, A, R any] struct {
 	// Open replaces Fold if folding a record depends on the parameters or on the columns. Open
 	// returns a Fold function, which only one goroutine calls.
 	Open func(p P, columns []string) (fold func(acc *A, r *Record) error, err error)
+	// Prepare, which may be nil, is called when a job is planned, with the names of the columns. If
+	// it returns an error, the plan fails. Prepare reports whether Store must be called.
+	Prepare func(ctx context.Context, p P, columns []string) (stores bool, err error)
+	// Store moves a part of an accumulator to storage. Store is called several times for the
+	// accumulator of a partition, and the last time after all records of the partition. A
+	// partition may be computed more than once, and if there are quotes in its text it has two
+	// accumulators, so Store must write to new names: see package output.
+	Store func(ctx context.Context, p P, at Place, acc *A) error
 	// Merge merges the accumulators of two neighbouring ranges of records. Merge may change and
 	// return left or right.
 	Merge func(left, right A) (A, error)
@@ -46,8 +54,16 @@ type Job[P, A, R any] struct {
 	Restricted bool
 }
 
+// Place says for which part of a job Store is called.
+type Place struct {
+	Run       string // identifies the job among all jobs that write to the same storage
+	Partition uint64
+	Last      bool // all records of the partition are in the accumulator, or in what was stored of it
+}
+
 // Totals are numbers about the whole input of a job.
 type Totals struct {
+	Run     string  // see Place; empty unless Prepare has asked for Store
 	Records uint64  // number of records that were folded
 	Bytes   int64   // size of all objects as they are stored, compressed or not
 	Skipped uint64  // number of skipped records; 0 unless the input says that bad records are skipped
@@ -67,7 +83,7 @@ func define[P, A, R any](j Job[P, A, R], from source.Driver) jobs.Definition[P, 
 		Plan: e.plan, Open: e.open, Merge: e.merger.Merge, Finish: e.finish,
 		Limits: j.Limits, Restricted: j.Restricted,
 	}
-	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil {
+	if (j.Fold == nil) == (j.Open == nil) || j.Merge == nil || j.Finish == nil || j.Store != nil && j.Prepare == nil {
 		d.Plan = nil // makes jobs.New refuse the definition
 	}
 	return d
@@ -141,6 +157,8 @@ func (e *engine[P, A, R]) finish(ctx context.Context, p P, root Partial[A]) (res
 // mapper computes the partials of partitions. All slots share the list of objects in the plan.
 type mapper[P, A, R any] struct {
 	*engine[P, A, R]
+	params P
+	run    string // empty: Store is not called
 	ranges ranges
 	setup  []byte
 	folder func() (*folder[A], error)
@@ -168,12 +186,12 @@ func (m *mapper[P, A, R]) Fork() func(ctx context.Context, partition uint64) (Pa
 				list[i] = f
 			}
 		}
-		return m.run(ctx, read, list, partition)
+		return m.compute(ctx, read, list, partition)
 	}
 }
 
-// run computes the partial of a partition.
-func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
+// compute computes the partial of a partition.
+func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*folder[A], partition uint64) (Partial[A], error) {
 	p := m.ranges.part(partition)
 	out := Partial[A]{Setup: m.setup, Lo: partition, Hi: partition + 1, Begins: p.begins(), Ends: p.ends()}
 	both := !p.begins() && list[0].layout.quote != 0
@@ -201,7 +219,7 @@ func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[
 			if alive == 0 {
 				return errDead
 			}
-			return nil
+			return m.store(ctx, scanners, partition, false)
 		})
 		if err != nil && !errors.Is(err, errDead) {
 			if _, fault := errors.AsType[*Fault](err); fault || errors.Is(err, source.ErrChanged) {
@@ -216,10 +234,29 @@ func (m *mapper[P, A, R]) run(ctx context.Context, read *ahead, list [2]*folder[
 			}
 		}
 	}
+	if err := m.store(ctx, scanners, partition, true); err != nil {
+		return out, err
+	}
 	for _, s := range scanners {
 		out.Readings = append(out.Readings, s.end(out.Ends))
 	}
 	return out, certain(out.Readings)
+}
+
+// store calls the job's Store for the accumulators of the readings that have no fault.
+func (m *mapper[P, A, R]) store(ctx context.Context, scanners []*scanner[A], partition uint64, last bool) error {
+	if m.run == "" {
+		return nil
+	}
+	for _, s := range scanners {
+		if s.out.Fault != nil {
+			continue
+		}
+		if err := m.job.Store(ctx, m.params, Place{m.run, partition, last}, &s.acc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errDead ends the reading of a range because both readings of the range have a fault.

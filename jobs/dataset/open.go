@@ -13,13 +13,15 @@ import (
 )
 
 // Open returns a driver for objects of all kinds. The driver gets its credentials from the
-// environment variables of this process: package cluster lists the variables for Azure. The
-// variable BELLWETHER_FILES lists the folders that jobs may access; by default, they may access all
-// files. Open itself makes no request.
+// configuration of this process: see cluster.OfProcess. The variable BELLWETHER_FILES lists the
+// folders that jobs may access; by default, they may access all files. Open itself makes no
+// request.
 func Open() *source.Set {
-	own := sync.OnceValues(accountFromEnv)
+	own := sync.OnceValues(openAccount)
 	blobs := &blobURLs{own: own}
-	return source.NewSet(
+	outputs := &jobOutputs{}
+	outputs.set = source.NewSet(
+		source.Entry{Claims: isJob, Open: func() (source.Driver, error) { return outputs, nil }},
 		source.Entry{Claims: local.Claims, Open: func() (source.Driver, error) { return local.FromEnv(), nil }},
 		source.Entry{Claims: isAzblob, Open: func() (source.Driver, error) {
 			a, err := own()
@@ -31,12 +33,13 @@ func Open() *source.Set {
 		source.Entry{Claims: blobs.claims, Open: func() (source.Driver, error) { return blobs, nil }},
 		source.Entry{Claims: web.Claims, Open: func() (source.Driver, error) { return web.New(nil), nil }},
 	)
+	return outputs.set
 }
 
 func isAzblob(name string) bool { return strings.HasPrefix(name, azure.Scheme) }
 
-func accountFromEnv() (*account.Account, error) {
-	cfg, err := cluster.FromEnv()
+func openAccount() (*account.Account, error) {
+	cfg, err := cluster.OfProcess()
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func TestBlobURLs(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	t.Setenv(cluster.EnvAzureConnection, "UseDevelopmentStorage=true")
-	b := &blobURLs{own: accountFromEnv}
+	b := &blobURLs{own: openAccount}
 	for name, want := range map[string]bool{
 		"https://acct.blob.core.windows.net/c/a.csv":            true,
 		"http://127.0.0.1:10000/devstoreaccount1/c/a.csv":       true,

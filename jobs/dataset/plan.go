@@ -11,6 +11,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
@@ -19,6 +20,7 @@ type planData struct {
 	Format  format   `cbor:"1,keyasint"`
 	Columns []string `cbor:"2,keyasint"`
 	Listing []byte   `cbor:"3,keyasint"`
+	Run     string   `cbor:"4,keyasint,omitempty"` // see Place
 }
 
 // plan lists the objects of a job and finds out the names of their columns. The plan contains both,
@@ -42,6 +44,15 @@ func (e *engine[P, A, R]) plan(ctx context.Context, p P) (jobs.Plan, error) {
 	if _, _, err := e.prepare(p, data); err != nil {
 		return jobs.Plan{}, jobs.Permanent(err)
 	}
+	if e.job.Prepare != nil {
+		stores, err := e.job.Prepare(ctx, p, data.Columns)
+		if err != nil {
+			return jobs.Plan{}, err
+		}
+		if stores {
+			data.Run = output.NewRun()
+		}
+	}
 	encoded, err := cbor.Marshal(data)
 	if err != nil {
 		return jobs.Plan{}, err
@@ -63,7 +74,7 @@ func (e *engine[P, A, R]) open(_ context.Context, p P, plan jobs.Plan) (jobs.Map
 	if err != nil {
 		return nil, fmt.Errorf("decode plan: %w", err)
 	}
-	m := &mapper[P, A, R]{engine: e, ranges: cut(l, in.Block)}
+	m := &mapper[P, A, R]{engine: e, params: p, run: data.Run, ranges: cut(l, in.Block)}
 	if m.ranges.count != plan.Partitions {
 		return nil, fmt.Errorf("the plan has %d partitions, this program cuts its listing into %d: want workers of the version that planned the job", plan.Partitions, m.ranges.count)
 	}
@@ -86,7 +97,7 @@ func (e *engine[P, A, R]) prepare(p P, data planData) (s setup, encoded []byte, 
 		return s, nil, err
 	}
 	encoded, err = cbor.Marshal(s)
-	return s, encoded, err
+	return s, append(encoded, data.Run...), err
 }
 
 // maxHeader is the maximum size in bytes of the first record of an object from which the names of

@@ -9,6 +9,12 @@
 //	                                                               Merge: by group
 //	                                                               Finish: results, order, limit
 //
+// With the parameter output, the rows go to objects of a folder, in CSV or as JSON lines, and the
+// result only counts them. Package output describes how each row is written exactly once. The
+// command "bellwether output ID" lists, copies or prints the objects, and input=job:ID reads them.
+//
+//	bellwether submit scan -p input=azblob://logs/ -p 'where=status >= 500' -p output=azblob://out/errors/
+//
 // Package dataset reads the records. The documentation of package dataset describes the formats,
 // the sources and their errors.
 //
@@ -49,5 +55,6 @@
 //     parameter on-error, the job fails or the record is skipped.
 //   - The values of a column of min or max are partly numbers and partly other text: Finish fails,
 //     and the error contains an example of each.
-//   - A result without aggregates has more than 100,000 rows: Finish fails.
+//   - A result without aggregates and without output has more than 100,000 rows: Finish fails.
+//   - The folder of the parameter output has the output of an earlier job: the plan fails.
 package scan

@@ -11,7 +11,7 @@ import (
 
 // Params are the parameters of the job.
 type Params struct {
-	Input     string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Input     string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 	Format    string `json:"format" oneof:"auto lines csv tsv ndjson" help:"the format of the objects; auto: by the ending of their names"`
 	Header    bool   `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 	Names     string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
@@ -23,8 +23,12 @@ type Params struct {
 	Columns   string `json:"columns" help:"without aggregate: the columns of the rows to return, separated by commas; empty: all"`
 	Order     string `json:"order" help:"columns of the result to sort by, separated by commas; - before a name: descending"`
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
-	OnError   string `json:"on-error" oneof:"fail skip" help:"what to do with a bad record: fail the job, or skip and count it"`
-	Block     int64  `json:"block" min:"1" help:"bytes per partition, about"`
+	Output    string `json:"output" help:"the folder for the rows of the result, a path or an azblob:// or https:// URL; empty: the rows are the result"`
+
+	OutputFormat string `json:"output-format" oneof:"csv ndjson" help:"the format of the objects of the output"`
+
+	OnError string `json:"on-error" oneof:"fail skip" help:"what to do with a bad record: fail the job, or skip and count it"`
+	Block   int64  `json:"block" min:"1" help:"bytes per partition, about"`
 }
 
 // input returns the input of a job.
@@ -39,6 +43,9 @@ func (p Params) input() dataset.Input {
 func (p *Params) Validate() error {
 	in := p.input()
 	if err := in.Validate(); err != nil {
+		return err
+	}
+	if err := p.checkOutput(); err != nil {
 		return err
 	}
 	q, err := newQuery(*p)

@@ -9,16 +9,20 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 )
 
 // Definition is the definition of the job.
 var Definition = dataset.Define(job)
 
+// storage is where the output goes.
+var storage = dataset.Open()
+
 var job = dataset.Job[Params, *table, Result]{
-	Name: "scan", Version: "1", Summary: "a table from files or blobs: filter, group, aggregate, sort",
+	Name: "scan", Version: "2", Summary: "a table from files or blobs: filter, group, aggregate, sort",
 	Defaults: func() Params {
 		in := dataset.Defaults()
-		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block}
+		return Params{Format: in.Format, Header: in.Header, Quote: in.Quote, OnError: in.OnError, Block: in.Block, OutputFormat: string(output.CSV)}
 	}(),
 	Input: Params.input,
 	Columns: func(p Params) []string {
@@ -28,10 +32,12 @@ var job = dataset.Job[Params, *table, Result]{
 		}
 		return q.inputColumns()
 	},
-	Start:  func() *table { return new(table) },
-	Open:   open,
-	Merge:  merge,
-	Finish: finish,
+	Start:   func() *table { return new(table) },
+	Open:    open,
+	Prepare: prepare,
+	Store:   store,
+	Merge:   merge,
+	Finish:  finish,
 }
 
 // Result is the result of the job: a table.
@@ -42,6 +48,7 @@ type Result struct {
 	BytesRead   int64     `json:"bytes_read"` // size of the objects as they are stored; for compressed objects, the compressed size
 	RowsSkipped uint64    `json:"rows_skipped"`
 	Skipped     []Skipped `json:"skipped,omitempty"` // the first of the skipped rows
+	Output      *Output   `json:"output,omitempty"`  // where the rows are, if not in Rows
 }
 
 // Column is a column of the result.
@@ -80,7 +87,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 		where = q.where.compile(index)
 	}
 	if len(q.aggregates) == 0 {
-		return q.openRows(names, v, where)
+		return q.openRows(names, v, where, p.streams(q))
 	}
 	by, of := make([]int, len(q.by)), make([]int, len(q.aggregates))
 	for i, name := range q.by {
@@ -122,7 +129,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 }
 
 // openRows does what open does for a query without aggregates.
-func (q query) openRows(names []string, v *values, where test) (func(acc **table, r *dataset.Record) error, error) {
+func (q query) openRows(names []string, v *values, where test, streams bool) (func(acc **table, r *dataset.Record) error, error) {
 	columns := q.columns
 	if len(columns) == 0 {
 		columns = names
@@ -148,6 +155,10 @@ func (q query) openRows(names []string, v *values, where test) (func(acc **table
 		v.set(r)
 		if ok, err := where(v); !ok || err != nil || t.rows.full() {
 			return err
+		}
+		if streams {
+			t.out.add(appendFields(nil, v, of))
+			return nil
 		}
 		t.rows.add(appendFields(nil, v, of))
 		return nil
@@ -184,7 +195,7 @@ func (q query) resultColumns(rows [][]cell) (columns []Column) {
 	return columns
 }
 
-func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (result Result, err error) {
+func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (result Result, err error) {
 	q, err := newQuery(p)
 	if err != nil {
 		return result, err
@@ -194,8 +205,18 @@ func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (resul
 		result.Skipped = append(result.Skipped, Skipped{s.Object, s.Offset, s.Text})
 	}
 	if len(q.aggregates) == 0 {
-		return result, t.finishRows(&result)
+		err = t.finishRows(&result)
+	} else {
+		err = q.finishGroups(t, &result)
 	}
+	if err == nil && p.Output != "" {
+		err = finishOutput(ctx, p, totals.Run, t, &result)
+	}
+	return result, err
+}
+
+// finishGroups computes the rows of the result from the states of the groups.
+func (q query) finishGroups(t *table, result *Result) error {
 	t.bind(q.aggregates, make([]int, len(q.aggregates)))
 	if len(q.by) == 0 && len(t.hashes) == 0 {
 		t.group(nil) // there were no rows: the result is one row with the aggregates of an empty group
@@ -212,15 +233,15 @@ func finish(_ context.Context, p Params, t *table, totals dataset.Totals) (resul
 		for i, a := range q.aggregates {
 			c, err := t.states[i].result(g, a)
 			if err != nil {
-				return result, jobs.Permanent(err)
+				return jobs.Permanent(err)
 			}
 			line = append(line, c)
 		}
 		result.Rows = append(result.Rows, line)
 	}
 	result.Columns = q.resultColumns(result.Rows)
-	q.sort(&result)
-	return result, nil
+	q.sort(result)
+	return nil
 }
 
 // sort sorts the rows of the result by the columns of the order and then by the groups, and drops

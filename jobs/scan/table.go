@@ -21,8 +21,9 @@ type table struct {
 	keys   []byte // the keys of all groups, one after the other
 	index  []uint32
 
-	columns []string // names of the columns of rows
+	columns []string // names of the columns of rows and out
 	rows    rows
+	out     pending
 }
 
 // bind prepares the table for adding records. bind makes the states if there are none. bind also
@@ -109,6 +110,7 @@ func (t *table) enlarge() {
 // merge merges the tables of two neighbouring ranges of records.
 func merge(left, right *table) (*table, error) {
 	left.rows.merge(right.rows)
+	left.out.merge(right.out)
 	if left.columns == nil {
 		left.columns = right.columns
 	}
@@ -116,7 +118,7 @@ func merge(left, right *table) (*table, error) {
 		return left, nil
 	}
 	if len(left.states) == 0 {
-		right.rows, right.columns = left.rows, left.columns
+		right.rows, right.out, right.columns = left.rows, left.out, left.columns
 		return right, nil
 	}
 	for other := range right.hashes {
@@ -149,7 +151,7 @@ func (t *table) MarshalBinary() ([]byte, error) {
 	for _, name := range t.columns {
 		b = appendText(b, name)
 	}
-	return t.rows.append(b), nil
+	return t.out.append(t.rows.append(b)), nil
 }
 
 // UnmarshalBinary decodes a table.
@@ -203,7 +205,10 @@ func (t *table) UnmarshalBinary(data []byte) error {
 		}
 		t.columns = append(t.columns, string(name))
 	}
-	if b, err = t.rows.read(b); err == nil && len(b) > 0 {
+	if b, err = t.rows.read(b); err == nil {
+		b, err = t.out.read(b)
+	}
+	if err == nil && len(b) > 0 {
 		err = errStates
 	}
 	return err

@@ -1,13 +1,13 @@
 // Package source reads and writes the objects that a job processes: files, blobs, and documents of
-// web servers. The package defines three interfaces, and the errors that their implementations
+// web servers. The package defines four interfaces, and the errors that their implementations
 // return:
 //
 //	jobs/dataset
 //	     │
 //	source.Set     chooses a driver by the beginning of an object's name
 //	     │
-//	     ├─ source/local    /path, file://        list, read, create
-//	     ├─ source/azure    azblob://, https://   list, read, create
+//	     ├─ source/local    /path, file://        list, read, create, remove
+//	     ├─ source/azure    azblob://, https://   list, read, create, remove
 //	     ├─ source/web      https://, http://     list (one object), read
 //	     └─ source/memory   mem://                for tests
 //

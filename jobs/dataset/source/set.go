@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Driver lists and reads objects. Driver may also be a [Creator].
+// Driver lists and reads objects. Driver may also be a [Creator] and a
+// [Remover].
 type Driver interface {
 	Lister
 	Reader
@@ -31,6 +32,7 @@ type Set struct {
 var (
 	_ Driver  = (*Set)(nil)
 	_ Creator = (*Set)(nil)
+	_ Remover = (*Set)(nil)
 )
 
 // NewSet returns a set of drivers.
@@ -81,6 +83,19 @@ func (s *Set) Create(ctx context.Context, name string, content []byte) (Object, 
 		return Object{}, fmt.Errorf("create %s: %w: this storage can only be read", name, ErrUnsupported)
 	}
 	return creator.Create(ctx, name, content)
+}
+
+// Remove implements [Remover].
+func (s *Set) Remove(ctx context.Context, name string) error {
+	d, err := s.driver(name)
+	if err != nil {
+		return err
+	}
+	remover, ok := d.(Remover)
+	if !ok {
+		return fmt.Errorf("remove %s: %w: this storage can only be read", name, ErrUnsupported)
+	}
+	return remover.Remove(ctx, name)
 }
 
 // Fail returns an iteration that yields only the error err.

@@ -43,6 +43,12 @@ type Creator interface {
 	Create(ctx context.Context, name string, content []byte) (Object, error)
 }
 
+// Remover removes objects.
+type Remover interface {
+	// Remove removes an object. If there is no object of that name, Remove returns nil.
+	Remove(ctx context.Context, name string) error
+}
+
 // Errors of drivers.
 var (
 	// ErrNotFound: no object has this name.

@@ -33,7 +33,7 @@ import (
 // Scheme is the beginning of the names of blobs in the driver's account.
 const Scheme = "azblob://"
 
-// Driver lists, reads and creates blobs of one account.
+// Driver lists, reads, creates and removes blobs of one account.
 type Driver struct {
 	account *account.Account
 	base    string // beginning of each blob's name, which the container's name follows
@@ -45,6 +45,7 @@ type Driver struct {
 var (
 	_ source.Driver  = (*Driver)(nil)
 	_ source.Creator = (*Driver)(nil)
+	_ source.Remover = (*Driver)(nil)
 )
 
 // New returns a driver for the blobs of an account whose names begin with base: [Scheme], or the
@@ -136,8 +137,8 @@ func (d *Driver) List(ctx context.Context, pattern string) iter.Seq2[source.Obje
 // listTries is the maximum number of requests for one page of a listing.
 const listTries = 5
 
-// next requests a page of a listing. next retries after errors, because the caller cannot continue
-// a listing that was interrupted.
+// next sends a request, such as for a page of a listing. next retries after errors, because the
+// caller cannot continue a listing that was interrupted.
 func next[T any](ctx context.Context, request func(context.Context) (T, error)) (page T, err error) {
 	for try := range listTries {
 		bound, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -226,6 +227,24 @@ func (d *Driver) Create(ctx context.Context, name string, content []byte) (sourc
 		return source.Object{}, d.translate(ctx, name, err)
 	}
 	return source.Object{Name: name, Size: int64(len(content)), Tag: tag(*answer.ETag)}, nil
+}
+
+// Remove implements source.Remover.
+func (d *Driver) Remove(ctx context.Context, name string) error {
+	client, _, key, err := d.locate(name)
+	if err != nil {
+		return err
+	}
+	_, err = next(ctx, func(ctx context.Context) (blob.DeleteResponse, error) {
+		return client.NewBlobClient(key).Delete(ctx, nil)
+	})
+	if err != nil {
+		err = d.translate(ctx, name, err)
+	}
+	if errors.Is(err, source.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // translate converts errors of the SDK into errors of package source, and adds the name of the

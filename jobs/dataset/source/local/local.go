@@ -25,7 +25,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
 )
 
-// Driver reads and creates files.
+// Driver reads, creates and removes files.
 type Driver struct {
 	// Folders are the folders that the driver may access. Nil means all.
 	Folders []string
@@ -76,6 +76,7 @@ func (d Driver) allow(name string) error {
 var (
 	_ source.Driver  = Driver{}
 	_ source.Creator = Driver{}
+	_ source.Remover = Driver{}
 )
 
 // Claims reports whether a name is a path or a file:// URL.
@@ -258,6 +259,21 @@ func (d Driver) create(name string, content []byte) (o source.Object, err error)
 		return o, err
 	}
 	return object(name, info), nil
+}
+
+// Remove implements source.Remover.
+func (d Driver) Remove(_ context.Context, name string) error {
+	name, err := filepath.Abs(strings.TrimPrefix(name, "file://"))
+	if err == nil {
+		err = d.allow(name)
+	}
+	if err == nil {
+		err = os.Remove(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return translate(err)
 }
 
 // translate converts errors of package os into errors of package source. The errors contain the

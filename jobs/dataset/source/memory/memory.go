@@ -31,6 +31,7 @@ type object struct {
 var (
 	_ source.Driver  = (*Driver)(nil)
 	_ source.Creator = (*Driver)(nil)
+	_ source.Remover = (*Driver)(nil)
 )
 
 // Put writes or replaces an object. The caller must not change content afterwards.
@@ -110,4 +111,10 @@ func (d *Driver) Delete(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.objects, name)
+}
+
+// Remove implements source.Remover.
+func (d *Driver) Remove(_ context.Context, name string) error {
+	d.Delete(name)
+	return nil
 }

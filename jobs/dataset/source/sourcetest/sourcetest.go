@@ -77,7 +77,7 @@ func TestListing(t *testing.T, open func(t *testing.T) Place) {
 	}
 }
 
-// TestCreator runs the suite for drivers that create objects.
+// TestCreator runs the suite for drivers that create and remove objects.
 func TestCreator(t *testing.T, open func(t *testing.T) Place) {
 	p := open(t)
 	creator := p.Driver.(source.Creator)
@@ -114,6 +114,18 @@ func TestCreator(t *testing.T, open func(t *testing.T) Place) {
 	made, err := creator.Create(t.Context(), p.Base+"empty", nil)
 	if listed := stat(t, p, p.Base+"empty"); err != nil || made != listed {
 		t.Errorf("create returned %+v, %v, and the listing has %+v", made, err, listed)
+	}
+	remover := p.Driver.(source.Remover)
+	for range 2 {
+		if err := remover.Remove(t.Context(), name); err != nil {
+			t.Errorf("remove: %v", err)
+		}
+	}
+	if left, err := list(t.Context(), p, p.Base+"out/"); len(left) > 0 || err != nil && !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("after the removal there are %+v, %v", left, err)
+	}
+	if again, err := creator.Create(t.Context(), name, []byte("new")); err != nil || again.Size != 3 {
+		t.Errorf("create after the removal: %+v, %v", again, err)
 	}
 }
 

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/bellwether-compute/bellwether/jobs/cluster"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+func (a *app) outputCommand() *cobra.Command {
+	var (
+		to    string
+		print bool
+	)
+	cmd := &cobra.Command{
+		Use:   "output ID|FOLDER",
+		Short: "List, copy or print the output of a job",
+		Long: `List, copy or print the objects that a job has written to the folder of its parameter
+output. They are found by the manifest of the job, so rows that were written twice because
+a worker died do not count. This process reads the objects itself, with its own credentials.
+
+In place of the ID of a job, the name of its folder does too: a path with a slash, or an
+azblob:// or https:// URL.`,
+		Args: wantArgs(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to != "" && print {
+				return usagef("--copy and --print exclude each other")
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			cfg, err := a.target.config()
+			if err != nil {
+				return err
+			}
+			cluster.SetOfProcess(cfg)
+			folder := args[0]
+			if !strings.Contains(folder, "/") {
+				if folder, err = a.outputFolder(ctx, cfg, folder); err != nil {
+					return err
+				}
+			}
+			from := dataset.Open()
+			m, err := output.Read(ctx, from, folder)
+			switch {
+			case err != nil:
+				return err
+			case to != "":
+				return a.copyOutput(ctx, from, m, to)
+			case print:
+				return a.printOutput(ctx, from, m)
+			}
+			return a.show(m, func(w io.Writer) {
+				row(w, "NAME", "ROWS", "BYTES", "SHA256")
+				for _, p := range m.Objects {
+					row(w, p.Name, p.Rows, p.Bytes, p.SHA256)
+				}
+			})
+		},
+		ValidArgsFunction: a.completeID,
+	}
+	cmd.Flags().StringVar(&to, "copy", "", "copy the objects to this folder")
+	cmd.Flags().BoolVar(&print, "print", false, "print the rows; of CSV the header only once")
+	completeFolders(cmd, "copy")
+	return cmd
+}
+
+// outputFolder returns the name of the manifest of a job's output.
+func (a *app) outputFolder(ctx context.Context, cfg cluster.Config, id string) (string, error) {
+	c, err := a.connectTo(ctx, cfg, a.timeout)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if id, err = c.Find(ctx, id); err != nil {
+		return "", err
+	}
+	o, err := c.Outcome(ctx, id)
+	if err == nil {
+		err = o.Err()
+	}
+	if err != nil {
+		return "", err
+	}
+	manifest, ok := output.Of(o.Result)
+	if !ok {
+		return "", fmt.Errorf("job %s has no output: '%s result %[1]s' shows its result", id, a.name)
+	}
+	return manifest, nil
+}
+
+// copyOutput copies the objects of an output to a folder, which must not have files of their names.
+func (a *app) copyOutput(ctx context.Context, from source.Driver, m output.Manifest, folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for _, p := range m.Objects {
+		content, err := output.Content(ctx, from, p)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(folder, path.Base(p.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(content)
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.note("copied %s objects with %s rows, %s, to %s", humanize.Comma(int64(len(m.Objects))), humanize.Comma(int64(m.Rows)), humanize.Bytes(uint64(m.Bytes)), folder)
+	return nil
+}
+
+// printOutput prints the objects of an output one after the other.
+func (a *app) printOutput(ctx context.Context, from source.Driver, m output.Manifest) error {
+	if !m.Format.Text() {
+		return usagef("--print: the output is %s: want --copy", m.Format)
+	}
+	header := []byte(nil)
+	for i, p := range m.Objects {
+		content, err := output.Content(ctx, from, p)
+		if err != nil {
+			return err
+		}
+		if m.Format == output.CSV {
+			if i == 0 {
+				header = m.Header()
+			} else if !bytes.HasPrefix(content, header) {
+				return fmt.Errorf("%s: %w: it does not begin with the header", p.Name, output.ErrDamaged)
+			} else {
+				content = content[len(header):]
+			}
+		}
+		if _, err := a.Out.Write(content); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}

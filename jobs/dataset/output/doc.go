@@ -1,0 +1,28 @@
+// Package output writes the output of a job: the objects of one folder, and a manifest that lists
+// the objects that count.
+//
+//	attempts        Write ─▶ FOLDER/part-RUN-00000000-a81…csv
+//	                Write ─▶ FOLDER/part-RUN-00000001-77c…csv   (lost: its worker died)
+//	                Write ─▶ FOLDER/part-RUN-00000001-e02…csv
+//	                             │ Part: name, rows, bytes, SHA-256
+//	                             ▼ through the partials of the job
+//	end of the job  Commit ─▶ FOLDER/.manifest.json, then removes the objects that it does not list
+//
+// An attempt of a partition writes its objects under names that no other attempt uses. So an
+// attempt never changes what another one wrote, and the partial of the partition contains the
+// objects of exactly one attempt. A reader that reads the objects of the manifest sees each row
+// exactly once. The order of the objects in the manifest is that of the input, except that the rows
+// at the borders of partitions are in the last object.
+//
+// The manifest is created only if there is none. If the end of a job is computed twice, the second
+// Commit finds the manifest of the first, which lists the same rows.
+//
+// # What can fail
+//
+//   - The folder has the manifest of an earlier job: [Check] and [Folder.Commit] fail.
+//   - An object that a lost attempt writes after the manifest is there: RemoveLate finds the
+//     manifest, removes the object and fails. If the process dies between these steps, the object stays. It
+//     is not in the manifest.
+//   - A job fails or is cancelled: its objects stay, and the folder has no manifest.
+//   - Storage is busy: Write retries under another name.
+package output

@@ -1,0 +1,143 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Column is a column of the output.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // text, integer, decimal or float
+}
+
+// encoder encodes the rows of one object. A field that is empty has no value.
+type encoder interface {
+	add(fields [][]byte) error
+	finish() ([]byte, error)
+}
+
+// Format is the format of the objects: csv or ndjson.
+type Format string
+
+// The formats.
+const (
+	CSV    Format = "csv"
+	NDJSON Format = "ndjson"
+)
+
+// Text reports whether the objects are text.
+func (f Format) Text() bool { return f == CSV || f == NDJSON }
+
+// Header returns the first line of each CSV object.
+func (m Manifest) Header() []byte { return newCSV(m.Columns).text }
+
+func (f Format) encoder(columns []Column) (encoder, error) {
+	switch f {
+	case CSV:
+		return newCSV(columns), nil
+	case NDJSON:
+		return newNDJSON(columns)
+	}
+	return nil, fmt.Errorf("output format %q: want csv or ndjson", f)
+}
+
+// csvEncoder writes CSV as RFC 4180 says, with a header.
+type csvEncoder struct{ text []byte }
+
+func newCSV(columns []Column) *csvEncoder {
+	e := &csvEncoder{}
+	var names [][]byte
+	for _, c := range columns {
+		names = append(names, []byte(c.Name))
+	}
+	e.line(names)
+	return e
+}
+
+func (e *csvEncoder) add(fields [][]byte) error {
+	e.line(fields)
+	return nil
+}
+
+func (e *csvEncoder) line(fields [][]byte) {
+	for i, field := range fields {
+		if i > 0 {
+			e.text = append(e.text, ',')
+		}
+		switch {
+		case len(field) == 0 && len(fields) == 1: // an empty line is no row
+			e.text = append(e.text, `""`...)
+		case bytes.ContainsAny(field, ",\"\r\n"):
+			e.text = append(e.text, '"')
+			for _, c := range field {
+				if c == '"' {
+					e.text = append(e.text, c)
+				}
+				e.text = append(e.text, c)
+			}
+			e.text = append(e.text, '"')
+		default:
+			e.text = append(e.text, field...)
+		}
+	}
+	e.text = append(e.text, '\n')
+}
+
+func (e *csvEncoder) finish() ([]byte, error) { return e.text, nil }
+
+// ndjsonEncoder writes a JSON object per row. Integers and floats are numbers, and an empty field is
+// null.
+type ndjsonEncoder struct {
+	text  []byte
+	names []string // each with the text before the value
+	raw   []bool   // the value is a number
+}
+
+func newNDJSON(columns []Column) (*ndjsonEncoder, error) {
+	e := &ndjsonEncoder{}
+	for i, c := range columns {
+		name, err := json.Marshal(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		before := ","
+		if i == 0 {
+			before = "{"
+		}
+		e.names = append(e.names, before+string(name)+":")
+		e.raw = append(e.raw, c.Type == "integer" || c.Type == "float")
+	}
+	return e, nil
+}
+
+func (e *ndjsonEncoder) add(fields [][]byte) error {
+	for i, field := range fields {
+		e.text = append(e.text, e.names[i]...)
+		switch {
+		case len(field) == 0:
+			e.text = append(e.text, "null"...)
+		case e.raw[i]:
+			e.text = append(e.text, field...)
+		case plain(field):
+			e.text = append(append(append(e.text, '"'), field...), '"')
+		default:
+			text, err := json.Marshal(string(field))
+			if err != nil {
+				return err
+			}
+			e.text = append(e.text, text...)
+		}
+	}
+	e.text = append(e.text, "}\n"...)
+	return nil
+}
+
+// plain reports whether a text is the same in JSON.
+func plain(text []byte) bool {
+	return !bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f || strings.ContainsRune(`"\<>&`, r) })
+}
+
+func (e *ndjsonEncoder) finish() ([]byte, error) { return e.text, nil }

@@ -1,0 +1,307 @@
+package output
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// Driver is the storage of an output.
+type Driver interface {
+	source.Driver
+	source.Creator
+	source.Remover
+}
+
+// Folder is the place of a job's output.
+type Folder struct {
+	Driver Driver
+	Name   string // ends in a slash
+	Run    string // identifies the job: see NewRun
+	Format Format
+}
+
+// Part is an object of the output.
+type Part struct {
+	Name   string `json:"name"`
+	Rows   uint64 `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Manifest lists the objects of an output.
+type Manifest struct {
+	Run     string   `json:"run"`
+	Format  Format   `json:"format"`
+	Columns []Column `json:"columns"`
+	Rows    uint64   `json:"rows"`
+	Bytes   int64    `json:"bytes"`
+	Objects []Part   `json:"objects"`
+}
+
+// manifestName is the name of the manifest in its folder. The sources of package source ignore
+// names that begin with a dot when they list a folder.
+const manifestName = ".manifest.json"
+
+// maxManifest is the maximum size of a manifest in bytes.
+const maxManifest = 1 << 30
+
+// ErrExists: the folder has the output of another job.
+var ErrExists = errors.New("the folder has the output of an earlier job: give another folder, or remove its objects and " + manifestName)
+
+// NewRun returns a new identification of a job, with which the names of its objects begin.
+func NewRun() string { return strings.ToLower(rand.Text()[:8]) }
+
+// Of returns the name of the manifest in the result of a job, or false if the job has no output.
+func Of(result json.RawMessage) (manifest string, ok bool) {
+	var r struct {
+		Output struct {
+			Manifest string `json:"manifest"`
+		} `json:"output"`
+	}
+	err := json.Unmarshal(result, &r)
+	return r.Output.Manifest, err == nil && r.Output.Manifest != ""
+}
+
+// CheckName returns an error if a name cannot be the name of a folder.
+func CheckName(name string) error {
+	if err := source.CheckSecret(name); err != nil {
+		return err
+	}
+	if source.IsGlob(name) {
+		return fmt.Errorf("%s: want the name of a folder without * ? and [", name)
+	}
+	return nil
+}
+
+// Check returns ErrExists if the folder has a manifest.
+func Check(ctx context.Context, from source.Lister, folder string) error {
+	exists, err := hasManifest(ctx, from, folder)
+	if err == nil && exists {
+		return fmt.Errorf("%s: %w", folder, ErrExists)
+	}
+	return err
+}
+
+func hasManifest(ctx context.Context, from source.Lister, folder string) (bool, error) {
+	_, err := stat(ctx, from, folder+manifestName)
+	if errors.Is(err, source.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func stat(ctx context.Context, from source.Lister, name string) (source.Object, error) {
+	for o, err := range from.List(ctx, name) {
+		return o, err
+	}
+	return source.Object{}, fmt.Errorf("%s: %w", name, source.ErrNotFound)
+}
+
+const (
+	writeTries = 6
+	firstPause = 200 * time.Millisecond
+)
+
+// Write writes rows as one object. The label is a part of the object's name: the partition.
+func (f Folder) Write(ctx context.Context, label string, columns []Column, rows iter.Seq[[][]byte]) (Part, error) {
+	e, err := f.Format.encoder(columns)
+	if err != nil {
+		return Part{}, err
+	}
+	part := Part{}
+	for fields := range rows {
+		if err := e.add(fields); err != nil {
+			return part, err
+		}
+		part.Rows++
+	}
+	content, err := e.finish()
+	if err != nil {
+		return part, err
+	}
+	sum := sha256.Sum256(content)
+	part.Bytes, part.SHA256 = int64(len(content)), hex.EncodeToString(sum[:])
+	o, err := f.create(ctx, label, content)
+	if err != nil {
+		return part, fmt.Errorf("write output: %w", err)
+	}
+	part.Name = o.Name
+	return part, nil
+}
+
+// RemoveLate removes a part that an attempt has written, and returns an error, if the job has
+// committed its output already. Nobody else would remove such a part. An attempt must call
+// RemoveLate after Write.
+func (f Folder) RemoveLate(ctx context.Context, p Part) error {
+	committed, err := hasManifest(ctx, f.Driver, f.Name)
+	if err == nil && committed {
+		err = errors.Join(fmt.Errorf("%s: the output is complete without %s", f.Name, p.Name), f.Driver.Remove(ctx, p.Name))
+	}
+	return err
+}
+
+// create creates an object. Each try uses another name, because a try may have created its object
+// even if it has failed.
+func (f Folder) create(ctx context.Context, label string, content []byte) (o source.Object, err error) {
+	for try := range writeTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return o, context.Cause(ctx)
+			case <-time.After(firstPause << (try - 1)):
+			}
+		}
+		name := fmt.Sprintf("%s%s%s-%s.%s", f.Name, f.prefix(), label, strings.ToLower(rand.Text()[:12]), f.Format)
+		o, err = f.Driver.Create(ctx, name, content)
+		if err == nil || !errors.Is(err, source.ErrUnavailable) && !errors.Is(err, source.ErrExists) {
+			return o, err
+		}
+	}
+	return o, err
+}
+
+func (f Folder) prefix() string { return "part-" + f.Run + "-" }
+
+// Commit creates the manifest, which lists the parts, and removes the job's objects that it does
+// not list. If the job has a manifest already, Commit returns this one.
+func (f Folder) Commit(ctx context.Context, columns []Column, parts []Part) (name string, m Manifest, err error) {
+	m = Manifest{Run: f.Run, Format: f.Format, Columns: columns, Objects: parts}
+	for _, p := range parts {
+		m.Rows += p.Rows
+		m.Bytes += p.Bytes
+	}
+	content, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return "", m, err
+	}
+	o, err := f.Driver.Create(ctx, f.Name+manifestName, append(content, '\n'))
+	if errors.Is(err, source.ErrExists) {
+		var first Manifest
+		if o, first, err = read(ctx, f.Driver, f.Name); err == nil && (first.Run != f.Run || first.Rows != m.Rows) {
+			err = fmt.Errorf("%s: %w", f.Name, ErrExists)
+		}
+		m = first
+	}
+	if err != nil {
+		return "", m, fmt.Errorf("commit output: %w", err)
+	}
+	listed := map[string]bool{}
+	for _, p := range m.Objects {
+		listed[p.Name] = true
+	}
+	for o, err := range f.Driver.List(ctx, f.Name+f.prefix()+"*") {
+		if err == nil && !listed[o.Name] {
+			err = f.Driver.Remove(ctx, o.Name)
+		}
+		if err != nil {
+			return "", m, fmt.Errorf("remove what lost attempts wrote: %w", err)
+		}
+	}
+	return o.Name, m, nil
+}
+
+// Read returns the manifest of a folder. Read fails with [source.ErrNotFound] if there is none. The
+// name of the folder may also be the name of the manifest.
+func Read(ctx context.Context, from source.Driver, folder string) (Manifest, error) {
+	folder = strings.TrimSuffix(folder, manifestName)
+	if !strings.HasSuffix(folder, "/") {
+		folder += "/"
+	}
+	_, m, err := read(ctx, from, folder)
+	return m, err
+}
+
+func read(ctx context.Context, from source.Driver, folder string) (o source.Object, m Manifest, err error) {
+	if o, err = stat(ctx, from, folder+manifestName); err != nil {
+		return o, m, err
+	}
+	if o.Size > maxManifest {
+		return o, m, fmt.Errorf("%s has %d bytes: want at most %d", o.Name, o.Size, maxManifest)
+	}
+	content, err := load(ctx, from, o)
+	if err == nil {
+		err = json.Unmarshal(content, &m)
+	}
+	if err != nil {
+		return o, m, fmt.Errorf("read %s: %w", o.Name, err)
+	}
+	return o, m, nil
+}
+
+func load(ctx context.Context, from source.Reader, o source.Object) (content []byte, err error) {
+	for range writeTries {
+		var body io.ReadCloser
+		if body, err = from.Read(ctx, o, 0, o.Size); err == nil {
+			content, err = io.ReadAll(body)
+			err = errors.Join(err, body.Close())
+		}
+		if err == nil || errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrChanged) || errors.Is(err, source.ErrDenied) || ctx.Err() != nil {
+			break
+		}
+	}
+	return content, err
+}
+
+// ErrDamaged: an object of an output is not as the job wrote it.
+var ErrDamaged = errors.New("object of an output is damaged")
+
+// Content returns the content of an object of a manifest, and checks its SHA-256.
+func Content(ctx context.Context, from source.Driver, p Part) ([]byte, error) {
+	o, err := stat(ctx, from, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := load(ctx, from, o)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != p.SHA256 {
+		return nil, fmt.Errorf("%s: %w: its SHA-256 is %x, the manifest says %s", p.Name, ErrDamaged, sum, p.SHA256)
+	}
+	return content, nil
+}
+
+// List yields the objects of a manifest as they are in storage now. List fails if an object is
+// missing or has another size.
+func (m Manifest) List(ctx context.Context, from source.Lister) iter.Seq2[source.Object, error] {
+	return func(yield func(source.Object, error) bool) {
+		if len(m.Objects) == 0 {
+			return
+		}
+		sizes := map[string]int64{}
+		for _, p := range m.Objects {
+			sizes[p.Name] = p.Bytes
+		}
+		first := m.Objects[0].Name // all objects of a job are in one folder
+		for o, err := range from.List(ctx, first[:strings.LastIndex(first, "/")+1]+"part-"+m.Run+"-*") {
+			size, listed := sizes[o.Name]
+			if err == nil && !listed {
+				continue
+			}
+			if err == nil && o.Size != size {
+				err = fmt.Errorf("%s: %w: it has %d bytes, the manifest says %d", o.Name, ErrDamaged, o.Size, size)
+			}
+			delete(sizes, o.Name)
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+		for _, p := range m.Objects {
+			if _, missing := sizes[p.Name]; missing {
+				yield(source.Object{}, fmt.Errorf("%s: %w", p.Name, source.ErrNotFound))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package scan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// rowsOf returns the rows of an output, sorted, without the headers.
+func rowsOf(t *testing.T, folder string) (rows []string, m output.Manifest) {
+	t.Helper()
+	m, err := output.Read(t.Context(), storage, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Objects {
+		content, err := output.Content(t.Context(), storage, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(content), "\n")
+		if m.Format == output.CSV {
+			lines = lines[1:]
+		}
+		rows = append(rows, lines[:len(lines)-1]...)
+	}
+	slices.Sort(rows)
+	return rows, m
+}
+
+func TestOutput(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("id,name,third\n")
+	var want, wantJSON []string
+	for i := range 2000 {
+		name, quoted := fmt.Sprintf("name %d", i), fmt.Sprintf("name %d", i)
+		switch i % 5 {
+		case 1:
+			name, quoted = fmt.Sprintf("comma, %d", i), fmt.Sprintf("\"comma, %d\"", i)
+		case 2:
+			name, quoted = fmt.Sprintf("quote \"%d\"", i), fmt.Sprintf("\"quote \"\"%d\"\"\"", i)
+		case 3:
+			name, quoted = "", ""
+		}
+		fmt.Fprintf(&text, "%d,%s,%v\n", i, quoted, i%3 == 0)
+		if i%3 == 0 {
+			want = append(want, fmt.Sprintf("%d,%s\n", i, quoted))
+			value, _ := json.Marshal(name)
+			if name == "" {
+				value = []byte("null")
+			}
+			wantJSON = append(wantJSON, fmt.Sprintf("{\"id\":\"%d\",\"name\":%s}\n", i, value))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(wantJSON)
+	input := write(t, "names.csv", text.String())
+	for _, block := range []string{"1000", "10000", "1000000"} {
+		for _, format := range []string{"csv", "ndjson"} {
+			folder := filepath.Join(t.TempDir(), "out")
+			got, err := scan(t, "input="+input, "block="+block, "where=third == 'true'", "columns=id,name", "output="+folder, "output-format="+format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, m := rowsOf(t, folder)
+			expected := want
+			if format == "ndjson" {
+				expected = wantJSON
+			}
+			if !slices.Equal(rows, expected) || m.Rows != uint64(len(want)) {
+				t.Errorf("blocks of %s bytes, %s: got %d rows, manifest %d, want %d", block, format, len(rows), m.Rows, len(want))
+			}
+			end := fmt.Sprintf(`"rows":[],"rows_read":2000,"bytes_read":%d,"rows_skipped":0,"output":{"manifest":"%s/.manifest.json","format":"%s","objects":%d,"rows":%d,"bytes":%d}}`,
+				text.Len(), folder, format, len(m.Objects), len(want), m.Bytes)
+			if !strings.HasSuffix(got, end) {
+				t.Errorf("got %s, want ...%s", got, end)
+			}
+			if _, err := scan(t, "input="+input, "output="+folder); !errors.Is(err, output.ErrExists) {
+				t.Errorf("the same folder again: got %v, want ErrExists", err)
+			}
+		}
+	}
+}
+
+func TestOutputOfGroups(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := scan(t, "input="+write(t, "trips.csv", trips), "by=vendor", "aggregate=count,mean(fare),max(fare)", "where=vendor != 'C'", "output="+folder, "output-format=ndjson"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"vendor":"A","count":3,"mean(fare)":8.8125,"max(fare)":"10.5"}` + "\n", `{"vendor":"B","count":2,"mean(fare)":51.625,"max(fare)":"100.25"}` + "\n"}
+	if rows, _ := rowsOf(t, folder); !slices.Equal(rows, want) {
+		t.Errorf("got %q, want %q", rows, want)
+	}
+}
+
+// A partition is computed twice, the job is finished twice, and a third attempt of a partition
+// ends after that.
+func TestOutputOfLostAttempts(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("id,text\n")
+	for i := range 3000 {
+		fmt.Fprintf(&text, "%d,some text\n", i)
+	}
+	folder := filepath.Join(t.TempDir(), "out")
+	job := jobs.MustNew(Definition)
+	params, err := job.Params(nil, "input="+write(t, "a.csv", text.String()), "output="+folder, "block=20000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := job.Plan(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := job.Open(t.Context(), params, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	attempt := func(partition uint64) ([]byte, error) {
+		s := task.NewStack()
+		if _, err := s.Run(t.Context(), jobs.Span{Lo: partition, Hi: partition + 1}, new(atomic.Bool)); err != nil {
+			return nil, err
+		}
+		partials, err := s.Drain(partition + 1)
+		if err != nil {
+			return nil, err
+		}
+		return partials[0].Data, nil
+	}
+	var roots [2][]byte
+	for i := range roots {
+		for p := range plan.Partitions {
+			partial, err := attempt(p)
+			if err == nil && p > 0 {
+				partial, err = job.Merge(t.Context(), params, roots[i], partial)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			roots[i] = partial
+		}
+	}
+	var results [2]string
+	for i, root := range roots {
+		result, err := job.Finish(t.Context(), params, root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results[i] = string(result)
+	}
+	if _, err := attempt(0); err == nil {
+		t.Error("an attempt after the end wrote its rows")
+	}
+	rows, m := rowsOf(t, folder)
+	if len(slices.Compact(rows)) != 3000 || m.Rows != 3000 || results[0] != results[1] {
+		t.Errorf("got %d different rows, %d in the manifest, want 3000; results %s and %s", len(rows), m.Rows, results[0], results[1])
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) != len(m.Objects)+1 {
+		t.Errorf("got %d files, %v, want the %d of the manifest and the manifest", len(files), err, len(m.Objects))
+	}
+	if err := os.Remove(m.Objects[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	for _, err = range m.List(t.Context(), storage) {
+	}
+	if !errors.Is(err, source.ErrNotFound) {
+		t.Errorf("list without an object: got %v, want ErrNotFound", err)
+	}
+}
