@@ -1,7 +1,6 @@
 package term
 
 import (
-	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -96,7 +95,7 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 		first := t.env.Now()
 		for i, o := range operands {
 			began := t.env.Now()
-			data, err := j.job.Merge(context.Background(), j.spec.Params, o[0], o[1])
+			data, err := j.job.Merge(t.ctx, j.spec.Params, o[0], o[1])
 			if err != nil {
 				failed = &jobFault{err}
 				return
