@@ -10,11 +10,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
+	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
 func main() {
+	guard := cli.ExecGuard()
 	cli.Main(
 		jobs.MustNew(primes.Definition), jobs.MustNew(montecarlo.Definition), jobs.MustNew(probe.Definition),
-		jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(cli.ExecGuard())),
+		jobs.MustNew(scan.Definition), jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, cli.WasmHost()...)),
 	)
 }

@@ -128,7 +128,7 @@ A job on a cluster:           submit JOB --wait`,
 	add(here, a.runCommand(), a.catalogCommand(), a.versionCommand())
 	add(onCluster, a.submitCommand(), a.listCommand(), a.statusCommand(), a.watchCommand(), a.resultCommand(), a.outputCommand(),
 		a.cancelCommand(), a.removeCommand(), a.requeueCommand(), a.workersCommand(), a.leaderCommand(), a.historyCommand(), a.uiCommand())
-	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.benchCommand(), a.electWatchdogCommand(), a.execGuardCommand())
+	add(local, a.devCommand(), a.workerCommand(), a.healthCommand(), a.electCommand(), a.benchCommand(), a.electWatchdogCommand(), a.execGuardCommand(), a.wasmHostCommand())
 	if _, err := a.job(demoJob); err == nil {
 		add(local, a.demoCommand())
 	}

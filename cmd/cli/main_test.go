@@ -23,6 +23,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/primes"
 	"github.com/bellwether-compute/bellwether/jobs/probe"
 	"github.com/bellwether-compute/bellwether/jobs/scan"
+	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
 // TestMain makes the test binary also the program under test: a program with the job squares
@@ -30,9 +31,10 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"bellwether": func() {
+			guard := cli.ExecGuard()
 			cli.Main(
 				jobs.MustNew(squares), jobs.MustNew(primes.Definition), jobs.MustNew(probe.Definition), jobs.MustNew(scan.Definition),
-				jobs.MustNew(exec.Define(cli.ExecGuard())),
+				jobs.MustNew(exec.Define(guard)), jobs.MustNew(wasm.Define(guard, cli.WasmHost()...)),
 			)
 		},
 		"hold-exclusively":  holdExclusively,

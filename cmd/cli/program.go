@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/exec"
+	"github.com/bellwether-compute/bellwether/jobs/wasm"
 )
 
 const guardCommand = "exec-guard"
@@ -20,11 +21,15 @@ const guardCommand = "exec-guard"
 // ExecGuard returns the guard that a program that calls [Main] passes to [exec.Define]. The guard
 // is a second process of the same program, which is started with a hidden command.
 func ExecGuard() *exec.Guard {
+	return exec.NewGuard(thisProgram(), guardCommand)
+}
+
+func thisProgram() string {
 	program, err := os.Executable()
 	if err != nil {
-		program = os.Args[0]
+		return os.Args[0]
 	}
-	return exec.NewGuard(program, guardCommand)
+	return program
 }
 
 // execGuardCommand returns the hidden command that the guard process runs.
@@ -34,6 +39,22 @@ func (a *app) execGuardCommand() *cobra.Command {
 		Hidden: true,
 		Args:   wantArgs(0, 0),
 		Run:    func(*cobra.Command, []string) { exec.GuardMain(a.In) },
+	}
+}
+
+const wasmHostCommand = "wasm-host"
+
+// WasmHost returns the command line of the processes in which the job wasm runs modules, which a
+// program that calls [Main] passes to [wasm.Define].
+func WasmHost() []string { return []string{thisProgram(), wasmHostCommand} }
+
+// wasmHostCommand returns the hidden command of these processes.
+func (a *app) wasmHostCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                wasmHostCommand,
+		Hidden:             true,
+		DisableFlagParsing: true, // the arguments are those of the module
+		RunE:               func(_ *cobra.Command, args []string) error { return wasm.HostMain(args, a.In, a.Out) },
 	}
 }
 
@@ -55,7 +76,7 @@ func wantJob(cmd *cobra.Command, args []string) error {
 type programFlags struct{ send []string }
 
 func (f *programFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.send, "send", nil, "a file that the calls of job exec find in their working folder; may be repeated")
+	cmd.Flags().StringArrayVar(&f.send, "send", nil, "a file that the calls of job exec find in their working folder, or the module of job wasm; may be repeated")
 	completeFiles(cmd, "send")
 }
 

@@ -30,6 +30,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DEMO_LIMIT", demoLimit)
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			lines, err := filepath.Abs("../../jobs/wasm/examples/lines/lines.wasm")
+			if err != nil {
+				return err
+			}
+			env.Setenv("LINES_WASM", lines)
 			return offerAzurite(t, env)
 		},
 	})

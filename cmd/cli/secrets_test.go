@@ -59,6 +59,7 @@ var secretCommands = map[string]secretCommand{
 	"elect":            {args: []string{"--name", "secrets", "--log-level", "debug", "--", "true"}, stays: true},
 	"elect-watchdog":   {args: []string{"true"}, none: true},
 	"exec-guard":       {none: true},
+	"wasm-host":        {none: true},
 	"dev":              {args: []string{"--workers", "1", "--port", "0", "--log-level", "debug"}, stays: true, spawn: true},
 	"demo":             {none: true},
 	"bench":            {none: true},

@@ -48,9 +48,9 @@ type program struct {
 
 // Exit statuses of sysexits.h that have a meaning.
 const (
-	exitUsage       = 64
-	exitData        = 65
-	exitTemporarily = 75
+	ExitUsage       = 64
+	ExitData        = 65
+	ExitTemporarily = 75
 )
 
 // errTemporary is the error of a program that asks to be called again later.
@@ -90,7 +90,7 @@ func (p program) once(ctx context.Context, g *Guard, c call) (output []byte, err
 // process is a run of the program, with its working folder.
 type process struct {
 	*exec.Cmd
-	stderr *tail
+	stderr *Tail
 }
 
 // prepare makes a process and its working folder, and does not start it.
@@ -103,7 +103,7 @@ func (p program) prepare(g *Guard, env []string, operands ...operand) (run proce
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
-	run = process{exec.Command(name, p.args[1:]...), &tail{}}
+	run = process{exec.Command(name, p.args[1:]...), &Tail{}}
 	run.Args[0] = p.args[0]
 	run.Dir, run.Env, run.Stderr = dir, slices.Concat(environment(dir), p.env, env), run.stderr
 	setAttributes(run.Cmd)
@@ -238,7 +238,7 @@ func (p program) checkMemory(pid int) error {
 
 // outcome returns the error of a call, or nil. The parameter reason is the error for which watch
 // has ended the program, or nil.
-func (p program) outcome(reason, err error, stderr *tail) error {
+func (p program) outcome(reason, err error, stderr *Tail) error {
 	var exit *exec.ExitError
 	switch {
 	case reason != nil:
@@ -251,27 +251,18 @@ func (p program) outcome(reason, err error, stderr *tail) error {
 		return p.failed(err, stderr)
 	}
 	switch exit.ExitCode() {
-	case exitUsage, exitData:
+	case ExitUsage, ExitData:
 		return jobs.Permanent(p.failed(err, stderr))
-	case exitTemporarily:
+	case ExitTemporarily:
 		return p.failed(errTemporary, stderr)
 	}
 	return p.failed(err, stderr)
 }
 
-// failed returns an error that contains the end of standard error. The last line comes first,
-// because tables show only the first line of an error.
-func (p program) failed(err error, stderr *tail) error {
-	name := p.phase + ": " + p.name
-	text := strings.TrimSpace(strings.ToValidUTF8(stderr.String(), "\uFFFD"))
-	last := strings.LastIndexByte(text, '\n')
-	switch {
-	case text == "":
-		return fmt.Errorf("%s: %w", name, err)
-	case last < 0:
-		return fmt.Errorf("%s: %w: %s", name, err, text)
-	}
-	return fmt.Errorf("%s: %w: %s\nstandard error:\n%s", name, err, text[last+1:], text)
+// failed returns an error that names the phase and the program, and contains the end of standard
+// error.
+func (p program) failed(err error, stderr *Tail) error {
+	return fmt.Errorf("%s: %s: %w", p.phase, p.name, stderr.Explain(err))
 }
 
 // limited is a writer that keeps all bytes that are written to it, up to a limit.
@@ -296,19 +287,33 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// tail is a writer that keeps the last tailBytes bytes that are written to it.
-type tail struct {
+// Tail is a writer that keeps the last tailBytes bytes that are written to it.
+type Tail struct {
 	mu   sync.Mutex
 	data []byte
 }
 
-func (t *tail) String() string {
+// Explain returns an error that contains the bytes. The last line comes first, because tables show
+// only the first line of an error.
+func (t *Tail) Explain(err error) error {
+	text := strings.TrimSpace(strings.ToValidUTF8(t.String(), "\uFFFD"))
+	last := strings.LastIndexByte(text, '\n')
+	switch {
+	case text == "":
+		return err
+	case last < 0:
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return fmt.Errorf("%w: %s\nstandard error:\n%s", err, text[last+1:], text)
+}
+
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.data)
 }
 
-func (t *tail) Write(data []byte) (int, error) {
+func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.data = append(t.data, data...)

@@ -1,0 +1,100 @@
+package wasm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
+)
+
+// Params are the parameters of the job.
+type Params struct {
+	Command    string        `json:"command" required:"true" help:"the module and its arguments, as a JSON array of strings; on the command line also: -- MODULE [ARGUMENT...]"`
+	Files      string        `json:"files" help:"the module; the option --send sets it"`
+	Input      string        `json:"input" help:"the objects whose lines the calls read: paths, patterns, folders, azblob:// or https:// URLs, separated by commas"`
+	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
+	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
+	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
+	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, or program: the module merges two outputs"`
+	Finish     bool          `json:"finish" help:"the module is called with the merged outputs, and writes the result"`
+	Timeout    time.Duration `json:"timeout" min:"1ms" help:"how long a call may take"`
+	Memory     string        `json:"memory" help:"how much memory a call may use, from 64KiB to 4GiB"`
+	MaxOutput  string        `json:"max-output" help:"how many bytes a call may write to standard output, such as 64MiB"`
+}
+
+// Define returns the definition of the job wasm. The guard may be nil; then each process compiles
+// the module. The words of host are the command line of a program that calls [HostMain] with the
+// arguments that follow them.
+func Define(guard *exec.Guard, host ...string) jobs.Definition[Params, []byte, exec.Result] {
+	return exec.Kind[Params]{
+		Name: "wasm", Version: "1", Summary: "run a WebAssembly module for each partition, and merge what the calls write",
+		Defaults: Params{Split: "lines", Block: dataset.DefaultBlock, Merge: "concat", Timeout: 10 * time.Minute, Memory: "512MiB", MaxOutput: "64MiB"},
+		Guard:    guard, Cache: true,
+		Program: func(p Params) exec.Params { return p.program(host) },
+		Title:   func(p Params) string { return p.command()[0] },
+		Check:   func(p Params) string { return checkPhase },
+	}.Definition()
+}
+
+// program returns the parameters of the job exec that run the host process.
+func (p Params) program(host []string) exec.Params {
+	memory, _ := humanize.ParseBytes(p.Memory)
+	output, _ := humanize.ParseBytes(p.MaxOutput)
+	needs := ""
+	if p.Merge == "program" {
+		needs += "merge,"
+	}
+	if p.Finish {
+		needs += "finish,"
+	}
+	args := slices.Concat(host, []string{strconv.FormatUint(memory/pageSize, 10), strconv.FormatUint(output, 10), needs}, p.command())
+	command, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return exec.Params{
+		Command: string(command), Files: p.Files, Input: p.Input, Split: p.Split, Block: p.Block, Partitions: p.Partitions,
+		Keep: true, Merge: p.Merge, Finish: p.Finish, Timeout: p.Timeout, Memory: "0", MaxOutput: p.MaxOutput,
+	}
+}
+
+// command returns the module and its arguments, or an empty module if the parameter is not valid.
+func (p Params) command() []string {
+	var args []string
+	if json.Unmarshal([]byte(p.Command), &args) != nil || len(args) == 0 {
+		return []string{""}
+	}
+	return args
+}
+
+// Validate implements jobs.Validator.
+func (p Params) Validate() error {
+	module := p.command()[0]
+	if module == "" {
+		return fmt.Errorf(`parameter command: got %.100q, takes the module and its arguments as a JSON array, such as ["count.wasm"]`, p.Command)
+	}
+	if err := p.program([]string{"host"}).Validate(); err != nil {
+		return err
+	}
+	var files []exec.FileInfo
+	if p.Files != "" {
+		if err := json.Unmarshal([]byte(p.Files), &files); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(files, func(f exec.FileInfo) bool { return f.Name == module }) {
+		return fmt.Errorf("parameter command: the module %.100q was not submitted: want the name of a file, without its folder, that --send names", module)
+	}
+	if n, err := humanize.ParseBytes(p.Memory); err != nil || n < pageSize || n > 1<<32 {
+		return errors.New("parameter memory: got " + strconv.Quote(p.Memory) + ", takes 64KiB to 4GiB")
+	}
+	return nil
+}

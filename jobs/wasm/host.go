@@ -1,0 +1,107 @@
+package wasm
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+)
+
+// checkPhase is the phase of a call that only compiles the module.
+const checkPhase = "check"
+
+// InterpreterFlag makes a host process interpret the module instead of compiling it. The option must
+// be the first argument.
+const InterpreterFlag = "--interpreter"
+
+// HostMain is the code of a process that makes the calls of a module: see the parameter keep of
+// package exec. The arguments are the maximum number of pages of memory, the maximum number of bytes
+// of an output, the optional phases that the module must support, the module and its arguments.
+func HostMain(args []string, in io.Reader, out io.Writer) error {
+	var interpreted bool
+	if len(args) > 0 && args[0] == InterpreterFlag {
+		interpreted, args = true, args[1:]
+	}
+	if len(args) < 4 {
+		return fmt.Errorf("got %d arguments, want at least 4: this command is started by workers", len(args))
+	}
+	pages, err := strconv.ParseUint(args[0], 10, 32)
+	if err != nil {
+		return fmt.Errorf("number of pages: %w", err)
+	}
+	output, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("bytes of output: %w", err)
+	}
+	// The memory of an instance is garbage after its call.
+	debug.SetMemoryLimit(int64(pages)*pageSize + 64<<20)
+	m := module{
+		args: args[3:], needs: strings.FieldsFunc(args[2], func(r rune) bool { return r == ',' }),
+		pages: uint32(pages), output: output, interpreted: interpreted,
+		job: os.Getenv("BELLWETHER_JOB"), cache: os.Getenv("BELLWETHER_CACHE"),
+	}
+	defer m.close()
+	return m.serve(context.Background(), bufio.NewReader(in), out)
+}
+
+// serve answers calls until their input ends.
+func (m *module) serve(ctx context.Context, calls *bufio.Reader, answers io.Writer) error {
+	for {
+		f, err := readFrame(calls)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		output, err := m.call(ctx, f)
+		status := "ok"
+		if err != nil {
+			status, output = "fail", []byte(err.Error())
+			switch {
+			case err == errAgain:
+				status, output = "again", nil
+			case jobs.IsPermanent(err):
+				status = "permanent"
+			}
+		}
+		if _, err := answers.Write(slices.Concat(fmt.Appendf(nil, "%s %d\n", status, len(output)), output)); err != nil {
+			return err
+		}
+	}
+}
+
+// frame is a call.
+type frame struct {
+	phase   string
+	numbers [2]uint64
+	data    []byte
+}
+
+// operands splits the data of a call of the phase merge.
+func (f frame) operands() (left, right []byte) { return f.data[:f.numbers[0]], f.data[f.numbers[0]:] }
+
+func readFrame(r *bufio.Reader) (f frame, err error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return f, err
+	}
+	var length uint64
+	if _, err := fmt.Sscanf(line, "%s %d %d %d\n", &f.phase, &f.numbers[0], &f.numbers[1], &length); err != nil {
+		return f, fmt.Errorf("a call begins with %.100q: %w", line, err)
+	}
+	if f.phase == "merge" && (f.numbers[0] > length || f.numbers[1] != length-f.numbers[0]) {
+		return f, fmt.Errorf("a call begins with %.100q: want the sum of both lengths as the last number", line)
+	}
+	if f.data, err = io.ReadAll(io.LimitReader(r, int64(length))); err == nil && uint64(len(f.data)) < length {
+		err = io.ErrUnexpectedEOF
+	}
+	return f, err
+}

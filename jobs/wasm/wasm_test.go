@@ -1,0 +1,301 @@
+package wasm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/exec"
+	"github.com/bellwether-compute/bellwether/jobs/fuzztest"
+)
+
+// TestMain makes the test program also a host process, and a guard.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "host":
+		if err := HostMain(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case len(os.Args) > 1 && os.Args[1] == "guard":
+		exec.GuardMain(os.Stdin)
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// run runs a module in this process, with additional arguments for the host.
+func run(t *testing.T, guard *exec.Guard, host []string, module []byte, args []string, pairs ...string) (string, error) {
+	t.Helper()
+	file := jobs.File(module)
+	for name, value := range map[string]any{
+		"command": append([]string{"module.wasm"}, args...),
+		"files":   []exec.FileInfo{{Name: "module.wasm", SHA256: file.SHA256(), Size: int64(len(file))}},
+	} {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, name+"="+string(encoded))
+	}
+	job := jobs.MustNew(Define(guard, append([]string{os.Args[0], "host"}, host...)...))
+	params, err := job.Params(nil, pairs...)
+	if err != nil {
+		return "", err
+	}
+	result, err := jobs.Local{Slots: 2, Attempts: 1}.Run(jobs.WithFiles(t.Context(), jobs.Files{file}), job, params)
+	return string(result.Attachment.Data()), err
+}
+
+// build compiles a Go program to a module.
+func build(t *testing.T, dir string) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "module.wasm")
+	cmd := osexec.Command("go", "build", "-o", path, ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-mod=mod", "GOEXPERIMENT=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return read(t, path)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// writeInput writes a file of lines, and returns the parameters that make several partitions of it.
+func writeInput(t *testing.T) []string {
+	path := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(path, []byte(strings.Repeat("the cat sat on the mat\n\n", 50)+"the end"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"input=" + path, "block=200"}
+}
+
+// TestGo runs a command under the compiler and under the interpreter.
+func TestGo(t *testing.T) {
+	guard := exec.NewGuard(os.Args[0], "guard")
+	t.Cleanup(func() { _ = guard.Close() })
+	module := build(t, "examples/words")
+	for _, host := range [][]string{nil, {InterpreterFlag}} {
+		got, err := run(t, guard, host, module, nil, append(writeInput(t), "merge=sum")...)
+		if want := "cat\t50\nend\t1\nmat\t50\non\t50\nsat\t50\nthe\t101\n"; err != nil || got != want {
+			t.Errorf("host %q: got %q, %v; want %q", host, got, err, want)
+		}
+	}
+}
+
+// TestC runs a reactor: the module in the repository, and one that is built from its source if there
+// is a compiler.
+func TestC(t *testing.T) {
+	modules := [][]byte{read(t, "examples/lines/lines.wasm")}
+	if _, err := osexec.LookPath("wasm-ld"); err == nil {
+		path := filepath.Join(t.TempDir(), "lines.wasm")
+		out, err := osexec.Command("clang", "--target=wasm32", "-O2", "-nostdlib", "-Wl,--no-entry,--strip-all", "-o", path, "examples/lines/lines.c").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		modules = append(modules, read(t, path))
+	}
+	for _, module := range modules {
+		for _, host := range [][]string{nil, {InterpreterFlag}} {
+			got, err := run(t, nil, host, module, nil, append(writeInput(t), "merge=program", "finish=true")...)
+			if want := "101"; err != nil || got != want {
+				t.Errorf("host %q: got %q, %v; want %q", host, got, err, want)
+			}
+		}
+	}
+}
+
+// probe is a command that does what its first argument says.
+const probe = `package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	switch os.Args[1] {
+	case "see":
+		random := make([]byte, 8)
+		rand.Read(random)
+		_, missing := os.ReadFile("/etc/passwd")
+		began := time.Now()
+		time.Sleep(time.Hour)
+		fmt.Printf("%x %v %v %v\n", random, began.UnixNano(), missing != nil, os.WriteFile("/file", nil, 0o644) != nil)
+		for _, v := range os.Environ() {
+			if !strings.HasPrefix(v, "BELLWETHER_") {
+				fmt.Println("environment", v)
+			}
+		}
+	case "merge":
+		if os.Getenv("BELLWETHER_PHASE") == "map" {
+			fmt.Print(os.Getenv("BELLWETHER_PARTITION"))
+			return
+		}
+		var parts []string
+		for _, name := range os.Args[2:] {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				panic(err)
+			}
+			parts = append(parts, string(data))
+		}
+		fmt.Printf("(%s)", strings.Join(parts, " "))
+	case "exit":
+		fmt.Fprintln(os.Stderr, "the disk is gone")
+		os.Exit(3)
+	case "data":
+		os.Exit(65)
+	case "endless":
+		for {
+		}
+	case "memory":
+		var all [][]byte
+		for {
+			all = append(all, make([]byte, 8<<20))
+		}
+	case "output":
+		for {
+			io.WriteString(os.Stdout, strings.Repeat("y", 1000))
+		}
+	}
+}
+`
+
+func TestSandbox(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.go": probe, "go.mod": "module probe\n\ngo 1.24\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guard := exec.NewGuard(os.Args[0], "guard")
+	t.Cleanup(func() { _ = guard.Close() })
+	module := build(t, dir)
+
+	compiled, err := run(t, guard, nil, module, []string{"see"}, "partitions=3")
+	lines := strings.Split(strings.TrimSpace(compiled), "\n")
+	if err != nil || len(lines) != 3 || lines[0] == lines[1] {
+		t.Fatalf("got %q, %v", compiled, err)
+	}
+	for _, line := range lines {
+		if !strings.HasSuffix(line, " true true") {
+			t.Errorf("a module sees more than it may: %s", line)
+		}
+	}
+	if interpreted, err := run(t, guard, []string{InterpreterFlag}, module, []string{"see"}, "partitions=3"); err != nil || interpreted != compiled {
+		t.Errorf("got %q, %v; want %q", interpreted, err, compiled)
+	}
+	if got, err := run(t, guard, nil, module, []string{"merge"}, "partitions=5", "merge=program", "finish=true"); err != nil || got != "((((0 1) (2 3)) 4))" {
+		t.Errorf("merged %q, %v", got, err)
+	}
+	for _, test := range []struct {
+		args  []string
+		pairs []string
+		want  string
+	}{
+		{[]string{"exit"}, nil, "partition 0: map: module.wasm: exit status 3: the disk is gone"},
+		{[]string{"data"}, nil, "map: module.wasm: exit status 65"},
+		{[]string{"endless"}, []string{"timeout=1s"}, "map: module.wasm: it took longer than 1s"},
+		{[]string{"memory"}, []string{"memory=16MiB"}, "map: module.wasm: exit status 2"},
+		{[]string{"output"}, []string{"max-output=1MiB"}, "it wrote more than 1.0 MiB"},
+	} {
+		if _, err := run(t, guard, nil, module, test.args, test.pairs...); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %q", test.args, err, test.want)
+		}
+	}
+}
+
+// The modules of TestBadModules begin like this.
+var header = []byte("\x00asm\x01\x00\x00\x00")
+
+// section returns a section of a module.
+func section(id byte, data string) []byte { return append([]byte{id, byte(len(data))}, data...) }
+
+func TestBadModules(t *testing.T) {
+	trap := slices.Concat(header,
+		section(1, "\x01\x60\x00\x00"),       // a type: no parameters, no results
+		section(3, "\x01\x00"),               // one function
+		section(7, "\x01\x06_start\x00\x00"), // exported
+		section(10, "\x01\x03\x00\x00\x0b"))  // unreachable, end
+	foreign := slices.Concat(header,
+		section(1, "\x01\x60\x00\x00"),
+		section(2, "\x01\x03env\x04open\x00\x00"))
+	large := slices.Concat(header, section(5, "\x01\x00\x80\x08")) // 1024 pages
+	for _, test := range []struct {
+		module []byte
+		want   string
+	}{
+		{trap, "wasm error: unreachable"},
+		{[]byte("#!/bin/sh"), "compile module: invalid magic number"},
+		{foreign, "the module imports the function open of env: want only functions of wasi_snapshot_preview1"},
+		{header, "the module exports no function alloc: want _start, or alloc, map"},
+		{large, "over limit of 256 pages"},
+	} {
+		if _, err := run(t, nil, nil, test.module, nil, "memory=16MiB"); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %q", test.module, err, test.want)
+		}
+	}
+	if _, err := run(t, nil, nil, read(t, "examples/lines/lines.wasm"), nil, "finish=true", "merge=program", "memory=64MB", "partitions=2"); err != nil {
+		t.Error(err)
+	}
+	for pair, want := range map[string]string{
+		"memory=1KB":             "parameter memory",
+		"timeout=0s":             "parameter timeout",
+		`command=["other.wasm"]`: "was not submitted",
+		`command=x`:              "parameter command",
+	} {
+		job := jobs.MustNew(Define(nil, "host"))
+		if _, err := job.Params(nil, `command=["a.wasm"]`, `files=[{"name":"a.wasm","sha256":"`+strings.Repeat("0", 64)+`","size":1}]`, pair); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", pair, err, want)
+		}
+	}
+}
+
+// FuzzFrame reads calls, whose data must be what the line says.
+func FuzzFrame(f *testing.F) {
+	watch := fuzztest.Watch(f)
+	f.Add([]byte("map 1 2 3\nabc"))
+	f.Add([]byte("merge 1 2 3\nabc"))
+	f.Add([]byte("finish 0 0 0\n"))
+	f.Add([]byte("merge 3 3 3\nabc"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := readFrame(bufio.NewReader(bytes.NewReader(text)))
+		if err != nil {
+			watch.Refused()
+			return
+		}
+		watch.Taken()
+		again, err := readFrame(bufio.NewReader(strings.NewReader(fmt.Sprintf("%s %d %d %d\n%s", got.phase, got.numbers[0], got.numbers[1], len(got.data), got.data))))
+		if err != nil || again.phase != got.phase || again.numbers != got.numbers || !bytes.Equal(again.data, got.data) {
+			t.Errorf("read %v again as %v, %v", got, again, err)
+		}
+		if got.phase == "merge" {
+			left, right := got.operands()
+			if len(left)+len(right) != len(got.data) {
+				t.Errorf("operands of %d and %d bytes of %d", len(left), len(right), len(got.data))
+			}
+		}
+	})
+}
