@@ -32,6 +32,11 @@
 // to several objects. Which partitions there are depends only on the list of objects and on the
 // block size.
 //
+// A Parquet object is cut like text, but a row group belongs to the partition in whose range it
+// begins. A partition reads the footer and those columns that the job needs, so that no list of row
+// groups is needed for the plan. If row groups are larger than blocks, some partitions have no
+// rows.
+//
 // # Exact at every split
 //
 // A range usually begins and ends in the middle of a record. A partial therefore contains the

@@ -14,10 +14,13 @@ const (
 	csv    format = "csv"
 	tsv    format = "tsv"
 	ndjson format = "ndjson"
+
+	parquetFormat format = "parquet"
 )
 
 var formatOfEnding = map[string]format{
 	".csv": csv, ".tsv": tsv, ".tab": tsv, ".ndjson": ndjson, ".jsonl": ndjson, ".txt": lines, ".log": lines,
+	".parquet": parquetFormat,
 }
 
 // compression is the compression of an object: the ending of its name, or empty.
@@ -51,7 +54,7 @@ func formatOf(name string) (format, error) {
 	if f, ok := formatOfEnding[strings.ToLower(path.Ext(bare))]; ok {
 		return f, nil
 	}
-	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz or .zst, or the parameter format", name)
+	return "", fmt.Errorf("%s: the ending of the name tells no format: want .csv, .tsv, .ndjson, .jsonl, .txt or .log, each also with .gz or .zst, .parquet, or the parameter format", name)
 }
 
 // formatOfAll returns the format of the objects of an input. All objects must have the same format.

@@ -16,9 +16,10 @@ type Input struct {
 	// the comma. A name that ends in a slash stands for all objects whose names begin with it.
 	Source string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
 
-	// Format is lines, csv, tsv, ndjson or auto. If it is auto, the endings of the names determine
-	// the format. In every format, an object whose name ends in .gz or .zst is compressed.
-	Format string `json:"format" oneof:"auto lines csv tsv ndjson" help:"the format of the objects; auto: by the ending of their names"`
+	// Format is lines, csv, tsv, ndjson, parquet or auto. If it is auto, the endings of the names
+	// determine the format. In every format but parquet, an object whose name ends in .gz or .zst
+	// is compressed.
+	Format string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
 
 	// Header is true if the first line of each object contains the names of the columns (csv and
 	// tsv).

@@ -209,6 +209,15 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 				s.begin(o, 0)
 			}
 		}
+		if list[0].layout.format == parquetFormat {
+			err := m.groups(ctx, scanners[0], o, from, to, func() error { return m.store(ctx, scanners, partition, false) })
+			if err != nil {
+				return out, permanent(err)
+			}
+			scanners[0].out.Cut = true
+			out.Bytes += to - from
+			continue
+		}
 		err := read.each(ctx, o, from, to, func(data []byte) error {
 			alive := 0
 			for _, s := range scanners {
@@ -222,10 +231,7 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 			return m.store(ctx, scanners, partition, false)
 		})
 		if err != nil && !errors.Is(err, errDead) {
-			if _, fault := errors.AsType[*Fault](err); fault || errors.Is(err, source.ErrChanged) {
-				err = jobs.Permanent(err)
-			}
-			return out, err
+			return out, permanent(err)
 		}
 		out.Bytes += to - from
 		if to == o.Size {
@@ -241,6 +247,14 @@ func (m *mapper[P, A, R]) compute(ctx context.Context, read *ahead, list [2]*fol
 		out.Readings = append(out.Readings, s.end(out.Ends))
 	}
 	return out, certain(out.Readings)
+}
+
+// permanent marks an error as permanent if it is in the content of an object.
+func permanent(err error) error {
+	if _, fault := errors.AsType[*Fault](err); fault || errors.Is(err, source.ErrChanged) {
+		return jobs.Permanent(err)
+	}
+	return err
 }
 
 // store calls the job's Store for the accumulators of the readings that have no fault.

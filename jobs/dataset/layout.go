@@ -40,7 +40,9 @@ func newLayout(in Input, f format, columns, wanted []string) *layout {
 }
 
 // delimited reports whether the records of the format have named columns.
-func (l *layout) delimited() bool { return l.format == csv || l.format == tsv }
+func (l *layout) delimited() bool {
+	return l.format == csv || l.format == tsv || l.format == parquetFormat
+}
 
 // column returns the name of a column for an error message.
 func (l *layout) column(i int) string {

@@ -114,6 +114,9 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 	case ndjson:
 		return nil, nil
 	}
+	if f == parquetFormat {
+		return r.parquetColumns(ctx, l)
+	}
 	if in.Names != "" {
 		return strings.Split(in.Names, ","), nil
 	}
@@ -144,6 +147,18 @@ func (r reader) columns(ctx context.Context, in Input, f format, l listing) ([]s
 		return columns, nil
 	}
 	return nil, nil
+}
+
+// parquetColumns returns the names of the columns of the first object.
+func (r reader) parquetColumns(ctx context.Context, l listing) ([]string, error) {
+	f, _, err := r.openParquet(ctx, l[0])
+	if fault, ok := errors.AsType[*Fault](err); ok {
+		err = jobs.Permanent(fault)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.Columns(), nil
 }
 
 // firstRecord returns the first record of an object. If the objects have no header, it skips empty

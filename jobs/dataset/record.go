@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"unsafe"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
 // Record is one record of an object. The slices that its methods return are parts of a buffer that
@@ -18,28 +21,37 @@ type Record struct {
 	text   []byte  // the record without its line end
 	data   []byte  // the fields are parts of data
 	fields []bound // bounds of the field of each column; for ndjson only of the wanted columns
-	buffer []byte  // memory for the fields of records that contain quotes or escapes
+	buffer []byte  // memory for fields that are not parts of the record's text
+
+	rows *parquet.Rows // of a Parquet object; then text, data and fields are not used
 }
 
 // bound stands for the bytes [lo, hi) of Record.data. If a field is missing, its lo is -1.
 type bound struct{ lo, hi int }
 
-// Text returns the record without its line end.
+// Text returns the record without its line end. A row of a Parquet object has no text.
 func (r *Record) Text() []byte { return r.text }
 
 // Object returns the name of the record's object.
 func (r *Record) Object() string { return r.object }
 
 // Offset returns the offset of the record in its object in bytes. If the object is compressed, it
-// is the offset in the decompressed content.
+// is the offset in the decompressed content. In a Parquet object, it is the offset of the row
+// group.
 func (r *Record) Offset() int64 { return r.offset }
 
 // Field returns the field of column i of the columns that the job's Columns returns, or of all
 // columns if the job has no Columns. A quoted field is returned without its quotes. For the format
 // lines, and for ndjson without Columns, field 0 is the whole record. For ndjson with Columns, a
 // string is returned without quotes and escapes, and another value is returned as it is written. If
-// the value is null or the member is missing, Field returns nil.
+// the value is null or the member is missing, Field returns nil. For Parquet, package parquet says
+// how values are turned into text.
 func (r *Record) Field(i int) []byte {
+	if r.rows != nil {
+		var field []byte
+		field, r.buffer = r.rows.Field(i, r.buffer)
+		return field
+	}
 	b := r.fields[r.want[i]]
 	if b.lo < 0 {
 		return nil
@@ -58,6 +70,15 @@ func (r *Record) Float(i int) (float64, error) {
 		return 0, r.badField(i, "a number")
 	}
 	return f, nil
+}
+
+// Number sets n to the field of column i as an exact decimal. Number returns false if the field is
+// not a number, and n is then undefined.
+func (r *Record) Number(i int, n *exact.Number) bool {
+	if r.rows != nil {
+		return r.rows.Number(i, n)
+	}
+	return n.Parse(r.Field(i))
 }
 
 // Int returns the field of column i as an integer.

@@ -92,6 +92,26 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Parquet objects of one job are the input of the next.
+func TestParquetOutput(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "groups")
+	if _, err := scan(t, "input="+write(t, "trips.csv", trips), "where=vendor != 'C'", "block=30", "output="+first, "output-format=parquet"); err != nil {
+		t.Fatal(err)
+	}
+	query := []string{"input=" + first + "/*.parquet", "by=city", "aggregate=count,sum(fare),max(fare),mean(fare)", "where=fare < 100"}
+	got, err := scan(t, query...)
+	if want := `"rows":[["Lima, Peru",1,"3","3",3],["Oslo",1,"10.50","10.5",10.5],["Rome",1,"7.125","7.125",7.125]]`; err != nil || !strings.Contains(got, want) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, err := scan(t, append(query, "output="+second, "output-format=parquet")...); err != nil {
+		t.Fatal(err)
+	}
+	got, err = scan(t, "input="+second+"/*.parquet", "columns=mean(fare),city,count")
+	if want := `"rows":[["3","Lima, Peru","1"],["10.5","Oslo","1"],["7.125","Rome","1"]]`; err != nil || !strings.Contains(got, want) {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
 func TestOutputOfGroups(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := scan(t, "input="+write(t, "trips.csv", trips), "by=vendor", "aggregate=count,mean(fare),max(fare)", "where=vendor != 'C'", "output="+folder, "output-format=ndjson"); err != nil {

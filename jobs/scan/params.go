@@ -12,7 +12,7 @@ import (
 // Params are the parameters of the job.
 type Params struct {
 	Input     string `json:"input" help:"the objects to read: paths, patterns, folders, azblob:// or https:// URLs, or job:ID, separated by commas"`
-	Format    string `json:"format" oneof:"auto lines csv tsv ndjson" help:"the format of the objects; auto: by the ending of their names"`
+	Format    string `json:"format" oneof:"auto lines csv tsv ndjson parquet" help:"the format of the objects; auto: by the ending of their names"`
 	Header    bool   `json:"header" help:"the first line of each object names the columns (csv, tsv)"`
 	Names     string `json:"names" help:"names of the columns, separated by commas, in place of those of the header (csv, tsv)"`
 	Delimiter string `json:"delimiter" help:"the character between fields; by default a comma, and a tab for tsv"`
@@ -25,7 +25,7 @@ type Params struct {
 	Limit     uint64 `json:"limit" help:"the number of rows to return; 0: all"`
 	Output    string `json:"output" help:"the folder for the rows of the result, a path or an azblob:// or https:// URL; empty: the rows are the result"`
 
-	OutputFormat string `json:"output-format" oneof:"csv ndjson" help:"the format of the objects of the output"`
+	OutputFormat string `json:"output-format" oneof:"csv ndjson parquet" help:"the format of the objects of the output"`
 
 	OnError string `json:"on-error" oneof:"fail skip" help:"what to do with a bad record: fail the job, or skip and count it"`
 	Block   int64  `json:"block" min:"1" help:"bytes per partition, about"`

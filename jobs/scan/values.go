@@ -41,7 +41,7 @@ func (v *values) field(column int) []byte { return v.record.Field(column) }
 func (v *values) number(column int) (*exact.Number, bool) {
 	if v.states[column] == unparsed {
 		v.states[column] = isText
-		if v.numbers[column].Parse(v.record.Field(column)) {
+		if v.record.Number(column, &v.numbers[column]) {
 			v.states[column] = isNumber
 		}
 	}

@@ -21,6 +21,18 @@ type Number struct {
 // without Big.
 const fastDigits = 18
 
+// New returns the number mantissa · 10^-scale.
+func New(mantissa int64, scale int) Number {
+	if mantissa > -1e18 && mantissa < 1e18 && scale <= fastDigits {
+		return Number{Mantissa: mantissa, Scale: scale}
+	}
+	return normal(big.NewInt(mantissa), scale)
+}
+
+// NewBig returns the number mantissa · 10^-scale. The caller must not change the mantissa
+// afterwards.
+func NewBig(mantissa *big.Int, scale int) Number { return normal(mantissa, scale) }
+
 // Parse parses a number such as -1.50 or 2.5e9.
 func Parse(text []byte) (n Number, ok bool) {
 	ok = n.Parse(text)

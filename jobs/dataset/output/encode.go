@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
 )
 
 // Column is a column of the output.
@@ -15,17 +17,18 @@ type Column struct {
 
 // encoder encodes the rows of one object. A field that is empty has no value.
 type encoder interface {
-	add(fields [][]byte) error
-	finish() ([]byte, error)
+	Add(fields [][]byte) error
+	Finish() ([]byte, error)
 }
 
-// Format is the format of the objects: csv or ndjson.
+// Format is the format of the objects, and the ending of their names.
 type Format string
 
 // The formats.
 const (
-	CSV    Format = "csv"
-	NDJSON Format = "ndjson"
+	CSV     Format = "csv"
+	NDJSON  Format = "ndjson"
+	Parquet Format = "parquet"
 )
 
 // Text reports whether the objects are text.
@@ -40,8 +43,14 @@ func (f Format) encoder(columns []Column) (encoder, error) {
 		return newCSV(columns), nil
 	case NDJSON:
 		return newNDJSON(columns)
+	case Parquet:
+		var names, types []string
+		for _, c := range columns {
+			names, types = append(names, c.Name), append(types, c.Type)
+		}
+		return parquet.NewWriter(names, types)
 	}
-	return nil, fmt.Errorf("output format %q: want csv or ndjson", f)
+	return nil, fmt.Errorf("output format %q: want csv, ndjson or parquet", f)
 }
 
 // csvEncoder writes CSV as RFC 4180 says, with a header.
@@ -57,7 +66,7 @@ func newCSV(columns []Column) *csvEncoder {
 	return e
 }
 
-func (e *csvEncoder) add(fields [][]byte) error {
+func (e *csvEncoder) Add(fields [][]byte) error {
 	e.line(fields)
 	return nil
 }
@@ -86,7 +95,7 @@ func (e *csvEncoder) line(fields [][]byte) {
 	e.text = append(e.text, '\n')
 }
 
-func (e *csvEncoder) finish() ([]byte, error) { return e.text, nil }
+func (e *csvEncoder) Finish() ([]byte, error) { return e.text, nil }
 
 // ndjsonEncoder writes a JSON object per row. Integers and floats are numbers, and an empty field is
 // null.
@@ -113,7 +122,7 @@ func newNDJSON(columns []Column) (*ndjsonEncoder, error) {
 	return e, nil
 }
 
-func (e *ndjsonEncoder) add(fields [][]byte) error {
+func (e *ndjsonEncoder) Add(fields [][]byte) error {
 	for i, field := range fields {
 		e.text = append(e.text, e.names[i]...)
 		switch {
@@ -140,4 +149,4 @@ func plain(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f || strings.ContainsRune(`"\<>&`, r) })
 }
 
-func (e *ndjsonEncoder) finish() ([]byte, error) { return e.text, nil }
+func (e *ndjsonEncoder) Finish() ([]byte, error) { return e.text, nil }

@@ -121,12 +121,12 @@ func (f Folder) Write(ctx context.Context, label string, columns []Column, rows 
 	}
 	part := Part{}
 	for fields := range rows {
-		if err := e.add(fields); err != nil {
+		if err := e.Add(fields); err != nil {
 			return part, err
 		}
 		part.Rows++
 	}
-	content, err := e.finish()
+	content, err := e.Finish()
 	if err != nil {
 		return part, err
 	}

@@ -1,0 +1,185 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/parquet"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/source"
+)
+
+// loaded reads ranges of an object for package parquet. Ranges that were loaded in advance are in
+// memory.
+type loaded struct {
+	reader
+	ctx    context.Context
+	object source.Object
+
+	ranges []parquet.Range
+	data   [][]byte
+
+	mu  sync.Mutex
+	err error // first error of the storage
+}
+
+// chunksInFlight is the maximum number of column chunks that are read at the same time.
+const chunksInFlight = 4
+
+// load reads ranges in advance. Ranges that were loaded earlier are dropped.
+func (l *loaded) load(ranges []parquet.Range) error {
+	l.ranges, l.data = ranges, make([][]byte, len(ranges))
+	group := errgroup.Group{}
+	group.SetLimit(chunksInFlight)
+	for i, r := range ranges {
+		group.Go(func() error {
+			data := make([]byte, r.To-r.From)
+			_, err := l.read(data, r.From)
+			l.data[i] = data
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// read reads from the storage.
+func (l *loaded) read(p []byte, offset int64) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	body := l.open(l.ctx, l.object, offset, offset+int64(len(p)))
+	defer body.Close()
+	n, err := io.ReadFull(body, p)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.err == nil {
+			l.err = err
+		}
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (l *loaded) ReadAt(p []byte, offset int64) (int, error) {
+	for i, r := range l.ranges {
+		if r.From <= offset && offset+int64(len(p)) <= r.To {
+			return copy(p, l.data[i][offset-r.From:]), nil
+		}
+	}
+	if offset < 0 || offset+int64(len(p)) > l.object.Size {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return l.read(p, offset)
+}
+
+// explain returns the error of the storage if there is one, and otherwise a Fault.
+func (l *loaded) explain(offset int64, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	return &Fault{Object: l.object.Name, Offset: offset, Text: fmt.Sprintf("the object is not Parquet or is damaged (%v): write it again", err)}
+}
+
+// openParquet reads the footer of an object.
+func (r reader) openParquet(ctx context.Context, o source.Object) (*parquet.File, *loaded, error) {
+	if compressionOf(o.Name) != plain {
+		return nil, nil, &Fault{Object: o.Name, Text: "the object is compressed, and Parquet compresses its columns itself: decompress the object"}
+	}
+	l := &loaded{reader: r, ctx: ctx, object: o}
+	if err := l.load([]parquet.Range{{From: max(0, o.Size-parquet.TailSize), To: o.Size}}); err != nil {
+		return nil, nil, err
+	}
+	f, err := parquet.Open(l, o.Size)
+	if err != nil {
+		return nil, nil, l.explain(0, err)
+	}
+	return f, l, nil
+}
+
+// rowsBetween is the number of rows after which the context is checked, and Store is called.
+const rowsBetween = 64 << 10
+
+// groups folds the rows of those row groups of an object that begin in the range [from, to).
+func (m *mapper[P, A, R]) groups(ctx context.Context, s *scanner[A], o source.Object, from, to int64, store func() error) error {
+	if from == to {
+		return nil
+	}
+	f, l, err := m.reader.openParquet(ctx, o)
+	if err != nil {
+		return err
+	}
+	columns, err := s.layout.leaves(f, o)
+	if err != nil {
+		return err
+	}
+	for group := range f.Groups() {
+		offset, err := f.Offset(group)
+		if err != nil {
+			return l.explain(0, err)
+		}
+		if offset < from || offset >= to {
+			continue
+		}
+		chunks, err := f.Chunks(group, columns)
+		if err != nil {
+			return l.explain(offset, err)
+		}
+		if err := l.load(chunks); err != nil {
+			return err
+		}
+		rows, err := f.Rows(group, columns, l)
+		if err != nil {
+			return l.explain(offset, err)
+		}
+		s.rec.object, s.rec.offset, s.rec.rows = o.Name, offset, rows
+		for n := 0; ; n++ {
+			ok, err := rows.Next()
+			if err != nil {
+				return l.explain(offset, err)
+			}
+			if !ok {
+				break
+			}
+			s.rec.buffer = s.rec.buffer[:0]
+			if err = s.fold(&s.acc, s.rec); err != nil {
+				err = fmt.Errorf("row %d of the row group: %w", n+1, err)
+			}
+			if s.out.count(err == nil, err, s.skip, o.Name, offset); s.out.Fault != nil {
+				return s.out.Fault
+			}
+			if n%rowsBetween == rowsBetween-1 {
+				if err := context.Cause(ctx); err != nil {
+					return err
+				}
+				if err := store(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leaves returns the indices of the wanted columns in an object.
+func (l *layout) leaves(f *parquet.File, o source.Object) (columns []int, err error) {
+	wanted, have := l.wanted, f.Columns()
+	if wanted == nil {
+		wanted = l.columns
+	}
+	for _, name := range wanted {
+		i := slices.Index(have, name)
+		if i < 0 {
+			return nil, &Fault{Object: o.Name, Text: fmt.Sprintf("there is no column %q: the columns are %s", name, strings.Join(have, ", "))}
+		}
+		columns = append(columns, i)
+	}
+	return columns, nil
+}

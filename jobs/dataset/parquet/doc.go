@@ -1,0 +1,18 @@
+// Package parquet reads and writes Parquet objects for package dataset. It is the only package that
+// uses the library github.com/parquet-go/parquet-go.
+//
+//	File      the footer: names and types of the columns, row groups
+//	Rows      the rows of one row group, of which only some columns are read
+//	Writer    writes an object of one or more row groups
+//
+// A value is text: a decimal number, a date such as 2026-11-22, a time such as
+// 2026-11-22T21:04:00Z, true or false, or the bytes of a string. A float is the shortest decimal
+// that has this float value, so a column has the same values as in CSV. Columns in lists and maps
+// are not read.
+//
+// # What can fail
+//
+//   - The object is not Parquet or is damaged: an error. The library may panic or allocate much for
+//     a damaged object; a panic is returned as an error.
+//   - The object is encrypted: an error.
+package parquet

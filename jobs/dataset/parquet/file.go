@@ -1,0 +1,107 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	library "github.com/parquet-go/parquet-go"
+)
+
+// File is an open object.
+type File struct {
+	file   *library.File
+	leaves []leaf // the columns that are not in lists or maps
+}
+
+// Range is the bytes [From, To) of an object.
+type Range struct{ From, To int64 }
+
+// TailSize is the number of bytes at the end of an object that [Open] usually reads.
+const TailSize = 64 << 10
+
+// Open reads the footer of an object.
+func Open(r io.ReaderAt, size int64) (f *File, err error) {
+	defer recoverTo(&err)
+	file, err := library.OpenFile(r, size, library.SkipMagicBytes(true), library.SkipPageIndex(true), library.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	f = &File{file: file}
+	schema := file.Schema()
+	for _, path := range schema.Columns() {
+		column, ok := schema.Lookup(path...)
+		if !ok || column.MaxRepetitionLevel > 0 {
+			continue
+		}
+		if l, ok := newLeaf(strings.Join(path, "."), column); ok {
+			f.leaves = append(f.leaves, l)
+		}
+	}
+	return f, nil
+}
+
+// recoverTo turns a panic of the library into an error.
+func recoverTo(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("parquet-go: %v", p)
+	}
+}
+
+// Columns returns the names of the columns. The name of a column in a group has dots.
+func (f *File) Columns() (names []string) {
+	for _, l := range f.leaves {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// Types returns the types of the columns: text, integer, decimal or float.
+func (f *File) Types() (types []string) {
+	for _, l := range f.leaves {
+		types = append(types, l.kind.name())
+	}
+	return types
+}
+
+// Groups returns the number of row groups.
+func (f *File) Groups() int { return len(f.file.RowGroups()) }
+
+var errOffsets = errors.New("the footer has a column chunk outside the object")
+
+// chunk returns the bytes of a column in a row group.
+func (f *File) chunk(group, column int) (r Range, err error) {
+	groups := f.file.Metadata().RowGroups
+	if group >= len(groups) || column >= len(groups[group].Columns) {
+		return r, errOffsets
+	}
+	m := groups[group].Columns[column].MetaData
+	r.From = m.DataPageOffset
+	if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < r.From {
+		r.From = m.DictionaryPageOffset
+	}
+	r.To = r.From + m.TotalCompressedSize
+	if r.From < 0 || r.To < r.From || r.To > f.file.Size() {
+		return r, errOffsets
+	}
+	return r, nil
+}
+
+// Offset returns the offset of the first byte of a row group.
+func (f *File) Offset(group int) (int64, error) {
+	first, err := f.chunk(group, 0)
+	return first.From, err
+}
+
+// Chunks returns the bytes of some columns in a row group.
+func (f *File) Chunks(group int, columns []int) (list []Range, err error) {
+	for _, c := range columns {
+		r, err := f.chunk(group, f.leaves[c].index)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}

@@ -1,0 +1,242 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+
+	library "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
+)
+
+// leaf is a column that is not in a list or map.
+type leaf struct {
+	name  string
+	index int
+	kind  kind
+	scale int           // of a decimal
+	unit  time.Duration // of a time
+}
+
+// kind says how the values of a column are turned into text.
+type kind uint8
+
+const (
+	text kind = iota
+	boolean
+	integer32
+	integer64
+	unsigned32
+	unsigned64
+	float32bits
+	float64bits
+	decimal32
+	decimal64
+	decimalBytes
+	date
+	timestamp
+	timeOfDay
+	julian // a timestamp of 96 bits
+	uuid
+)
+
+// name returns the name of the type of a kind's values.
+func (k kind) name() string {
+	switch k {
+	case integer32, integer64, unsigned32, unsigned64:
+		return "integer"
+	case decimal32, decimal64, decimalBytes:
+		return "decimal"
+	case float32bits, float64bits:
+		return "float"
+	}
+	return "text"
+}
+
+// newLeaf describes a column. newLeaf returns false for a type that this package does not read.
+func newLeaf(name string, c library.LeafColumn) (leaf, bool) {
+	l := leaf{name: name, index: c.ColumnIndex}
+	t := c.Node.Type()
+	physical := t.Kind()
+	if logical := t.LogicalType(); logical != nil {
+		switch t := logical.Value.(type) {
+		case *format.DecimalType:
+			l.scale = int(t.Scale)
+			l.kind = map[library.Kind]kind{library.Int32: decimal32, library.Int64: decimal64, library.ByteArray: decimalBytes, library.FixedLenByteArray: decimalBytes}[physical]
+			return l, l.kind != text && l.scale >= 0 && l.scale <= exact.MaxDigits
+		case *format.DateType:
+			l.kind = date
+			return l, physical == library.Int32
+		case *format.TimestampType:
+			l.kind, l.unit = timestamp, t.Unit.Value.Duration()
+			return l, physical == library.Int64
+		case *format.TimeType:
+			l.kind, l.unit = timeOfDay, t.Unit.Value.Duration()
+			return l, physical == library.Int32 || physical == library.Int64
+		case *format.UUIDType:
+			l.kind = uuid
+			return l, physical == library.FixedLenByteArray
+		case *format.IntType:
+			if !t.IsSigned {
+				l.kind = unsigned64
+				if physical == library.Int32 {
+					l.kind = unsigned32
+				}
+				return l, physical == library.Int32 || physical == library.Int64
+			}
+		case *format.Float16Type:
+			return l, false
+		}
+	}
+	switch physical {
+	case library.Boolean:
+		l.kind = boolean
+	case library.Int32:
+		l.kind = integer32
+	case library.Int64:
+		l.kind = integer64
+	case library.Int96:
+		l.kind = julian
+	case library.Float:
+		l.kind = float32bits
+	case library.Double:
+		l.kind = float64bits
+	default:
+		l.kind = text
+	}
+	return l, true
+}
+
+// append appends a value as text.
+func (l *leaf) append(b []byte, v *library.Value) []byte {
+	switch l.kind {
+	case boolean:
+		return strconv.AppendBool(b, v.Boolean())
+	case integer32:
+		return strconv.AppendInt(b, int64(v.Int32()), 10)
+	case integer64:
+		return strconv.AppendInt(b, v.Int64(), 10)
+	case unsigned32:
+		return strconv.AppendUint(b, uint64(v.Uint32()), 10)
+	case unsigned64:
+		return strconv.AppendUint(b, v.Uint64(), 10)
+	case float32bits:
+		return appendFloat(b, float64(v.Float()), 32)
+	case float64bits:
+		return appendFloat(b, v.Double(), 64)
+	case decimal32, decimal64, decimalBytes:
+		var n exact.Number
+		l.number(v, &n)
+		return append(b, n.String()...)
+	case date:
+		return time.Unix(int64(v.Int32())*86400, 0).UTC().AppendFormat(b, time.DateOnly)
+	case timestamp:
+		return appendTime(b, v.Int64(), l.unit)
+	case timeOfDay:
+		n := v.Int64()
+		if v.Kind() == library.Int32 {
+			n = int64(v.Int32())
+		}
+		return time.Unix(0, 0).UTC().Add(time.Duration(n)*l.unit).AppendFormat(b, "15:04:05.999999999")
+	case julian:
+		const epoch = 2440588 // the Julian day of 1 January 1970
+		bits := v.Int96()
+		days := int64(bits[2]) - epoch
+		return time.Unix(days*86400, int64(bits[0])|int64(bits[1])<<32).UTC().AppendFormat(b, time.RFC3339Nano)
+	case uuid:
+		x := v.ByteArray()
+		if len(x) != 16 {
+			return hex.AppendEncode(b, x)
+		}
+		for i, end := range []int{4, 6, 8, 10, 16} {
+			if i > 0 {
+				b = append(b, '-')
+			}
+			b = hex.AppendEncode(b, x[[]int{0, 4, 6, 8, 10}[i]:end])
+		}
+		return b
+	}
+	return append(b, v.ByteArray()...)
+}
+
+func appendTime(b []byte, n int64, unit time.Duration) []byte {
+	perSecond := int64(time.Second / unit)
+	seconds, rest := n/perSecond, n%perSecond
+	return time.Unix(seconds, rest*int64(unit)).UTC().AppendFormat(b, time.RFC3339Nano)
+}
+
+// appendFloat appends the shortest decimal that has this value as a float.
+func appendFloat(b []byte, f float64, bits int) []byte {
+	format := byte('f')
+	if size := math.Abs(f); size >= 1e21 || size > 0 && size < 1e-9 {
+		format = 'e'
+	}
+	return strconv.AppendFloat(b, f, format, -1, bits)
+}
+
+// number sets n to a value, or returns false if the value is not a number.
+func (l *leaf) number(v *library.Value, n *exact.Number) bool {
+	switch l.kind {
+	case integer32:
+		*n = exact.Number{Mantissa: int64(v.Int32())}
+	case unsigned32:
+		*n = exact.Number{Mantissa: int64(v.Uint32())}
+	case integer64:
+		*n = exact.New(v.Int64(), 0)
+	case decimal32:
+		*n = exact.New(int64(v.Int32()), l.scale)
+	case decimal64:
+		*n = exact.New(v.Int64(), l.scale)
+	case decimalBytes:
+		*n = exact.NewBig(signed(v.ByteArray()), l.scale)
+	case float64bits:
+		f := v.Double()
+		if short(f, n) {
+			return true
+		}
+		return n.Parse(appendFloat(nil, f, 64))
+	case unsigned64, float32bits:
+		return n.Parse(l.append(nil, v))
+	case text:
+		return n.Parse(v.ByteArray())
+	default:
+		return false
+	}
+	return true
+}
+
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}
+
+// short sets n to the shortest decimal of a float if the decimal has few digits. A decimal of up to
+// 15 digits is the only one of its length that has its float value.
+func short(f float64, n *exact.Number) bool {
+	for scale, power := range powers {
+		if m := math.RoundToEven(f * power); math.Abs(m) < 1e15 && m/power == f {
+			*n = exact.Number{Mantissa: int64(m), Scale: scale}
+			return true
+		}
+	}
+	return false
+}
+
+// signed returns the value of big-endian bytes in two's complement.
+func signed(b []byte) *big.Int {
+	if len(b) > 0 && len(b) <= 8 {
+		var x [8]byte
+		if b[0] >= 0x80 {
+			binary.BigEndian.PutUint64(x[:], math.MaxUint64)
+		}
+		copy(x[8-len(b):], b)
+		return big.NewInt(int64(binary.BigEndian.Uint64(x[:])))
+	}
+	n := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0] >= 0x80 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
+}
