@@ -1,5 +1,5 @@
-// Package dataset is for jobs that read records. Records are the rows of CSV files, the lines of
-// logs, or JSON objects, in files, in Azure blobs or on web servers. A [Job] says what to do with
+// Package dataset is for jobs that read records. Records are the rows of CSV and Parquet files, the
+// lines of logs, or JSON objects, in files, in Azure blobs or on web servers. A [Job] says what to do with
 // one record, and [Define] makes a definition of package jobs from the Job:
 //
 //	var job = dataset.Job[dataset.Input, map[string]*mean, map[string]float64]{
@@ -90,7 +90,7 @@
 //     again.
 //   - An object changed after it was listed: the job fails.
 //   - The content is bad (a [Fault]: a wrong number of fields, a quote in a wrong place, text that
-//     is not UTF-8 or not JSON, truncated compressed data, a different header, or an error of
+//     is not UTF-8, JSON or Parquet, truncated compressed data, a different header, or an error of
 //     Fold): the job fails. The error contains the name of the object, the offset of the record,
 //     and what to do. If Input.OnError is skip, such records are skipped and counted in [Totals]
 //     instead. A different header, damaged compressed data, or an odd number of quotes in an object
