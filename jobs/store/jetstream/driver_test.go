@@ -14,11 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellwether-compute/bellwether/deploy/local/faults"
 	"github.com/bellwether-compute/bellwether/deploy/local/logtest"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver"
 	"github.com/bellwether-compute/bellwether/deploy/local/natsserver/natstest"
@@ -438,6 +440,58 @@ func TestReceiveCreatesAMissingQueue(t *testing.T) {
 	}
 	if m := <-received; string(m.Body()) != "after" {
 		t.Errorf("received %q", m.Body())
+	}
+}
+
+// TestReceiverThatIsCutOff stalls the connection of a receiver. The server soon drops the receiver's
+// request, because a message that it sent to this receiver would stay hidden for HideFor.
+func TestReceiverThatIsCutOff(t *testing.T) {
+	server := natstest.StartOptions(t, server.Options{JetStream: true}) // disconnects no client in the time of this test
+	proxy, err := faults.NewTCPProxy(server.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	cut := open(t, natstest.Connect(t, "nats://"+proxy.Address()), jetstream.Config{HideFor: time.Hour})
+	nc := natstest.Connect(t, server.ClientURL())
+	other := open(t, nc, jetstream.Config{HideFor: time.Hour})
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var receiving errgroup.Group
+	receiving.Go(func() error {
+		_, err := cut.Receive(ctx)
+		return err
+	})
+	requests := func(want int) {
+		t.Helper()
+		if err := eventually(t, func() error {
+			c, err := js.Consumer(t.Context(), "bellwether-test-queue", "receivers")
+			if err == nil && c.CachedInfo().NumWaiting != want {
+				err = fmt.Errorf("%d requests for a message wait at the server, want %d", c.CachedInfo().NumWaiting, want)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	requests(1)
+	proxy.Stall()
+	requests(0)
+	if err := other.Send(t.Context(), []byte("x")); err != nil {
+		t.Error(err)
+	}
+	bounded, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	if m, err := other.Receive(bounded); err != nil || string(m.Body()) != "x" {
+		t.Errorf("the other receiver received %v, %v", m, err)
+	}
+	cancel()
+	proxy.Resume()
+	if err := receiving.Wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("the receiver that was cut off received: %v", err)
 	}
 }
 

@@ -19,6 +19,11 @@ const (
 	// request for a message. A server that restarts loses the request; the receiver repeats it when
 	// no confirmation has come for twice this interval.
 	pullHeartbeat = time.Second
+	// pullTimeout is the time after which the receiver repeats its request for a message. If a
+	// receiver is cut off, the server may answer its last request until then with a message that
+	// stays hidden for HideFor. The client library requires two heartbeats at least, and lets the
+	// request expire at the server after 9/10 of this time.
+	pullTimeout = 3 * time.Second
 
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 2 * time.Second
@@ -122,17 +127,15 @@ func (d *Driver) receive(ctx context.Context) (store.Message, error) {
 	if err := d.connected(call); err != nil {
 		return nil, err
 	}
-	// The request gets a context without a deadline, because the client library would end the
-	// request some time before the deadline. The heartbeat shows whether the server still has the
-	// request.
-	pull, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// The heartbeat shows whether the server still has the request.
+	pull, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	msg, err := d.queue.Next(jetstream.FetchContext(pull), jetstream.FetchHeartbeat(pullHeartbeat))
 	switch {
 	case err == nil:
 		return newMessage(d, msg)
-	case errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return nil, errNothingYet
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound):
 		return nil, d.reopenQueue(ctx, err)
