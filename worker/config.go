@@ -24,7 +24,7 @@ type Config struct {
 	// Cluster identifies the cluster to join, with the settings for its NATS and its storage.
 	Cluster cluster.Config
 
-	// Jobs are the definitions that this process can run, at least one. Each must have a different
+	// Jobs are the definitions that this process can run, at least one. Each definition must have a different
 	// name or version. Leaders assign only these jobs to the process.
 	Jobs []jobs.Job
 
@@ -41,10 +41,9 @@ type Config struct {
 	// duration. The default is 15 s.
 	Lease time.Duration
 
-	// DrainTimeout is the time that running partitions have to end when the process is told to
-	// stop, at least 1 s. Partitions that take longer are cancelled, and another worker runs them
-	// again. The default is 20 s: Kubernetes by default allows 30 s for stopping, so there is time
-	// left for the handover.
+	// DrainTimeout is how long the process, after it is told to stop, waits for running partitions to end, at
+	// least 1 s. Partitions that take longer are cancelled, and another worker runs them again. The default is
+	// 20 s: Kubernetes by default allows 30 s for stopping, so there is time left for the handover.
 	DrainTimeout time.Duration
 
 	// Memory is how many bytes of large partials, and of operands and results of merges, the
@@ -57,14 +56,13 @@ type Config struct {
 	// so they disappear when the process ends. The default is the folder for temporary files.
 	SpillDir string
 
-	// LimitMemory sets the memory limit of the Go runtime to a third more than Memory, unless the
-	// environment sets GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
+	// LimitMemory sets the memory limit of the Go runtime to 4/3 of Memory, unless the environment sets
+	// GOMEMLIMIT. LimitMemory is meant for programs that are only a worker.
 	LimitMemory bool
 
-	// MeanTimeBetweenFailures is the average time until a worker's process dies if it is not told
-	// to stop. While this process leads, it decides with this figure when workers should write
-	// large partials to storage, so that a death does not cost too much work. The default is 6 h,
-	// which is typical of spot machines.
+	// MeanTimeBetweenFailures is the average time until a worker's process dies if it is not told to stop. The
+	// leader uses this figure to decide when workers write large partials to storage, so that a death does not
+	// cost too much work. The default is 6 h, which is typical of spot machines.
 	MeanTimeBetweenFailures time.Duration
 
 	// HTTP is the address, such as ":9464", on which the process serves /healthz, /readyz, /metrics
@@ -116,10 +114,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Bounds of Config.
 const (
 	minLease        = 100 * time.Millisecond
-	minDrainTimeout = time.Second // long enough for a checkpoint
+	minDrainTimeout = time.Second // a checkpoint takes less than this time
 	minMemory       = 64 << 20
 	minMTBF         = time.Minute
 )
@@ -173,7 +170,7 @@ func (c Config) validate() error {
 // NewID returns a unique worker ID: the host's name, which people recognize, and a random suffix.
 func NewID() string {
 	var suffix [4]byte
-	_, _ = rand.Read(suffix[:]) // never fails: see crypto/rand
+	_, _ = rand.Read(suffix[:]) // Read never returns an error: see crypto/rand
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':

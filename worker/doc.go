@@ -20,7 +20,8 @@
 //     to another worker. If other workers have just begun to drain, the leader waits a short time,
 //     so that it does not choose one of them as its successor. If all other workers are draining,
 //     it also waits for those that still run partitions.
-//  3. If there is an eviction, it is approved. Connections are closed, and Run returns.
+//
+// 3. If Azure evicts the machine, the process approves the eviction. Connections are closed, and Run returns.
 //
 // # What can fail
 //

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	evictionPoll      = time.Second // a spot machine has 30 s until its eviction
-	evictionPollMax   = time.Minute // interval if the service does not answer, for example outside Azure
+	evictionPoll      = time.Second // Azure announces the eviction of a spot machine 30 s in advance
+	evictionPollMax   = time.Minute // interval between requests while the metadata service does not answer, for example outside Azure
 	evictionFirstCall = 150 * time.Second
 	evictionCall      = 5 * time.Second
 )
@@ -22,7 +22,7 @@ func awaitEviction(ctx context.Context, service *imds.Client, log *slog.Logger) 
 	poll := func() (event imds.Event, evicted bool, err error) {
 		timeout := evictionCall
 		if machine == "" {
-			timeout = evictionFirstCall // the first request may enable the service, which takes long
+			timeout = evictionFirstCall // the first request may enable the metadata service, which can take two minutes
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

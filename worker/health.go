@@ -15,14 +15,14 @@ import (
 // health is the state of the process that /healthz, /readyz and /metrics show. The methods may be
 // called from any goroutine.
 type health struct {
-	idle    executor.Status // shown until the executor starts
+	idle    executor.Status // status that is returned before the executor starts
 	nc      *nats.Conn
 	metrics *metrics
 
-	executor atomic.Pointer[executor.Worker] // nil until storage is open
-	ended    atomic.Bool                     // the executor has ended, and the process is about to end
+	executor atomic.Pointer[executor.Worker] // the pointer is nil until storage is open
+	ended    atomic.Bool                     // true after the executor has ended, shortly before the process ends
 	epoch    atomic.Uint64                   // epoch under which this process leads; 0 if it does not lead
-	turned   chan struct{}                   // the leader's loop offers a value at each iteration
+	turned   chan struct{}                   // the leader's loop sends a value at each iteration
 }
 
 func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
@@ -31,7 +31,7 @@ func newHealth(idle executor.Status, nc *nats.Conn, version string) *health {
 	return h
 }
 
-// leads records that this process leads in term t until end is called.
+// leads records that this process leads in term t, until the function end is called.
 func (h *health) leads(t *election.Term) (end func()) {
 	h.metrics.termBegan(t.Cause)
 	h.epoch.Store(t.Epoch)
@@ -64,9 +64,8 @@ func (h *health) status() executor.Status {
 // block within an iteration.
 const turnTimeout = 2 * time.Second
 
-// stalled waits for the next iteration of the executor's loop and, if this process leads, of the
-// leader's loop. stalled returns a reason for each loop for which this takes longer than
-// turnTimeout.
+// stalled waits for the next iteration of the executor's loop and of the leader's loop, if this process leads.
+// For each loop that takes longer than turnTimeout, stalled returns a reason.
 func (h *health) stalled(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
@@ -80,7 +79,7 @@ func (h *health) stalled(ctx context.Context) []string {
 		select {
 		case <-h.turned:
 		case <-ctx.Done():
-			if h.epoch.Load() == epoch { // the term has not ended during the wait
+			if h.epoch.Load() == epoch { // true if the term has not ended during the wait
 				reasons = append(reasons, "the leader's loop does not turn")
 			}
 		}

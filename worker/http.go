@@ -26,8 +26,8 @@ type httpServer struct {
 // healthAnswer is the body of /healthz and /readyz.
 type healthAnswer struct {
 	OK      bool            `json:"ok"`
-	Reasons []string        `json:"reasons"` // the reasons why the process is not healthy or not ready
-	Leads   bool            `json:"leads"`   // this process is the leader
+	Reasons []string        `json:"reasons"` // reasons why the process is not healthy or not ready
+	Leads   bool            `json:"leads"`   // true if this process is the leader
 	Worker  executor.Status `json:"worker"`
 }
 
@@ -68,7 +68,7 @@ func serveHTTP(cfg Config, h *health, log *slog.Logger) (*httpServer, error) {
 }
 
 func (s *httpServer) close() {
-	_ = s.server.Close() // requests in flight are dropped
+	_ = s.server.Close() // Close drops requests in flight
 	s.serving.Wait()
 	s.page.Close()
 }
@@ -78,6 +78,6 @@ func (h *health) answer(w http.ResponseWriter, ok bool, reasons []string) {
 	if !ok {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	// Encoding fails only if the client has disconnected.
+	// Encode fails only if the client has disconnected.
 	_ = json.NewEncoder(w).Encode(healthAnswer{OK: ok, Reasons: reasons, Leads: h.epoch.Load() > 0, Worker: h.status()})
 }

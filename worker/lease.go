@@ -49,7 +49,7 @@ func (l countedLease) Release(ctx context.Context, held election.Record) error {
 	return err
 }
 
-// countedTransferrer is a separate type because only some leases can be transferred.
+// countedTransferrer is a separate type, because not every lease has the methods for a transfer.
 type countedTransferrer struct {
 	countedLease
 	transferrer election.Transferrer

@@ -35,7 +35,7 @@ func defaultMemory(root string) int64 {
 	for _, dir := range []string{"sys/fs/cgroup", filepath.Join("sys/fs/cgroup", ownCgroup(root))} {
 		read(filepath.Join(dir, "memory.max"), number)
 	}
-	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // cgroup version 1
+	read("sys/fs/cgroup/memory/memory.limit_in_bytes", number) // limit of the process in version 1 of cgroups
 	read("proc/meminfo", func(text string) (kib int64, err error) {
 		_, err = fmt.Sscanf(text, "MemTotal: %d kB", &kib)
 		return kib << 10, err
@@ -48,7 +48,7 @@ func defaultMemory(root string) int64 {
 
 // ownCgroup returns the path of the process's cgroup (version 2), or "".
 func ownCgroup(root string) string {
-	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // the file is missing on systems without cgroups
+	data, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // systems without cgroups do not have this file
 	for line := range bytes.Lines(data) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::"); ok {
 			return path
@@ -65,8 +65,8 @@ func limitMemory(memory int64) {
 	}
 }
 
-// spillDir returns the spill folder: the folder dir, or, if dir is empty, the folder for temporary
-// files. If files cannot be written there, it returns "", and nothing is spilled.
+// spillDir returns the spill folder: the folder dir, or, if dir is empty, the folder for temporary files. If
+// spillDir cannot write files there, it returns "", and partials are not moved to files.
 func spillDir(dir string, log *slog.Logger) string {
 	if dir != "" {
 		return dir
@@ -77,7 +77,7 @@ func spillDir(dir string, log *slog.Logger) string {
 		log.Warn("Large partials are not spilled to disk, since the folder for temporary files cannot be written", "error", err)
 		return ""
 	}
-	_ = os.Remove(f.Name()) // the file is empty
+	_ = os.Remove(f.Name()) // errors do not matter, because the file is empty
 	_ = f.Close()
 	return dir
 }

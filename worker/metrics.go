@@ -15,10 +15,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// metrics are the values that /metrics serves. Labels have only few values, which are all known in
-// advance, so they never contain IDs of jobs or workers. A process exports its counters from its
-// start on, so that rates include the first increment. Gauges whose value only the leader knows are
-// exported only by the leader.
+// metrics are the values that /metrics serves. Each label has only few values, which never include IDs of jobs
+// or workers. A process exports its counters from its start on, so that rates include the first increment.
+// Gauges whose value only the leader knows are exported only by the leader.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -34,20 +33,16 @@ type metrics struct {
 	checkpointBytes atomic.Int64                 // size in bytes of the last checkpoint in this term; 0 before the first checkpoint
 }
 
-// leaderOnly is the last sentence of the help text of a gauge that only the leader exports.
 const leaderOnly = " Only the leader has this metric."
 
-// summable is the last sentence of the help text of a metric that a process counts only
-// while it leads.
 const summable = " Counted by leaders, so the sum over all workers is the cluster's."
 
-// Histogram buckets, in seconds.
 var (
 	// shortTimes is for reports and merges, which take about a millisecond, and a few seconds in
 	// the worst case.
 	shortTimes = prometheus.ExponentialBuckets(0.0005, 2, 17)
-	// longTimes is for checkpoints, which wait for storage, and for takeovers, which wait for a
-	// lease of up to a minute.
+	// longTimes is for checkpoints, which take seconds if storage is slow, and for takeovers, which may have to
+	// wait up to a minute for the lease to expire.
 	longTimes = prometheus.ExponentialBuckets(0.001, 2, 18)
 )
 
@@ -135,7 +130,7 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, value))
 }
 
-// These are the metrics that only the leader exports.
+// The following metrics are exported only by the leader.
 var (
 	jobsMetric = prometheus.NewDesc(namespace+"jobs",
 		"Jobs that have not ended, by state: planning, running, queued until other jobs have ended, or waiting for a leader that knows their definition and can read their records."+leaderOnly, []string{"state"}, nil)
@@ -196,8 +191,8 @@ func (m *metrics) storageCall(c store.Call) {
 	}
 }
 
-// leaseCall counts a call to the lease. If another process won a race for the lease, the
-// call counts as a conflict.
+// leaseCall counts a call to the lease. If another process has acquired the lease first, the call counts as a
+// conflict.
 func (m *metrics) leaseCall(name string, err error) {
 	outcome := store.Call{Err: err}.Outcome()
 	if errors.Is(err, election.ErrHeld) || errors.Is(err, election.ErrLost) {
@@ -206,7 +201,7 @@ func (m *metrics) leaseCall(name string, err error) {
 	m.storageCalls.WithLabelValues(name, outcome).Inc()
 }
 
-// observe records an observation of a term that this process leads.
+// observe updates the metrics for an event in a term that this process leads.
 func (m *metrics) observe(o term.Observation) {
 	switch o := o.(type) {
 	case term.MergeDone:

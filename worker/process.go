@@ -26,9 +26,9 @@ type process struct {
 	since    time.Time
 	subjects wire.Subjects
 	nc       *nats.Conn
-	bulk     *nats.Conn // for large partials
+	bulk     *nats.Conn // connection for the bytes of large partials
 	store    *store.Store
-	partials *store.Store // the same storage on the connection for large partials
+	partials *store.Store // access to storage over the connection for large partials
 	storage  string       // identity of the storage
 	lease    election.Lease
 	election election.Config
@@ -36,9 +36,9 @@ type process struct {
 	log      *slog.Logger
 }
 
-// run executes partitions, and leads if elected, until ctx is done. run then stops the parts of the
-// process in order. First the executor drains, so that the leader, which may be this process, makes
-// the executor's results durable. Then the election ends, with a handover if this process leads.
+// run executes partitions, and leads if elected, until ctx is done. run then stops the parts of the process in
+// order. First the executor drains: the leader, which may be this process, makes the executor's results
+// durable. Then the election ends, with a handover if this process leads.
 func (p *process) run(ctx context.Context) error {
 	e, err := executor.New(p.nc, p.partials, executor.Config{
 		Subjects: p.subjects, ID: p.cfg.ID, Slots: p.cfg.Slots, Host: hostname(), PID: os.Getpid(), Since: p.since,
@@ -54,7 +54,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	group, failed := errgroup.WithContext(context.WithoutCancel(ctx))
-	working, drain := context.WithCancel(failed) // working also ends if the executor or the election fails
+	working, drain := context.WithCancel(failed) // working is also done if the executor or the election fails
 	defer drain()
 	defer context.AfterFunc(ctx, drain)()
 	standing, leave := context.WithCancel(failed)

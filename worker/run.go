@@ -122,9 +122,9 @@ func connectAndRun(ctx context.Context, cfg Config, log *slog.Logger) error {
 	return err
 }
 
-// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process
-// until ctx is done. The identity is not read in the same attempt in which storage is opened,
-// because slow storage may not be able to answer all requests within the time of one attempt.
+// identifyAndRun reads the storage's identity, retrying until storage answers, and runs the process until ctx
+// is done. Opening storage and reading the identity are separate attempts, because slow storage may not answer
+// all requests within the time of one attempt.
 func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) error {
 	identity, err := retryOpen(ctx, p.log, func(ctx context.Context) (*string, error) {
 		identity, err := p.store.Identity(ctx)
@@ -137,7 +137,7 @@ func (p *process) identifyAndRun(ctx context.Context, storage *cluster.Storage) 
 	return p.run(ctx)
 }
 
-// openStorage opens the storage and its lease. The metrics count calls to both.
+// openStorage opens the storage and its lease. The metrics count the calls to storage and to the lease.
 func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	where := p.cfg.Cluster
 	where.Logger = p.log
@@ -154,8 +154,8 @@ func (p *process) openStorage(ctx context.Context) (*cluster.Storage, error) {
 	p.lease = countLease(lease, p.health.metrics.leaseCall)
 	p.store = storage.Store(p.health.metrics.storageCall)
 	p.partials = p.store
-	if storage.Config().Storage == cluster.JetStream { // a second connection: messages on the first one must not wait behind large partials
-		again, err := where.OpenStorage(ctx, p.bulk) // need not be closed, because it uses the connection p.bulk
+	if storage.Config().Storage == cluster.JetStream { // large partials need a second connection, because messages on the first one must not wait behind them
+		again, err := where.OpenStorage(ctx, p.bulk) // OpenStorage uses the connection p.bulk, so the storage need not be closed
 		if err != nil {
 			return nil, err
 		}
@@ -171,13 +171,13 @@ func limitCPU(slots int) {
 	}
 }
 
-// reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up
-// to the same length is added. The pause is much shorter than a lease, but long enough for a server
-// to which many clients reconnect.
+// reconnectWait is the shortest pause between two attempts to connect to NATS. A random time of up to the same
+// length is added. The pause is much shorter than a lease, but long enough to spread the connections of many
+// clients.
 const reconnectWait = 250 * time.Millisecond
 
-// connectNATS returns a connection that connects in the background, reconnects after each loss and
-// retries for ever. connectNATS calls the function refuse if a server cannot be used.
+// connectNATS returns a connection that connects in the background, reconnects after each loss and retries for
+// ever. If a server cannot be used, connectNATS calls the function refuse.
 func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, error) {
 	last := ""
 	connected := func(message string) nats.ConnHandler {
@@ -201,7 +201,7 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 				log.Warn("Lost the connection to NATS", "error", err)
 			}
 		}),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // called only from one goroutine
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { // the handler is called from only one goroutine
 			if text := err.Error(); text != last {
 				last = text
 				log.Warn("Cannot reach NATS, retrying", "error", err)
@@ -217,9 +217,8 @@ func connectNATS(cfg Config, refuse func(error), log *slog.Logger) (*nats.Conn, 
 	)
 }
 
-// connectBulk returns a connection for the bytes of large partials. connectBulk connects and
-// reconnects in the same way as the connection of connectNATS, but logs nothing, because the other
-// connection already does.
+// connectBulk returns a connection for the bytes of large partials. connectBulk is like connectNATS, but logs
+// nothing, because the other connection logs problems with NATS.
 func connectBulk(cfg Config) (*nats.Conn, error) {
 	return cfg.Cluster.ConnectNATS(cfg.Name+" worker "+cfg.ID+" bulk",
 		nats.RetryOnFailedConnect(true),
@@ -227,12 +226,12 @@ func connectBulk(cfg Config) (*nats.Conn, error) {
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // ignored, because a fetch that fails is logged
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // errors are ignored here, because the failed fetch is logged
 	)
 }
 
 const (
-	openTimeout  = 5 * time.Second // bounds one attempt to open storage
+	openTimeout  = 5 * time.Second // timeout of one attempt to open storage
 	openPause    = 100 * time.Millisecond
 	openPauseMax = 2 * time.Second
 )

@@ -11,8 +11,8 @@ import (
 
 // AttachmentStore is an optional interface of a [Store] that keeps attachments of results.
 type AttachmentStore interface {
-	// Fits returns store.ErrTooLarge if storage can never keep size more bytes, even with
-	// everything else deleted.
+	// Fits returns store.ErrTooLarge if storage could not keep size more bytes even if everything else were
+	// deleted.
 	Fits(ctx context.Context, size int64) error
 	// PutAttachmentPiece stores a piece of an attachment. Storing the same piece again is not an
 	// error.
@@ -23,10 +23,10 @@ type AttachmentStore interface {
 	Manifest(ctx context.Context, job string) (store.Manifest, store.Version, error)
 }
 
-// writeAttachment writes the attachment of a result before the result is reported. So the
-// attachment is complete before a leader can commit the result that describes it. If the process
-// dies during the write, some pieces remain in storage. The next call of Finish overwrites them,
-// because it uses the same keys, or they are removed together with the job.
+// writeAttachment writes the attachment of a result before the worker reports the result. The attachment is
+// therefore complete before a leader can commit the result. If the process dies during the write, some pieces
+// of the attachment remain in storage. The next call of Finish overwrites these pieces, because it uses the
+// same keys; otherwise they are removed with the job.
 func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	kept, ok := s.w.store.(AttachmentStore)
 	if !ok {
@@ -35,7 +35,7 @@ func (s jobStorage) writeAttachment(a jobs.Attachment) error {
 	retryable := func(err error) bool { return !errors.Is(err, store.ErrTooLarge) }
 	err := s.retry("check room for attachment", func() error {
 		err := kept.Fits(s.ctx, a.Size())
-		if errors.Is(err, store.ErrFull) { // continue, because pieces that an earlier call has written need no more space
+		if errors.Is(err, store.ErrFull) { // overwriting pieces from an earlier call of Finish needs no additional space
 			return nil
 		}
 		return err
@@ -64,7 +64,7 @@ func (s jobStorage) dropAttachment(a jobs.Attachment) {
 	defer cancel()
 	manifest, _, err := kept.Manifest(ctx, s.job)
 	switch {
-	case errors.Is(err, store.ErrNotFound): // the job was removed
+	case errors.Is(err, store.ErrNotFound):
 		err = kept.DropAttachment(ctx, s.job, a.SHA256())
 	case err == nil && manifest.State.Final() && manifest.State != store.Completed:
 		err = kept.DropAttachment(ctx, s.job, a.SHA256())

@@ -17,13 +17,13 @@ type call struct {
 	w       *Worker
 	held    *session.HeldCall
 	opening wire.Opening
-	ctx     context.Context // done when the job has ended, or the worker stops
+	ctx     context.Context // the context is done when the job has ended or the worker stops
 	cancel  context.CancelFunc
-	ended   bool // true if the job has ended; guarded by Worker.mu
+	ended   bool // true if the call's job has ended; guarded by Worker.mu
 
 	storage  jobStorage
-	blob     string       // the blob that the call may have written, or empty
-	result   *heldPartial // the result, if the worker is going to hold it
+	blob     string       // name of the blob that the call may have written, or empty
+	result   *heldPartial // result of the call, if the worker is going to hold the result as a large partial
 	operands []operand
 
 	attachment jobs.Attachment // the attachment of the result that Finish returned
@@ -67,7 +67,7 @@ func (c *call) end(item wire.Item, err error) (jobEnded bool) {
 	defer w.mu.Unlock()
 	delete(w.calls, c.held)
 	switch {
-	case c.ctx.Err() != nil: // the call was cancelled, so an error is not a failure of the job's code
+	case c.ctx.Err() != nil: // the call was cancelled, so its error is not a failure of the job's code
 		w.session.AbandonCall(c.held)
 	case err == nil && c.result != nil:
 		w.holdResult(c.held, *c.result)
@@ -135,7 +135,7 @@ func (c *call) make() (wire.Item, error) {
 	return c.store(item)
 }
 
-// limit returns how long a call of a function may take.
+// limit returns the time limit of a call of a function.
 func limit(l jobs.Limits, function wire.Function) time.Duration {
 	switch function {
 	case wire.Plan:
@@ -146,7 +146,7 @@ func limit(l jobs.Limits, function wire.Function) time.Duration {
 	return l.Merge
 }
 
-// lose tells the session that the code of the call does not return.
+// lose tells the session that the call's code does not return.
 func (c *call) lose(err error) {
 	w := c.w
 	w.cfg.Logger.Error("A job's code does not return", "job", c.opening.Job, "function", c.held.Call().Function.String(), "error", err)
@@ -161,15 +161,15 @@ func (c *call) lose(err error) {
 // operand is an operand of a call.
 type operand struct {
 	data   []byte
-	own    bool   // nothing but the call uses the bytes
-	taken  bool   // the worker held the partial, and has given its memory to this call
-	intact bool   // the call has failed and has not changed the partial that it has taken
-	done   func() // must be called after the last use of data if the worker holds the partial; otherwise nil
+	own    bool   // true if nothing except the call uses the operand's bytes
+	taken  bool   // true if the worker held the partial and has passed the partial's memory to this call
+	intact bool   // true if the call has failed without changing the partial's memory
+	done   func() // if the worker holds the partial, the call must call done after its last use of the operand; otherwise nil
 }
 
-// readOperands returns the bytes of the call's operands. readOperands reads the partials that this
-// worker holds last, because the merge may take over their memory: if the fetch of another operand
-// failed after that, they would be lost.
+// readOperands returns the bytes of the call's operands. readOperands fetches operands from other workers
+// first, because the merge may take over the memory of partials that this worker holds, and these partials
+// would be lost if a fetch failed afterwards.
 func (c *call) readOperands() (list [][]byte, err error) {
 	made := c.held.Call()
 	c.operands = make([]operand, len(made.Operands))
@@ -204,7 +204,7 @@ func (c *call) readOperand(p wire.Partial, o *operand) error {
 	}, func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
 }
 
-// owns reports whether the call may change the bytes of operand i, because nothing else uses them.
+// owns reports whether the call may change the bytes of operand i, because nothing else uses these bytes.
 func (c *call) owns(i int) bool { return i < len(c.operands) && c.operands[i].own }
 
 // store moves the data of an item into storage if it is too large for a report.

@@ -41,7 +41,7 @@ type Config struct {
 	// storage. If Storage is empty, leaders are not checked.
 	Storage string
 
-	// Jobs are the definitions that the worker can run, at least one. Each must have a different
+	// Jobs are the definitions that the worker can run, at least one. Each definition must have a different
 	// name or version. Leaders assign only these jobs to the worker.
 	Jobs []jobs.Job
 
@@ -63,10 +63,10 @@ type Config struct {
 	Memory   int64
 	SpillDir string
 
-	// ReadEpoch returns the epoch in the lease's record in storage. The worker calls it when the
-	// leader that it follows has not answered for some seconds, because the epoch may be one that
-	// no leader has. If ReadEpoch is nil, the worker follows the highest epoch that it has heard
-	// of. ReadEpoch must return soon after its context is done.
+	// ReadEpoch returns the epoch in the lease's record in storage. If a leader has not answered for some
+	// seconds, the worker calls ReadEpoch, because the epoch of that leader may be forged. If ReadEpoch is nil,
+	// the worker follows the highest epoch in any message. ReadEpoch must return soon after its context is
+	// done.
 	ReadEpoch func(ctx context.Context) (uint64, error)
 
 	// ReportDone, if not nil, is called after each report with the time from the first sending of

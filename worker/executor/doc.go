@@ -16,24 +16,22 @@
 //	      slots: one      tasks: one goroutine per open job,
 //	      goroutine each  from its Open to its Close
 //
-// The conversation with the leader is in package worker/session; the link passes inputs to the
-// session and performs its actions. A slot claims as many partitions of its span as will take about
-// a millisecond, but at least one, and runs them without taking the lock. The overhead per
-// partition is therefore small, and cuts and priorities take effect within a millisecond or at the
-// next partition. When a report is due, a flag asks each slot to hand over its results after the
-// current partition. The report does not wait for slots with long partitions. A slot delivers its
-// results only up to a boundary of the tree, and keeps the results of the last few partitions for
-// its next delivery. So a few tree nodes cover the delivered partitions, and the leader receives
-// and merges only these nodes.
+// The conversation with the leader is in package worker/session; the link passes inputs to the session and
+// performs its actions. A slot claims as many partitions of its span as will take about a millisecond, but at
+// least one, and runs them without locking the session. The overhead per partition is therefore small, and cuts
+// and priorities take effect within a millisecond or at the next partition. When a report is due, a flag asks
+// each slot to hand over its results after the current partition. The report does not wait for slots with long
+// partitions. A slot delivers its results only up to a boundary of the tree, and keeps the results of the last
+// few partitions for its next delivery. So a few tree nodes cover the delivered partitions, and the leader
+// receives and merges only these nodes.
 //
 // # Leaders
 //
-// The worker follows the leader with the highest epoch that it has heard of. If that leader does
-// not answer for some seconds, the worker follows the epoch in the lease's record: see package
-// session. Without a leader, the worker continues to run the spans that it holds, and keeps their
-// results. The worker sends every result that is not known to be durable to a new leader, so no
-// result is computed again. The worker keeps at most about 256 MiB of results. If nothing becomes
-// durable before this limit is reached, the worker starts no further partition.
+// The worker follows the leader with the highest epoch in any message so far. If that leader does not answer
+// for some seconds, the worker follows the epoch in the lease's record: see package session. Without a leader,
+// the worker continues to run the spans that it holds, and keeps their results. The worker sends a new leader
+// every result that may not be durable, so no result is computed again. The worker keeps at most about 256 MiB
+// of results. If nothing becomes durable before this limit is reached, the worker starts no further partition.
 //
 // # Large partials
 //
@@ -55,12 +53,12 @@
 //     which function ended the process.
 //   - An operand cannot be fetched from its holder, or its bytes are damaged: the call does not
 //     begin, and the worker reports this with the holder's ID.
-//   - A merge fails after it has taken over operands that the worker holds: operands that it has not
-//     changed stay held. The partitions of the others run again, and the next attempt merges
-//     copies, so this happens at most once for each merge.
-//   - A held partial cannot be read back from the spill folder: it is no longer listed in reports,
-//     and its partitions run again. A held partial is too large for storage: this is logged, and
-//     the partial is lost if the worker ends.
+//   - A merge fails after it has taken over operands that the worker holds: the worker keeps the operands that
+//     the merge has not changed. The partitions of the changed operands run again, and the next attempt merges
+//     copies, so each merge loses operands at most once.
+//   - A held partial cannot be read back from the spill folder: the worker no longer lists the partial in
+//     reports, and the partial's partitions run again. A held partial is too large for storage: the worker logs
+//     this, and the partial is lost if the worker ends.
 //   - Storage does not answer: writes of large partials and attachments and reads of plans are
 //     retried until storage answers; the slot waits.
 //   - For failures of NATS and of the leader see package session.

@@ -13,13 +13,13 @@ import (
 func failure(partition uint64, err error) wire.Failure {
 	var at *jobs.PartitionError
 	if errors.As(err, &at) {
-		partition, err = at.Partition, at.Err // the failure has a field for the partition
+		partition, err = at.Partition, at.Err // partition and err are separate fields of the reported failure
 	}
 	return wire.Failure{Partition: partition, Error: bounded(err.Error()), Permanent: jobs.IsPermanent(err)}
 }
 
-// bounded cuts a text to the length that is allowed in a message. bounded keeps the beginning of
-// the text, which contains the value and the innermost calls of a panic.
+// bounded truncates a text to the maximum length in a message. bounded keeps the beginning, which contains the
+// value of a panic and its innermost calls.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= wire.MaxErrorText {

@@ -27,7 +27,7 @@ func (s jobStorage) WriteFile(ctx context.Context, sum string, size int64, w io.
 	if !ok {
 		return jobs.Permanent(errors.New("the worker's storage keeps no files"))
 	}
-	s.ctx = ctx // the context of the call that needs the file
+	s.ctx = ctx // context of the call of Plan, Merge or Finish that reads the file
 	hash := sha256.New()
 	for offset := int64(0); offset < size; {
 		var piece []byte

@@ -10,9 +10,9 @@ import (
 
 // limitError is the error for a job's code that took longer than its limit.
 type limitError struct {
-	what     string // name of the function; empty if the error's context names it
+	what     string // name of the function that took too long; empty if the error's context contains the name
 	limit    time.Duration
-	returned error // what the code returned when its context was done; nil if it did not return
+	returned error // error that the code returned when its context was done; nil if the code did not return
 }
 
 func (e *limitError) Error() string {
@@ -31,22 +31,21 @@ func (e *limitError) Error() string {
 
 func (e *limitError) Unwrap() error { return e.returned }
 
-// guard runs a job's code on a separate goroutine. So the caller survives code that calls
-// [runtime.Goexit], and continues if the code does not return.
+// guard runs a job's code on a separate goroutine. The goroutine protects the caller from code that calls
+// [runtime.Goexit] or does not return.
 type guard struct {
 	w     *Worker
 	limit time.Duration // 0: none
 
-	// late, if not nil, is called when the limit has passed. late returns false if the code has
-	// begun something else since the last call of late, or since the start; then the limit begins
-	// again.
+	// late, if not nil, is called when the limit has passed. late returns false if the job's code has begun
+	// another function since the limit was last checked; in this case the limit starts again.
 	late func() bool
 }
 
-// run calls code with a context that is done when parent is done or the limit has passed. run waits
-// until the code has returned, but at most timing.stopTimeout after the end of the context. If the
-// code has not returned by then, gone is not nil, and gets a value when the code returns after all.
-// Until gone gets a value, the caller must not use data that the code uses.
+// run calls code with a context that is done when parent is done or the limit has passed. run waits until the
+// code has returned, but at most timing.stopTimeout after the end of the context. If the code has not returned
+// by then, the channel gone is not nil, and receives a value when the code returns. Until gone receives a
+// value, the caller must not use data that the code uses.
 func (g guard) run(parent context.Context, code func(ctx context.Context) error) (gone <-chan struct{}, err error) {
 	ctx, cancel := context.WithCancel(parent)
 	returned := jobs.ErrGoexit

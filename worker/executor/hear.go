@@ -11,8 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// hear converts a message to an input of the session. If the message is ignored, the input is a
-// tick.
+// hear converts a message to an input of the session. For a message that must be ignored, hear returns a tick.
 func (l *link) hear(m *nats.Msg) session.Input {
 	in, err := l.read(m)
 	if err != nil {
@@ -39,10 +38,10 @@ func (l *link) read(m *nats.Msg) (session.Input, error) {
 
 // readAnswer reads the reply to a report, or to a request for the leader.
 func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
-	nobody := m.Header.Get("Status") == "503" // NATS: no responders
+	nobody := m.Header.Get("Status") == "503" // NATS replies with status 503 if the subject has no responders
 	if to == answerTo {
 		if nobody {
-			return nil, nil // ignored, because a leader's beacon will arrive, or the session will ask again
+			return nil, nil // the reply is ignored, because a leader's beacon will arrive, or the session will ask for the leader again
 		}
 		info, err := wire.Decode[wire.LeaderInfo](m.Data)
 		if err != nil {
@@ -51,7 +50,7 @@ func (l *link) readAnswer(to string, m *nats.Msg) (session.Input, error) {
 		return session.LeaderHeard{Epoch: info.Epoch, Storage: info.Storage}, nil
 	}
 	if to != strconv.FormatUint(l.report.exchange, 10) {
-		return nil, nil // reply to an earlier report
+		return nil, nil // this is the reply to an earlier report
 	}
 	if nobody {
 		return session.NoResponders{Exchange: l.report.exchange}, nil

@@ -106,15 +106,15 @@ func (w *Worker) pause() {
 	}
 }
 
-// storing is a write of a held partial to storage.
+// storing is the state of a write of a held partial to storage.
 type storing struct {
 	w       *Worker
 	job     string
 	node    jobs.Node
 	storage jobStorage
 	cancel  context.CancelFunc
-	bytes   int  // size of the partial
-	ended   bool // the job has ended; guarded by Worker.mu
+	bytes   int  // size of the partial in bytes
+	ended   bool // true if the partial's job has ended; guarded by Worker.mu
 }
 
 // maxStoring is how many held partials are written to storage at the same time.
@@ -192,9 +192,8 @@ type fetchError struct {
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
-// fetch reads an operand that this worker or another one holds. If this worker holds the operand,
-// the merge may take over its memory, because the operand is dropped anyway when the merge has
-// returned.
+// fetch reads an operand that this worker or another one holds. If this worker holds the operand, the merge may
+// take over the operand's memory, because the session drops the operand when the merge returns.
 func (c *call) fetch(p wire.Partial, o *operand) error {
 	w, job := c.w, c.opening.Job
 	if w.held == nil {
@@ -228,8 +227,8 @@ func (c *call) mayTake() bool {
 	return made.Function == wire.Merge && made.Lacking == 0 && made.Failed == 0
 }
 
-// checkTaken is called if the call fails. checkTaken finds out which of the operands that the call
-// has taken over still have their bytes.
+// checkTaken is called if a call fails. checkTaken determines which of the operands that the call has taken
+// over are unchanged.
 func (c *call) checkTaken() {
 	for i := range c.operands {
 		o := &c.operands[i]
@@ -247,9 +246,9 @@ func (c *call) releaseOperands() {
 	}
 }
 
-// returnTaken handles the held partials whose memory the call has taken over, but which it has not
-// merged into a partial that this worker holds. The worker holds them again if the call has not
-// changed them. Otherwise they are lost. The caller must hold w.mu.
+// returnTaken handles the held partials that a call has taken over without merging them into a new held
+// partial. If the call has not changed a partial, the worker holds the partial again. Changed partials are
+// lost. The caller must hold w.mu.
 func (c *call) returnTaken() {
 	held, job := c.w.held, c.opening.Job
 	for i, o := range c.operands {
@@ -262,8 +261,8 @@ func (c *call) returnTaken() {
 	}
 }
 
-// reuse is called after a merge. reuse adds the memory of the operands that the merge no longer
-// needs to the worker's spare memory, except for the memory that the merged partial uses.
+// After a merge, reuse adds the memory of operands to the worker's spare memory, except memory that the merged
+// partial uses.
 func (c *call) reuse(merged []byte) {
 	c.w.mu.Lock()
 	t := c.w.tasks[c.opening.Job]
@@ -282,9 +281,8 @@ func overlap(a, b []byte) bool {
 	return x < y+uintptr(cap(b)) && y < x+uintptr(cap(a))
 }
 
-// reserve waits until there is memory for the operands that the call reads, and for the call's
-// result. If the job's partials are merged in place, the result uses the memory of the operands and
-// needs none of its own.
+// reserve waits until there is memory for the operands that the call reads, and for the call's result. If the
+// job merges partials in place, the result needs no additional memory.
 func (c *call) reserve(inPlace bool) (release func(), err error) {
 	if c.w.held == nil {
 		return func() {}, nil

@@ -20,20 +20,20 @@ type link struct {
 	w      *Worker
 	nc     *nats.Conn
 	subs   []*nats.Subscription
-	msgs   chan *nats.Msg // messages of all subscriptions; if it is full, messages are dropped, and their senders send them again
+	msgs   chan *nats.Msg // messages of all subscriptions; if the channel is full, messages are dropped, and their senders resend them
 	status chan nats.Status
 	inbox  string // prefix of the subjects on which replies arrive
 
-	connected bool          // what the session was last told about the connection to NATS
-	due       time.Duration // when the session needs a tick
-	left      bool          // the session has ended
+	connected bool          // state of the NATS connection that the session was last told
+	due       time.Duration // time at which the session needs its next tick
+	left      bool          // true after the session has ended
 	report    struct {      // the report that was sent last
 		exchange uint64
 		epoch    uint64
 		data     []byte
 	}
-	records chan recordRead // buffer of one; the answer to the last ReadRecord
-	reading bool            // the lease's record is being read
+	records chan recordRead // receives the result of the last ReadRecord; the buffer has one element
+	reading bool            // true while the lease's record is being read
 	limits  logLimiter
 }
 
@@ -71,7 +71,7 @@ func newLink(w *Worker, nc *nats.Conn) (*link, error) {
 
 func (l *link) close() {
 	for _, sub := range l.subs {
-		_ = sub.Unsubscribe() // fails only if the connection is closed
+		_ = sub.Unsubscribe() // Unsubscribe fails only if the connection is closed
 	}
 	l.nc.RemoveStatusListener(l.status)
 }
@@ -82,7 +82,7 @@ func (l *link) loop(ctx context.Context) error {
 	defer timer.Stop()
 	stop, unfit := ctx.Done(), (<-chan struct{})(l.w.unfit)
 	var in session.Input = session.Tick{}
-	restored := false // the connection was restored, possibly before its loss was noticed
+	restored := false // true if the connection was restored, possibly before the loop noticed the loss
 	for {
 		if l.nc.IsClosed() {
 			return errDisconnected
@@ -95,7 +95,7 @@ func (l *link) loop(ctx context.Context) error {
 		if l.left {
 			return nil
 		}
-		if l.w.held != nil && l.w.held.Short() { // partials may have become durable, so checkMemory can drop them
+		if l.w.held != nil && l.w.held.Short() { // if partials have become durable, checkMemory can drop them
 			l.w.checkMemory()
 		}
 		in, restored = session.Tick{}, false
@@ -163,7 +163,7 @@ func (l *link) perform(action session.Action) {
 		}
 		w.kill()
 		w.mu.Lock()
-		w.work.Broadcast() // for task.before, which waits for the receipt
+		w.work.Broadcast() // wakes task.before, which waits for the receipt
 		w.mu.Unlock()
 	case session.Leave:
 		l.left = true
@@ -216,7 +216,8 @@ func (l *link) askLeader() {
 	l.publish(l.w.cfg.Subjects.Ask(wire.AskLeader), answerTo, nil)
 }
 
-// readTimeout bounds a read of the lease's record. The session asks for the next read later.
+// readTimeout bounds a read of the lease's record. If the read times out, the session requests another one
+// later.
 const readTimeout = 3 * time.Second
 
 // readRecord reads the lease's record on another goroutine.

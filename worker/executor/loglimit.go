@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// logLimiter limits the number of log lines about each kind of trouble.
+// logLimiter limits the number of log lines about each kind of problem.
 type logLimiter struct {
 	log   *slog.Logger
-	every time.Duration // shortest time between two lines about one kind of trouble
+	every time.Duration // shortest time between two log lines about the same kind of problem
 	kinds map[string]*limited
 }
 
 type limited struct {
 	last  time.Time
-	since int // number of events of this kind that were not logged since the last line
+	since int // number of events of this kind since the last log line about it
 }
 
-// warn logs trouble, unless a line of the same kind was logged less than l.every ago.
+// warn logs a problem, unless a line about the same kind of problem was logged less than l.every ago.
 func (l *logLimiter) warn(kind, text string, attrs ...any) {
 	k := l.kinds[kind]
 	if k == nil {

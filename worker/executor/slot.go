@@ -17,11 +17,11 @@ import (
 // slot runs one span at a time.
 type slot struct {
 	w      *Worker
-	number int         // number of the slot, from 0
-	stop   atomic.Bool // makes the stack's Run return at the next partition; set and cleared under Worker.mu
+	number int         // number of the slot, beginning with 0
+	stop   atomic.Bool // if stop is set, Run returns before the next partition; set and cleared under Worker.mu
 	task   *task       // task that the slot runs, or nil; guarded by Worker.mu
-	uses   int64       // known bytes of the merge stack
-	since  time.Time   // when the slot took its span or last handed over results; guarded by Worker.mu
+	uses   int64       // bytes of memory that the merge stack uses, as far as the size of its values is known
+	since  time.Time   // time at which the slot took its span or last handed over results; guarded by Worker.mu
 }
 
 func (s *slot) loop() {
@@ -54,8 +54,7 @@ func (s *slot) take() (*session.HeldSpan, *task) {
 	}
 }
 
-// release gives the span back to the session, with its partitions that are not delivered, and frees
-// the slot.
+// release returns the span, with its undelivered partitions, to the session, and frees the slot.
 func (s *slot) release(span *session.HeldSpan, t *task) {
 	w := s.w
 	w.mu.Lock()
@@ -82,7 +81,7 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	began := time.Now()
 	now := began
 	want := uint64(1)
-	clean := true // no partition was run since the last delivery
+	clean := true // true if the slot has run no partition since its last delivery
 	var next uint64
 	defer s.account(t, jobs.Span{}, 0)
 	stacked := jobs.Span{}
@@ -134,8 +133,8 @@ func (s *slot) run(span *session.HeldSpan, t *task) {
 	}
 }
 
-// account updates the memory that counts for the slot: that of its merge stack after the partitions
-// of a span, and that of the next partitions, whose partials are merged with one another.
+// account updates the amount of memory that counts for the slot: the memory of its merge stack, and the memory
+// that the partials of the next partitions will need.
 func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	size := t.partialSize.Load()
 	if s.w.held == nil || size == 0 && s.uses == 0 {
@@ -149,11 +148,11 @@ func (s *slot) account(t *task, span jobs.Span, next uint64) {
 	s.uses = uses
 }
 
-// errLost means that the code of a slot did not return in time, but has returned now. The session
-// has given up the span, and the stack is not used again.
+// errLost means that a slot's code returned long after it was cancelled. The session has already given up the
+// span, so the merge stack must not be used.
 var errLost = errors.New("code was given up")
 
-// runClaim runs the partitions of a claim. runClaim returns the first partition that is not done.
+// runClaim runs claimed partitions, and returns the first partition that is not done.
 func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next uint64, err error) {
 	stack := t.stacks[s.number]
 	g := guard{w: s.w, limit: t.limits.Map}
@@ -194,7 +193,7 @@ func (s *slot) runClaim(span *session.HeldSpan, t *task, claim jobs.Span) (next 
 	return next, failed
 }
 
-// lose gives up a span whose code does not return, and waits until the code returns.
+// lose gives up a span whose code does not return, and waits until that code returns.
 func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan struct{}) {
 	w := s.w
 	w.mu.Lock()
@@ -211,9 +210,9 @@ func (s *slot) lose(span *session.HeldSpan, t *task, f wire.Failure, gone <-chan
 	t.stacks[s.number] = nil
 }
 
-// nextClaim returns how many partitions to claim so that they take about the time target. nextClaim
-// assumes that each takes as long as a partition of the last claim. The number grows only
-// gradually, because partitions may take different times.
+// nextClaim returns how many partitions a slot should claim so that they take about the time target. nextClaim
+// assumes that each partition takes as long as a partition of the last claim. The number grows only gradually,
+// because partitions may take different times.
 func nextClaim(last uint64, took, target time.Duration) uint64 {
 	const step = 8
 	ideal := float64(last) * step
@@ -225,13 +224,13 @@ func nextClaim(last uint64, took, target time.Duration) uint64 {
 
 // done describes the results that a slot has computed and not delivered yet.
 type done struct {
-	hi   uint64 // deliver the partitions before this one
-	next uint64 // the first partition that was not run; equals hi if err is set
-	err  error  // error of partition next, or nil
+	hi   uint64 // partitions below hi are delivered
+	next uint64 // the first partition that did not run; equals hi if err is set
+	err  error  // error of the partition next, or nil
 }
 
-// deliver hands over the results of the partitions before d.hi and, if d.err is not nil, the
-// failure of partition d.next. deliver reports whether the slot may continue with the span.
+// deliver passes the results of the partitions before d.hi and, if d.err is not nil, the failure of partition
+// d.next to the session. deliver reports whether the slot may continue with the span.
 func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	items, held, err := s.items(span, t, d.hi)
 	defer func() { t.dropUndelivered(items) }()
@@ -270,11 +269,11 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	}
 	wanted := w.session.Holds(span)
 	if err := w.session.Deliver(span, d.hi, d.next, items, nodes...); err != nil {
-		// The failed merge has emptied the stack.
+		// The merge stack is empty after a failed merge.
 		w.session.Abandon(span, failure(d.next, cmp.Or(failed, err)))
 		return false
 	}
-	if len(items) > 0 { // the slots of a job with large partials hand nothing over until the span ends
+	if len(items) > 0 { // if a job's partials are large, slots deliver results only at the end of a span
 		s.since = time.Now()
 	}
 	for _, h := range held {
@@ -286,10 +285,9 @@ func (s *slot) deliver(span *session.HeldSpan, t *task, d done) bool {
 	return true
 }
 
-// items removes the results of the partitions before hi from the stack and returns them as items.
-// After an error it returns only some of the items, and the stack is not used again. If a partial
-// is too large for a report, the worker holds it. If the worker may not hold it, items writes it to
-// storage.
+// items removes the results of the partitions before hi from the stack and returns them as items. After an
+// error the returned items are incomplete, and the stack must not be used again. If a partial is too large for
+// a report, the worker holds it. If the worker may not hold the partial, items writes the partial to storage.
 func (s *slot) items(span *session.HeldSpan, t *task, hi uint64) (list []wire.Item, held []heldPartial, err error) {
 	defer func() {
 		if err != nil {

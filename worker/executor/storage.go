@@ -17,11 +17,11 @@ import (
 type jobStorage struct {
 	w   *Worker
 	job string
-	ctx context.Context // done when the job has ended, or the worker stops
+	ctx context.Context // the context is done when the job has ended or the worker stops
 }
 
 const (
-	dropTimeout     = 5 * time.Second // bounds a call that removes a partial
+	dropTimeout     = 5 * time.Second // timeout of a call that removes a partial
 	minStoreBackoff = 50 * time.Millisecond
 	maxStoreBackoff = 5 * time.Second
 )
@@ -42,9 +42,9 @@ func (s jobStorage) params(o wire.Opening) (jobs.Params, error) {
 	return spec.Params, err
 }
 
-// writePartial writes a partial to storage. writePartial retries until the context is done. When
-// the context is done, it returns the blob's name together with the error, because the write may
-// have taken effect. A partial that is too large for storage is a permanent error of the job.
+// writePartial writes a partial to storage. writePartial retries until the context is done. If the context
+// ends, writePartial returns the blob's name together with the error, because the write may have taken effect.
+// For a partial that is too large for storage, writePartial returns a permanent error of the job.
 func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err error) {
 	err = s.retry("write partial", func() (err error) {
 		blob, err = s.w.store.PutPartial(s.ctx, s.job, node, data)
@@ -56,8 +56,8 @@ func (s jobStorage) writePartial(node jobs.Node, data []byte) (blob string, err 
 	return blob, err
 }
 
-// dropPartial removes a partial of an ended job that may have been written after the
-// leader removed the job's other partials.
+// dropPartial removes a partial that was written after the leader had removed all other partials of the ended
+// job.
 func (s jobStorage) dropPartial(blob string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), dropTimeout)
 	defer cancel()
@@ -66,8 +66,8 @@ func (s jobStorage) dropPartial(blob string) {
 	}
 }
 
-// retry repeats a call to storage until the call succeeds, until it fails with an error that is not
-// retryable, or until the context is done.
+// retry repeats a call to storage until the call succeeds, fails with an error that is not retryable, or the
+// context is done.
 func (s jobStorage) retry(doing string, call func() error, retryable func(error) bool) error {
 	for wait := minStoreBackoff; ; wait = min(2*wait, maxStoreBackoff) {
 		err := call()

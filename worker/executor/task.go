@@ -16,26 +16,26 @@ import (
 	"github.com/bellwether-compute/bellwether/worker/session"
 )
 
-// task is a job that this worker has opened or is opening.
+// task is a job that this worker is opening or has opened.
 type task struct {
 	w           *Worker
 	opening     wire.Opening
 	limits      jobs.Limits
-	tree        jobs.Tree // set before the session is told that the job is open
+	tree        jobs.Tree // tree of the job; set before the session is told that the job is open
 	storage     jobStorage
-	ctx         context.Context // done when the job has ended, or the worker stops
+	ctx         context.Context // the context is done when the job has ended or the worker stops
 	cancel      context.CancelFunc
-	users       sync.WaitGroup // slots that run the task; grows only while the task is in Worker.tasks
-	reuses      bool           // the memory of the job's partials may be used again; set before opened
-	opened      *jobs.Task     // set before the session is told that the job is open
-	stacks      []jobs.Stack   // one stack per slot, created for the slot's first span; each is used only by its slot
-	first       jobs.Stack     // the stack that open has created, until a slot takes it; guarded by Worker.mu
-	panics      sync.Once      // so that only the stack trace of the first panic is logged
-	partitions  atomic.Uint64  // number of partitions run so far
-	took        atomic.Int64   // time that these partitions took, in nanoseconds of all slots together
-	partialSize atomic.Int64   // bytes of the largest partial that this worker has held; 0 if it has held none
+	users       sync.WaitGroup // counts the slots that run the job; increases only while Worker.tasks contains the task
+	reuses      bool           // true if memory of the job's dropped partials may be used again; set before opened
+	opened      *jobs.Task     // the opened job; set before the session is told that the job is open
+	stacks      []jobs.Stack   // merge stack of each slot, created for the slot's first span; each stack is used only by its slot
+	first       jobs.Stack     // merge stack that open has created, until a slot takes the stack; guarded by Worker.mu
+	panics      sync.Once      // ensures that only the stack trace of the first panic is logged
+	partitions  atomic.Uint64  // number of partitions that have run so far
+	took        atomic.Int64   // slot time in nanoseconds that these partitions took in total
+	partialSize atomic.Int64   // size in bytes of the largest partial that this worker has held for the job; 0 before the first one
 
-	orphans []string // blobs to remove once the job has ended; set before ctx is done
+	orphans []string // names of blobs that are removed when the job has ended; set before ctx is done
 }
 
 // open opens a job in a goroutine. The caller must hold w.mu.
@@ -49,11 +49,11 @@ func (w *Worker) open(o wire.Opening) {
 	w.goroutines.Go(t.run)
 }
 
-// reusesMemory reports whether the memory of the job's partials may be used again. It may not
-// before the job is open; a merge does not wait for that. The caller must hold w.mu.
+// reusesMemory reports whether memory of the job's dropped partials may be used again. Before the job is open,
+// reusesMemory returns false; a merge does not wait for the opening. The caller must hold w.mu.
 func (t *task) reusesMemory() bool { return t != nil && t.opened != nil && t.reuses }
 
-// run opens the job. When the job has ended and no slot runs it any more, run closes the job.
+// run opens the job. After the job's end, run waits until no slot runs the job, and then closes the job.
 func (t *task) run() {
 	defer t.cancel()
 	opened, err := t.open()
@@ -64,7 +64,7 @@ func (t *task) run() {
 		if opened == nil {
 			return
 		}
-		t.cancel() // the job ended while run opened it
+		t.cancel() // the job has ended during its opening
 	}
 	<-t.ctx.Done()
 	for _, blob := range t.orphans {
@@ -148,9 +148,8 @@ func (t *task) open() (*jobs.Task, error) {
 	return opened, t.fork(opened)
 }
 
-// fork creates the first stack and calls the job's Fork for it. fork is called before a slot runs
-// the job, so that a Fork that does not return does not occupy a slot. If Fork fails, fork closes
-// the job.
+// fork creates the first merge stack and calls the job's Fork for it. fork is called before any slot runs the
+// job, so that a Fork that does not return does not block a slot. If Fork fails, fork closes the job.
 func (t *task) fork(opened *jobs.Task) error {
 	t.before(t.alone(), "Fork")
 	t.first = opened.NewStack()
@@ -173,7 +172,7 @@ func (t *task) fork(opened *jobs.Task) error {
 	return fmt.Errorf("Fork: %w", err)
 }
 
-// newStack returns an empty stack for a slot.
+// newStack returns an empty merge stack for a slot.
 func (t *task) newStack() jobs.Stack {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -184,7 +183,7 @@ func (t *task) newStack() jobs.Stack {
 	return t.opened.NewStack()
 }
 
-// alone returns the span of the job that runs alone, or nil.
+// alone returns the job's span that runs alone, or nil if there is no such span.
 func (t *task) alone() *session.HeldSpan {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -219,8 +218,8 @@ func (t *task) readPlan() (jobs.Plan, error) {
 	return plan, err
 }
 
-// writePartial writes a partial to storage. If the job has ended, it removes the blob
-// that it may have written.
+// writePartial writes a partial to storage. If the job has ended, writePartial removes the blob that may have
+// been written.
 func (t *task) writePartial(p jobs.Partial) (blob string, err error) {
 	blob, err = t.storage.writePartial(p.Node, p.Data)
 	if err != nil && blob != "" && t.ended() {
@@ -236,9 +235,8 @@ func (t *task) ended() bool {
 	return t.w.tasks[t.opening.Job] != t
 }
 
-// dropUndelivered removes the items' partials from storage if the job has ended. The removal is
-// necessary because no other process removes a partial that was stored after the leader had removed
-// the job's partials.
+// dropUndelivered removes the partials of items from storage if the job has ended. Nobody else removes partials
+// that were stored after the leader had removed the job's partials.
 func (t *task) dropUndelivered(items []wire.Item) {
 	for _, i := range items {
 		if i.Partial != nil && i.Partial.Blob != "" && t.ended() {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// usage returns the worker's use of its machine's resources.
+// usage returns the CPU and memory that the worker uses on its machine.
 func (w *Worker) usage() wire.Usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
@@ -19,9 +19,9 @@ func (w *Worker) usage() wire.Usage {
 	return u
 }
 
-// DeathCost returns how much work would be lost if the process died now, in seconds of one slot.
-// DeathCost is the sum of two parts: the work of each busy slot since it last handed over results,
-// and the work in the held nodes that are not durable.
+// DeathCost returns how much work would be lost if the process died now, in seconds of one slot. DeathCost is
+// the sum of two parts: the time that each busy slot has worked since it last handed over results, and the work
+// in held nodes that are not durable.
 func (w *Worker) DeathCost() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,14 +39,13 @@ func (w *Worker) DeathCost() float64 {
 	return cost
 }
 
-// mapped adds partitions that a slot has run to the numbers from which takes computes the mean time
-// per partition.
+// mapped updates the mean time per partition with partitions that a slot has run.
 func (t *task) mapped(partitions uint64, took time.Duration) {
 	t.partitions.Add(partitions)
 	t.took.Add(int64(took))
 }
 
-// takes returns how many seconds one slot needs on average for a number of partitions.
+// takes estimates how many seconds one slot needs for a number of partitions.
 func (t *task) takes(partitions uint64) float64 {
 	return time.Duration(t.took.Load()).Seconds() / float64(max(1, t.partitions.Load())) * float64(partitions)
 }

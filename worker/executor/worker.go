@@ -25,9 +25,9 @@ type Store interface {
 	Spec(ctx context.Context, job string) (store.StoredSpec, error)
 	// Plan reads the plan of a job.
 	Plan(ctx context.Context, job string) (jobs.Plan, error)
-	// PutPartial stores a partial that is too large for a message. The blob's name is derived from
-	// the blob's content. PutPartial returns the name even if it returns an error, because the
-	// failed write may have taken effect.
+	// PutPartial stores a partial that is too large for a message. The name of the partial's blob is derived
+	// from the partial's bytes. PutPartial returns the name even if it returns an error, because the failed
+	// write may have taken effect.
 	PutPartial(ctx context.Context, job string, node jobs.Node, data []byte) (blob string, err error)
 	// Partial reads a partial.
 	Partial(ctx context.Context, job, blob string) ([]byte, error)
@@ -46,38 +46,37 @@ type Worker struct {
 	store   Store
 	known   map[wire.JobKind]jobs.Job
 	timing  timing
-	started time.Time // the session's instants are durations since this time
+	started time.Time // start of the worker; the session's instants are durations since this time
 
-	// life is a context that is done when everything must stop: partitions, the opening of jobs,
-	// and writes.
+	// life is a context that ends when the worker stops its partitions, job openings and writes.
 	life       context.Context
 	kill       context.CancelFunc
-	goroutines sync.WaitGroup // slots and tasks
+	goroutines sync.WaitGroup // counts the goroutines of slots and tasks
 
-	wake  chan struct{} // buffer of one; a value asks the link to call the session's Step
-	ping  chan struct{} // no buffer; Turns sends to it, to wait for the next iteration of the link's loop
-	unfit chan struct{} // closed when no slot is usable, or when no call can be made any more
+	wake  chan struct{} // a value in this channel makes the link call the session's Step; the buffer has one element
+	ping  chan struct{} // unbuffered; Turns sends a value to detect the next iteration of the link's loop
+	unfit chan struct{} // closed when no slot is usable, or when no more calls can be made
 
 	held       *holdings.Holdings // nil if the worker holds no large partials
-	memory     chan struct{}      // buffer of one; a value asks the link to check the memory
+	memory     chan struct{}      // a value in this channel makes the link check the memory; the buffer has one element
 	storeTurns chan struct{}      // contains one value for each held partial that is being written
 
 	mu      sync.Mutex // guards the fields below; mu is never held during slow operations
-	work    *sync.Cond // signalled when there may be a span to take, or quit is set
+	work    *sync.Cond // signalled when a span may be available for a slot, or when quit is set
 	session *session.Session
 	tasks   map[string]*task // by job ID
 	calls   map[*session.HeldCall]*call
 	stores  map[*storing]bool
 	slots   []*slot
-	quit    bool // slots must return, and no call begins
+	quit    bool // if true, slots return and no call begins
 }
 
 // timing contains the worker's durations, except those of the conversation with the leader.
 type timing struct {
-	claim       time.Duration // approximate time that the partitions of a claim take
+	claim       time.Duration // approximate duration of the partitions in one claim
 	slice       time.Duration // how long a job keeps a slot while another job of the same priority has no slot
 	stopTimeout time.Duration // how long a job's code may take to return after its context is done
-	logEvery    time.Duration // shortest time between two log lines about the same kind of trouble
+	logEvery    time.Duration // shortest time between two log lines about the same kind of problem
 }
 
 var defaultTiming = timing{
@@ -138,10 +137,9 @@ func newWorker(nc *nats.Conn, store Store, cfg Config, timing timing, conversati
 // now returns the current time on the session's clock.
 func (w *Worker) now() time.Duration { return time.Since(w.started) }
 
-// Run executes spans until ctx is done, and then drains: running partitions end, the rest of their
-// spans is given back, and computed items are kept until the leader has made them durable. Draining
-// takes at most DrainTimeout. After this time, the partitions that still run are cancelled and
-// their work is lost, and Run returns within about two seconds.
+// Run executes spans until ctx is done, and then drains: running partitions end, the rest of their spans is
+// given back, and results are kept until the leader has made them durable. Draining takes at most DrainTimeout.
+// Then Run cancels the partitions that still run, whose work is lost, and returns within about two seconds.
 //
 // Run also returns, with an error, when the connection is closed. Run does not return if the
 // connection is lost and restored. Run must be called only once.
@@ -193,8 +191,7 @@ func (w *Worker) stop() error {
 	}
 }
 
-// direct performs an action of the session that concerns slots and tasks. The caller must
-// hold w.mu.
+// direct performs an action of the session that affects slots or tasks. The caller must hold w.mu.
 func (w *Worker) direct(action session.Action) {
 	switch a := action.(type) {
 	case session.CollectFromSlots:
@@ -202,7 +199,7 @@ func (w *Worker) direct(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.DropNode:
-		if !w.session.HoldsNode(a.Job, a.Node) { // the partial was not computed again in the meantime
+		if !w.session.HoldsNode(a.Job, a.Node) { // skip the drop if the partial was computed again
 			w.held.Drop(a.Job, a.Node)
 		}
 	case session.StoreNode:
@@ -227,8 +224,8 @@ func (w *Worker) direct(action session.Action) {
 	}
 }
 
-// checkUsable makes the worker drain if it has no usable slot, or cannot make calls any more,
-// because a new process could use all slots again. The caller must hold w.mu.
+// If no slot is usable or no more calls can be made, checkUsable makes the worker drain, because a new process
+// could use all slots again. The caller must hold w.mu.
 func (w *Worker) checkUsable() {
 	slots, calls := w.session.Usable()
 	if slots > 0 && calls > 0 {
@@ -241,9 +238,8 @@ func (w *Worker) checkUsable() {
 	}
 }
 
-// interrupt makes busy slots hand over their results at the end of their current partition. If the
-// parameter only is not nil, this applies only to slots that run a span of that task. The caller
-// must hold w.mu.
+// interrupt makes busy slots hand over their results at the end of their current partition. If the parameter
+// only is not nil, interrupt affects only slots that run a span of that task. The caller must hold w.mu.
 func (w *Worker) interrupt(only *task) {
 	for _, s := range w.slots {
 		if s.task != nil && (only == nil || s.task == only) {
@@ -252,8 +248,8 @@ func (w *Worker) interrupt(only *task) {
 	}
 }
 
-// wakeLink wakes the link if a direct call made a report or another action due, so that the
-// link calls the session's Step. The caller must hold w.mu.
+// wakeLink wakes the link if a direct call to the session made a report or another action due. The caller must
+// hold w.mu.
 func (w *Worker) wakeLink() {
 	if !w.session.NeedsStep() {
 		return
@@ -264,8 +260,8 @@ func (w *Worker) wakeLink() {
 	}
 }
 
-// Turns waits until the loop of the link has run through an iteration, which shows that it does not
-// hang. Turns returns an error if ctx is done first.
+// Turns waits for an iteration of the link's loop, which shows that the loop does not hang. If ctx is done
+// first, Turns returns an error.
 func (w *Worker) Turns(ctx context.Context) error {
 	select {
 	case w.ping <- struct{}{}:

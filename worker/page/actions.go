@@ -10,14 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/client"
 )
 
-// doneAnswer is the answer to an action that has taken effect.
 type doneAnswer struct {
 	Done bool `json:"done"`
 }
 
-// handleActions adds the paths for actions, which change something in the cluster. A request to
-// such a path needs the token, even if the client is not a browser. If no token is configured,
-// there are no such paths.
+// handleActions adds the paths of actions, which change the cluster's state. A request to such a path needs the
+// token, even if the client is not a browser. If no token is configured, there are no such paths.
 func (p *Page) handleActions(mux *http.ServeMux) {
 	if p.cfg.Token == "" {
 		return

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	storageTimeout = 5 * time.Second // bounds the opening of storage
+	storageTimeout = 5 * time.Second // timeout of opening storage
 	answerTimeout  = 10 * time.Second
-	maxPage        = 100 // largest number of items in a list
+	maxPage        = 100 // maximum number of items in a list
 )
 
 // errorAnswer is the body of every answer with a status of 400 or above.
@@ -32,7 +32,7 @@ type errorAnswer struct {
 func writeError(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(errorAnswer{text}) // fails only if the client has disconnected
+	_ = json.NewEncoder(w).Encode(errorAnswer{text}) // Encode fails only if the client has disconnected
 }
 
 // badRequest is an error that the client of the API has caused.
@@ -62,7 +62,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// answer turns a function that asks the cluster into an HTTP handler.
+// answer converts a function that queries the cluster to an HTTP handler.
 func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
@@ -80,14 +80,14 @@ func (p *Page) answer(do func(context.Context, *client.Client, *http.Request) (a
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
 		out, _ := compressed(w, r)
-		_ = json.NewEncoder(out).Encode(v) // fails, like Close, only if the client has disconnected
+		_ = json.NewEncoder(out).Encode(v) // Encode and Close fail only if the client has disconnected
 		if z, ok := out.(io.Closer); ok {
 			_ = z.Close()
 		}
 	}
 }
 
-// limitOf returns the value of the parameter "limit", which bounds the length of a list.
+// limitOf returns the value of the query parameter "limit", the maximum number of items in a list.
 func limitOf(r *http.Request) (int, error) {
 	text := r.FormValue("limit")
 	if text == "" {
@@ -100,7 +100,7 @@ func limitOf(r *http.Request) (int, error) {
 	return n, nil
 }
 
-// idOf returns the job ID in the path.
+// idOf returns the job ID in a request's path.
 func idOf(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !store.ValidID(id) {
@@ -122,7 +122,7 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 		return w, rc.Flush
 	}
 	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is valid
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // NewWriterLevel fails only for an invalid level
 	return z, func() error {
 		if err := z.Flush(); err != nil {
 			return err
@@ -131,25 +131,24 @@ func compressed(w http.ResponseWriter, r *http.Request) (out io.Writer, flush fu
 	}
 }
 
-// memo keeps each answer for a short time, so that the leader and storage are asked only once for
-// all viewers who have the same question.
+// memo caches each answer for a short time, so that many viewers cause only one request to the leader or to
+// storage.
 type memo[T any] struct {
 	mu      sync.Mutex
 	entries map[string]*memoEntry[T]
 }
 
-// memoEntry is the answer to a question. mu is held while the answer is loaded.
+// memoEntry is a cached answer. mu is held while the answer is loaded.
 type memoEntry[T any] struct {
 	mu    sync.Mutex
 	value T
-	at    time.Time // zero if there is no answer
+	at    time.Time // time at which the answer was loaded; zero if there is no answer
 }
 
 const maxMemo = 64 // answers
 
-// get returns the cached answer to a question, or calls load if the cached answer is older than
-// maxAge. If several viewers have the same question, all of them wait for one call of load. Errors
-// are not kept.
+// get returns the cached answer to a question, or calls load if the cached answer is older than maxAge. If
+// several viewers request the same answer, all of them wait for one call of load. Errors are not kept.
 func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, error)) (T, error) {
 	m.mu.Lock()
 	e := m.entries[question]
@@ -174,7 +173,7 @@ func (m *memo[T]) get(question string, maxAge time.Duration, load func() (T, err
 	return value, nil
 }
 
-// forget drops all answers.
+// forget empties the cache.
 func (m *memo[T]) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +183,7 @@ func (m *memo[T]) forget() {
 // milliseconds returns a duration in milliseconds, with microsecond precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// optional returns a duration in milliseconds, or nil if it is not known.
+// optional returns a duration in milliseconds, or nil if the duration is unknown.
 func optional(d *time.Duration) *float64 {
 	if d == nil {
 		return nil

@@ -29,7 +29,7 @@ type assets map[string]asset
 type asset struct {
 	data   []byte
 	zipped []byte // data, compressed with gzip
-	tag    string // ETag, which depends on data
+	tag    string // ETag of the file, which is derived from its data
 }
 
 // document is the data of the page's template.
@@ -39,7 +39,7 @@ type document struct {
 	// The following fields are set only in a saved page.
 	Style template.CSS
 	Code  template.JS
-	Saved template.JS // the answers of the API, as JSON
+	Saved template.JS // answers of the API as JSON
 }
 
 var pageTemplate = template.Must(template.ParseFS(embedded, "assets/page.html"))
@@ -69,7 +69,7 @@ func newAssets(cfg Config) (assets, error) {
 func (a assets) add(name string, data []byte) {
 	sum := sha256.Sum256(data)
 	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // no errors: the level is valid, and writing to a buffer cannot fail
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // writing to a buffer cannot fail, and the level is valid
 	_, _ = z.Write(data)
 	_ = z.Close()
 	a[name] = asset{data, zipped.Bytes(), hex.EncodeToString(sum[:8])}
@@ -83,7 +83,7 @@ func render(d document) ([]byte, error) {
 	return html.Bytes(), nil
 }
 
-// serve serves a file. Browsers check each time whether the file has changed.
+// serve serves a file. Browsers revalidate the file at each use.
 func (a assets) serve(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		file, ok := a[name]

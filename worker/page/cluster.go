@@ -19,19 +19,19 @@ type clusterAnswer struct {
 	Now     time.Time `json:"now"`
 	Cluster string    `json:"cluster"`
 	Storage string    `json:"storage"` // the kind of storage
-	Actions bool      `json:"actions"` // POST requests with the token are allowed
+	Actions bool      `json:"actions"` // true if the page has a token, so that clients with this token may send POST requests
 
 	Leader *wire.LeaderInfo `json:"leader"` // null if no leader answers
 	Totals *wire.Totals     `json:"totals"` // null if no leader answers, or if the leader has an earlier version
 	NATS   float64          `json:"nats_ms"`
-	Error  string           `json:"error"` // why there is no leader
+	Error  string           `json:"error"` // reason why no leader answers
 }
 
-// clusterNow is the leader's answer to one question.
+// clusterNow is the leader's answer to one request.
 type clusterNow struct {
 	cluster clusterAnswer
-	workers workersAnswer // the first workers
-	encoded []byte        // workers as JSON, for the streams of all viewers
+	workers workersAnswer // the first page of the list of workers
+	encoded []byte        // JSON of workers, which the event streams of all viewers share
 }
 
 // epoch returns the epoch of the leader, or 0 if no leader answers.
@@ -42,8 +42,8 @@ func (n clusterNow) epoch() uint64 {
 	return n.cluster.Leader.Epoch
 }
 
-// liveAge is how long an answer of the leader is reused for other viewers. liveAge can be short,
-// because all viewers ask at the same moments: see lookEvery.
+// liveAge is how long the leader's answer is cached for other viewers. A short time is enough, because the
+// streams of all viewers send their requests at the same moments: see lookEvery.
 const liveAge = 250 * time.Millisecond
 
 // clusterOf asks the leader for the figures of the cluster and for the first workers in the order
@@ -57,7 +57,7 @@ func (p *Page) clusterOf(ctx context.Context, c *client.Client, limit int) clust
 		switch {
 		case err != nil:
 			a.Error = textOf(err)
-		case answer.Totals == nil: // a leader of an earlier version
+		case answer.Totals == nil: // the leader has an earlier version
 			if leader, err := c.Leader(ctx); err == nil {
 				a.Leader = &leader
 			}
@@ -120,18 +120,18 @@ type termsAnswer struct {
 	Storage float64      `json:"storage_ms"`
 }
 
-// termAnswer describes how a leader took over. Each duration is the length of one step, and each
-// step begins when the previous step ends.
+// termAnswer describes how a leader took over. Each duration is the time that one step took, from the end of
+// the previous step.
 type termAnswer struct {
 	Epoch  uint64    `json:"epoch"`
 	Worker string    `json:"worker"`
 	Cause  string    `json:"cause"`
-	At     time.Time `json:"at"` // when the lease was acquired
+	At     time.Time `json:"at"` // time at which the lease was acquired
 
-	Detect          float64  `json:"detect_ms"` // until the previous leader is believed dead; 0: unknown
-	Elect           float64  `json:"elect_ms"`  // until the lease is held
-	Fence           float64  `json:"fence_ms"`  // until no earlier leader can write
-	Resume          float64  `json:"resume_ms"` // until work can be assigned; 0: not yet
+	Detect          float64  `json:"detect_ms"` // time until the previous leader was considered dead; 0 if unknown
+	Elect           float64  `json:"elect_ms"`  // time until the lease was acquired
+	Fence           float64  `json:"fence_ms"`  // time until no earlier leader could write
+	Resume          float64  `json:"resume_ms"` // time until work could be assigned; 0 if this has not happened yet
 	FirstAssignment *float64 `json:"first_assignment_ms"`
 	FirstResult     *float64 `json:"first_result_ms"`
 }
@@ -150,8 +150,8 @@ func (p *Page) getTerms(ctx context.Context, c *client.Client, r *http.Request) 
 	return p.termsBefore(ctx, c, before, limit)
 }
 
-// termsAge is how long a list of terms is cached. After a change of leader, terms change for about
-// a second, and otherwise rarely.
+// termsAge is how long a list of terms is cached. Terms rarely change, except during the second after a change
+// of leader.
 const termsAge = 400 * time.Millisecond
 
 func (p *Page) termsBefore(ctx context.Context, c *client.Client, before uint64, limit int) (termsAnswer, error) {

@@ -38,8 +38,8 @@
 // bounded for any number of partitions, jobs and workers. Within v1, members may be added.
 // JavaScript cannot represent all partition numbers above 2^53 exactly.
 //
-// If a Token is configured, clients can perform actions. The POST request needs the header
-// "Authorization: Bearer TOKEN":
+// If a Token is configured, clients can perform actions. Each of these actions is a POST request with the
+// header "Authorization: Bearer TOKEN":
 //
 //	/api/v1/jobs/ID/cancel, /api/v1/leader/step-down, /api/v1/poisoned/NAME/requeue
 //
@@ -47,11 +47,10 @@
 //
 // # Who may read
 //
-// Everybody who can reach the address may read the page. The page does not show credentials, but it
-// shows the parameters of jobs. The browser of a person who can reach the address must not give
-// access to other web sites. So requests are refused if another site sent them, or if their Host
-// may be a name that an attacker controls. The page does not load anything from other servers, has
-// no inline scripts, and sets no cookies.
+// Everybody who can reach the address may read the page. The page does not show credentials, but it shows the
+// parameters of jobs. Other web sites must not be able to use the browser of a person who can reach the
+// address. So requests are refused if another site sent them, or if their Host may be a name that an attacker
+// controls. The page does not load anything from other servers, has no inline scripts, and sets no cookies.
 //
 // # What can fail
 //

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxViewers bounds the event streams of a process.
+	// maxViewers is the maximum number of event streams of a process.
 	maxViewers = 32
-	// lookEvery is how often a stream asks for the leader and the figures of the cluster. Answers
-	// that change slowly are asked for less often, at multiples of lookEvery. All streams ask at
-	// the same moments, so that they can share answers.
+	// lookEvery is the interval at which a stream queries the leader and the figures of the cluster. Figures
+	// that change slowly are queried less often, at multiples of lookEvery. All streams query at the same
+	// moments, so that they can share answers.
 	lookEvery = 500 * time.Millisecond
-	// writeTimeout is how long a browser may take to read an event. The stream of a slower browser
-	// is closed, and the browser connects again.
+	// writeTimeout is how long a browser may take to read an event. If a browser is slower, its stream is
+	// closed, and the browser connects again.
 	writeTimeout = 5 * time.Second
 )
 
@@ -32,17 +32,17 @@ type stream struct {
 	out     io.Writer
 	flush   func() error
 	extend  func() error      // extends the deadline for writing
-	sent    map[string][]byte // the last data of each event
-	job     string            // the job that the viewer has opened, or empty
+	sent    map[string][]byte // data of the last event of each kind
+	job     string            // ID of the job that the viewer has opened, or empty
 	windows []client.Window
 	show    string
 	before  string // the parameter "before" of the jobs that the viewer sees
 	after   string // the parameter "after" of the workers that the viewer sees
 
 	epoch   uint64 // epoch of the leader that was last seen
-	settled bool   // the terms that were sent are complete
-	ended   bool   // the job's last state was sent
-	begun   bool   // the throughput before the page was opened was sent
+	settled bool   // true if the list of terms that was sent will not change any more
+	ended   bool   // true if the final state of the job was sent
+	begun   bool   // true if the throughput of the time before the page was opened has been sent
 }
 
 // serveEvents serves /api/v1/events.
@@ -93,9 +93,9 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look asks the cluster for the figures that are due, and sends those that have changed. To find
-// out whether a figure is due, look calls the function every with the figure's interval, which is a
-// multiple of lookEvery. look returns an error if the viewer has disconnected.
+// look queries the figures that are due, and sends those that have changed. look calls the function every with
+// a figure's interval, a multiple of lookEvery, to find out whether the figure is due. look returns an error if
+// the viewer has disconnected.
 func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -123,7 +123,7 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 			return err
 		}
 	}
-	if err := s.end(nil); err != nil { // send these now, because the answers of storage take longer
+	if err := s.end(nil); err != nil { // flush now, because answers of storage take longer
 		return err
 	}
 	if s.job != "" && every(2) {
@@ -160,7 +160,7 @@ func (s *stream) look(ctx context.Context, every func(turns int64) bool) error {
 	return s.end(nil)
 }
 
-// sendWorkers sends the part of the list of workers that the viewer looks at, if a leader answers.
+// sendWorkers sends the page of the list of workers that the viewer has opened, if a leader answers.
 func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterNow) error {
 	switch {
 	case now.cluster.Leader == nil:
@@ -170,12 +170,12 @@ func (s *stream) sendWorkers(ctx context.Context, c *client.Client, now clusterN
 	}
 	answer, err := c.WorkersAfter(ctx, s.after, maxPage)
 	if err != nil {
-		return nil // no leader answers any more
+		return nil // the leader does not answer any more
 	}
 	return s.send("workers", newWorkersAnswer(answer, maxPage))
 }
 
-// lookAtJob sends the live figures of the opened job. If stored is true or the job has
+// lookAtJob sends the live figures of the job that the viewer has opened. If stored is true or the job has
 // ended, lookAtJob also sends the job's figures from storage.
 func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) error {
 	if s.ended {
@@ -188,7 +188,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 			return err
 		}
 	case errors.Is(err, client.ErrNotFound):
-		stored = true // the job has ended, or has not begun
+		stored = true // the job has ended, or has not been planned
 	case !stored:
 		return nil // no leader answers
 	}
@@ -204,7 +204,7 @@ func (s *stream) lookAtJob(ctx context.Context, c *client.Client, stored bool) e
 	return s.sendOr("samples", samples, err)
 }
 
-// sendOr sends an answer, or an error event if err is not nil.
+// sendOr sends an answer, or, if err is not nil, an error event.
 func (s *stream) sendOr(event string, answer any, err error) error {
 	if err != nil {
 		return s.send(event+"-error", errorAnswer{textOf(err)})
@@ -213,7 +213,7 @@ func (s *stream) sendOr(event string, answer any, err error) error {
 	return s.send(event, answer)
 }
 
-// send sends an event, unless the data have not changed since the last time.
+// send sends an event, unless the last event of this kind had the same data.
 func (s *stream) send(event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *stream) send(event string, v any) error {
 	return s.sendData(event, data)
 }
 
-// sendData does the same as send for data that are already encoded.
+// sendData is like send, for encoded data.
 func (s *stream) sendData(event string, data []byte) error {
 	if bytes.Equal(s.sent[event], data) {
 		return nil
@@ -235,7 +235,7 @@ func (s *stream) sendData(event string, data []byte) error {
 	return err
 }
 
-// end flushes the events that were written so far.
+// end flushes the written events.
 func (s *stream) end(err error) error {
 	if err != nil {
 		return err

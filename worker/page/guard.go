@@ -55,7 +55,7 @@ func (p *Page) allowsHost(host string) bool {
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
-		return r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" // a link to the page
+		return r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" // the request follows a link to the page
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {

@@ -23,7 +23,7 @@ import (
 type jobsAnswer struct {
 	Jobs   []summaryAnswer `json:"jobs"` // newest first
 	Next   string          `json:"next"` // value of the parameter "before" for the next page; empty on the last page
-	All    int             `json:"all"`  // number of all jobs
+	All    int             `json:"all"`  // total number of jobs
 	Active int             `json:"active"`
 }
 
@@ -32,7 +32,7 @@ type summaryAnswer struct {
 	ID         string     `json:"id"`
 	Job        string     `json:"job"`
 	Version    string     `json:"version"`
-	State      string     `json:"state"` // queued, running, completed, failed, cancelled; damaged if its records cannot be read
+	State      string     `json:"state"` // queued, running, completed, failed or cancelled; damaged if the job's records cannot be read
 	Priority   int        `json:"priority"`
 	Partitions uint64     `json:"partitions"` // 0 until the job is planned
 	Done       uint64     `json:"done"`
@@ -89,7 +89,7 @@ type jobAnswer struct {
 	ID          string            `json:"id"`
 	Job         string            `json:"job"`
 	Version     string            `json:"version"`
-	Params      json.RawMessage   `json:"params"` // null if they are larger than 64 kB
+	Params      json.RawMessage   `json:"params"` // parameters of the job; null if they are larger than 64 kB
 	Priority    int               `json:"priority"`
 	MaxAttempts int               `json:"max_attempts"`
 	MaxSkipped  uint64            `json:"max_skipped"`
@@ -98,15 +98,15 @@ type jobAnswer struct {
 	Done        uint64            `json:"done"`
 	Executed    uint64            `json:"executed"`
 	Repeated    uint64            `json:"repeated"` // number of repeated executions of partitions
-	Skipped     []uint64          `json:"skipped"`  // the first hundred
+	Skipped     []uint64          `json:"skipped"`  // the first hundred skipped partitions
 	AllSkipped  int               `json:"all_skipped"`
 	Epochs      []uint64          `json:"epochs"` // epochs of the job's leaders
-	Builds      []string          `json:"builds"` // builds of the workers that computed parts of the result
+	Builds      []string          `json:"builds"` // versions of the program on the workers that computed parts of the result
 	Error       string            `json:"error"`
 	Errors      []wire.ErrorCount `json:"errors"`
 	OtherErrors uint64            `json:"other_errors"`
-	Again       string            `json:"again"`  // the command that runs a partition again, up to the partition's number
-	Result      json.RawMessage   `json:"result"` // null until the job has completed, or if it is larger than 64 kB
+	Again       string            `json:"again"`  // command that runs a partition again; the partition's number must be appended
+	Result      json.RawMessage   `json:"result"` // null if the job has not completed, or if the result is larger than 64 kB
 	SHA256      string            `json:"sha256"`
 	Submitted   *time.Time        `json:"submitted"`
 	Started     *time.Time        `json:"started"`
@@ -114,7 +114,7 @@ type jobAnswer struct {
 }
 
 const (
-	maxShown   = 64 << 10 // bytes of parameters and of a result
+	maxShown   = 64 << 10 // maximum size in bytes of parameters and results that the page shows
 	maxSkipped = 100
 )
 
@@ -154,8 +154,8 @@ func (p *Page) job(ctx context.Context, c *client.Client, id string) (jobAnswer,
 	return a, nil
 }
 
-// againCommand returns the command that runs a partition of a job in one process, up to the
-// partition's number. The parameters are quoted for a POSIX shell.
+// againCommand returns the command that runs a partition of a job in one process, without the partition's
+// number at its end. The parameters are quoted for a POSIX shell.
 func againCommand(program, job string, params json.RawMessage) string {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(params, &values) != nil {
@@ -165,7 +165,7 @@ func againCommand(program, job string, params json.RawMessage) string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := string(values[name])
 		switch value[0] {
-		case '{', '[', 'n': // not a single value: pass all parameters as one object
+		case '{', '[', 'n': // an object, an array or null: pass all parameters as one object
 			return fmt.Sprintf("printf %%s %s | %s run %s --params - --partition ", quote(string(params)), program, job)
 		case '"':
 			if json.Unmarshal(values[name], &value) != nil {
@@ -195,17 +195,17 @@ type mapAnswer struct {
 	MergesLeft uint64  `json:"merges_left"` // number of remaining merges if all partitions are done
 	Executed   uint64  `json:"executed"`
 	Rate       float64 `json:"rate"`    // partitions per second
-	Workers    int     `json:"workers"` // workers that hold spans of the job
-	Trouble    string  `json:"trouble"` // the reason why the job does not advance, or the last failure
-	Error      string  `json:"error"`   // the reason why the other members are unknown: no leader answers, or the job is not active
+	Workers    int     `json:"workers"` // number of workers that hold spans of the job
+	Trouble    string  `json:"trouble"` // reason why the job does not advance, or the last failure
+	Error      string  `json:"error"`   // reason why the other members are unknown: no leader answers, or the job is not active
 
-	Elapsed     float64           `json:"elapsed_ms"`    // since the job began
-	Checkpoint  *float64          `json:"checkpoint_ms"` // since the last checkpoint; null before the first checkpoint of this leader
-	Total       wire.Cell         `json:"total"`         // partitions by state, over the whole job
-	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels of the tree, beginning with the root; within a level from the left
+	Elapsed     float64           `json:"elapsed_ms"`    // time since the job began
+	Checkpoint  *float64          `json:"checkpoint_ms"` // time since the last checkpoint; null before this leader's first checkpoint
+	Total       wire.Cell         `json:"total"`         // numbers of partitions by state, in the whole job
+	Tree        []wire.TreeNode   `json:"tree"`          // the upper levels of the tree, beginning with the root; each level from left to right
 	Errors      []wire.ErrorCount `json:"errors"`
 	OtherErrors uint64            `json:"other_errors"`
-	Holders     []string          `json:"holders"` // workers to which the windows refer
+	Holders     []string          `json:"holders"` // IDs of the workers to which the windows refer
 	Windows     []windowAnswer    `json:"windows"`
 }
 
@@ -215,11 +215,11 @@ type mapAnswer struct {
 // some of these partitions, or 0 if there is none.
 type windowAnswer struct {
 	Lo   uint64      `json:"lo"`
-	Step uint64      `json:"step"` // partitions in a cell
+	Step uint64      `json:"step"` // number of partitions per cell
 	Runs [][7]uint64 `json:"runs"`
 
-	// Ranges of the cells that contain partitions that ran again after a failure or the death of a
-	// worker. Each range is its first cell, and its last cell plus 1.
+	// Retried contains ranges of cells with partitions that ran again after a failure or the death of a worker.
+	// Each range is its first cell, and its last cell plus 1.
 	Retried [][2]uint64 `json:"retried"`
 }
 
@@ -261,7 +261,7 @@ func (p *Page) getMap(ctx context.Context, c *client.Client, r *http.Request) (a
 	}
 	m, err := p.mapOf(ctx, c, id, windows)
 	if errors.Is(err, client.ErrNoLeader) || errors.Is(err, client.ErrNotFound) {
-		m.Error, err = textOf(err), nil // this is normal during a failover and at a job's end
+		m.Error, err = textOf(err), nil // not an error: during a failover no leader answers, and an ended job is not active
 	}
 	return m, err
 }
@@ -273,7 +273,7 @@ func (p *Page) mapOf(ctx context.Context, c *client.Client, id string, windows [
 
 func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []client.Window) (mapAnswer, error) {
 	if len(windows) == 0 {
-		windows = []client.Window{{Step: 1, Cells: 1}} // for a request without windows the leader returns no map
+		windows = []client.Window{{Step: 1, Cells: 1}} // the leader returns no map for a request without windows
 	}
 	progress, m, err := c.Map(ctx, id, windows...)
 	a := mapAnswer{
@@ -299,7 +299,7 @@ func newMapAnswer(ctx context.Context, c *client.Client, id string, windows []cl
 	return a, nil
 }
 
-// pairsOf converts spans to the form that the API uses.
+// pairsOf converts spans to pairs of numbers, the form in the API.
 func pairsOf(spans []jobs.Span) [][2]uint64 {
 	list := make([][2]uint64, 0, len(spans))
 	for _, s := range spans {

@@ -15,17 +15,17 @@ import (
 
 // Config is the configuration of a [Page].
 type Config struct {
-	// Cluster is the cluster to show. The page connects to it at the first request.
+	// Cluster is the cluster to show. The page connects to the cluster at the first request.
 	Cluster cluster.Config
 
 	// Program is the name of the program in the commands that the page shows. The default
 	// is "bellwether".
 	Program string
 
-	// Hosts are further names under which browsers may reach the page. IP addresses, localhost, the
-	// host's own name and names without a dot are always allowed. Other names are refused to
-	// prevent DNS rebinding: the owner of another web site could make the site's name resolve to
-	// this address, and the site could then read this page.
+	// Hosts are further names under which browsers may reach the page. IP addresses, localhost, the host's own
+	// name and names without a dot are always allowed. Other names are refused to prevent DNS rebinding: the
+	// owner of another web site could resolve the site's name to this address, and scripts of that site could
+	// then read this page.
 	Hosts []string
 
 	// Token is a secret: a client that sends it may perform actions, such as cancelling a
@@ -70,7 +70,7 @@ type Page struct {
 	running sync.WaitGroup // requests
 
 	mu     sync.Mutex
-	client *client.Client // nil until the first request
+	client *client.Client // the client is nil until the first request
 	closed bool
 }
 
@@ -85,15 +85,15 @@ func New(cfg Config) (*Page, error) {
 		return nil, err
 	}
 	p := &Page{cfg: cfg, viewers: make(chan struct{}, maxViewers)}
-	p.host, _ = os.Hostname() // an error is ignored: then the host's name is not allowed as a name of the page
+	p.host, _ = os.Hostname() // if there is an error, the host's name is not an allowed name of the page
 	if p.assets, err = newAssets(cfg); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Close waits for the requests in flight and closes the connection to the cluster. The caller must
-// close the HTTP server before, which ends the requests.
+// Close waits for the requests in flight and closes the connection to the cluster. The caller must first close
+// the HTTP server, which ends the requests.
 func (p *Page) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -140,8 +140,8 @@ func (p *Page) enter() bool {
 	return !p.closed
 }
 
-// connect returns the client. The first call connects to the cluster. If the NATS connection was
-// closed since then, connect makes a new one.
+// connect returns the client for the cluster. The first call connects to the cluster. If the NATS connection
+// was closed in the meantime, connect creates a new one.
 func (p *Page) connect(ctx context.Context) (*client.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

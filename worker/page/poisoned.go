@@ -13,12 +13,12 @@ import (
 // leaders have given up, sorted by name.
 type poisonedAnswer struct {
 	Poisoned []poisonedEntry `json:"poisoned"`
-	Next     string          `json:"next"` // value of the parameter after for the next page; empty: this is the last page
+	Next     string          `json:"next"` // value of the query parameter after for the next page; empty on the last page
 	More     int             `json:"more"` // number of entries on further pages
 }
 
 type poisonedEntry struct {
-	Name       string     `json:"name"` // name of the entry in the path of the action requeue
+	Name       string     `json:"name"` // name of the entry for the action requeue
 	Job        string     `json:"job"`  // the job's ID; empty if the message is not a submission
 	Reason     string     `json:"reason"`
 	Deliveries int        `json:"deliveries"`
@@ -27,7 +27,7 @@ type poisonedEntry struct {
 }
 
 const (
-	poisonedAge = 5 * time.Second // how long an answer is reused, unless an entry is requeued
+	poisonedAge = 5 * time.Second // time for which an answer is cached, unless an entry is requeued
 	maxReason   = 1000            // bytes
 )
 

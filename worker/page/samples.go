@@ -15,20 +15,20 @@ type samplesAnswer struct {
 	Job        string         `json:"job"`
 	Partitions uint64         `json:"partitions"`
 	Started    *time.Time     `json:"started"`
-	Step       uint64         `json:"step"` // partitions in a cell
+	Step       uint64         `json:"step"` // number of partitions per cell
 	Samples    []sampleAnswer `json:"samples"`
-	Retried    [][2]uint64    `json:"retried"` // partitions that ran again after a failure or the death of a worker, perhaps with some of their neighbours; each range is its first partition, and its last partition plus 1
+	Retried    [][2]uint64    `json:"retried"` // ranges of partitions, first and last plus 1, of which some ran again after a failure or the death of a worker
 }
 
 // sampleAnswer is the progress at one checkpoint.
 type sampleAnswer struct {
-	At       float64 `json:"at_ms"` // since the job began
+	At       float64 `json:"at_ms"` // time since the job began
 	Epoch    uint64  `json:"epoch"`
 	Done     uint64  `json:"done"`
 	Executed uint64  `json:"executed"`
 	Failing  uint64  `json:"failing"`
 	Workers  int     `json:"workers"`
-	Cells    []byte  `json:"cells"` // base64; one byte per cell: the finished share of the cell, from 0 to 255
+	Cells    []byte  `json:"cells"` // one byte per cell in base64: the finished share of the cell's partitions, from 0 to 255
 }
 
 func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request) (any, error) {
@@ -39,7 +39,7 @@ func (p *Page) getSamples(ctx context.Context, c *client.Client, r *http.Request
 	return p.samples(ctx, c, id)
 }
 
-// samplesAge is how long an answer with the samples of a job is reused.
+// samplesAge is how long an answer with the samples of a job is cached.
 const samplesAge = time.Second
 
 func (p *Page) samples(ctx context.Context, c *client.Client, id string) (samplesAnswer, error) {
@@ -68,12 +68,12 @@ type throughputAnswer struct {
 type throughputJob struct {
 	Job     string       `json:"job"`
 	Started time.Time    `json:"started"`
-	Points  [][2]float64 `json:"points"` // milliseconds since the job began, finished partitions
+	Points  [][2]float64 `json:"points"` // pairs of the milliseconds since the job began and the number of finished partitions
 }
 
 const (
 	throughputPast = 24 * time.Hour
-	throughputAge  = 10 * time.Second // how long the answer is cached
+	throughputAge  = 10 * time.Second // time for which the answer is cached
 	throughputJobs = 50
 )
 
@@ -94,7 +94,7 @@ func (p *Page) throughput(ctx context.Context, c *client.Client) (throughputAnsw
 			}
 			life, err := c.Life(ctx, j.ID)
 			if err != nil || len(life.Samples) == 0 {
-				continue // the job was removed, or a leader of an earlier version began it
+				continue // skip the job: it was removed, or its leader had an earlier version
 			}
 			job := throughputJob{Job: j.ID, Started: life.Started.UTC(), Points: [][2]float64{{0, 0}}}
 			for _, s := range life.Samples {

@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// savedAnswer is the data in a saved page: answers of the API at one moment. If the request for an
-// answer failed, the answer is null.
+// savedAnswer is the data in a saved page: answers of the API at one moment. An answer is null if its request
+// failed.
 type savedAnswer struct {
 	At         time.Time         `json:"at"`
 	Cluster    clusterAnswer     `json:"cluster"`
@@ -49,7 +49,7 @@ func (p *Page) serveSaved(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(html) // fails only if the client has disconnected
+	_, _ = w.Write(html) // Write fails only if the client has disconnected
 }
 
 func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []client.Window) ([]byte, error) {
@@ -69,7 +69,7 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 		s.Map = had(p.mapOf(ctx, c, id, windows))
 		s.Samples = had(p.samples(ctx, c, id))
 	}
-	data, err := json.Marshal(s) // Marshal escapes <, > and &, so that no text in the data can end the script
+	data, err := json.Marshal(s) // Marshal escapes <, > and &, so no text in the data can end the script element
 	if err != nil {
 		return nil, fmt.Errorf("encode the saved page: %w", err)
 	}
@@ -78,7 +78,7 @@ func (p *Page) saved(ctx context.Context, r *http.Request, id string, windows []
 	})
 }
 
-// had returns a pointer to an answer, or nil if there was an error.
+// had returns a pointer to an answer, or nil if err is not nil.
 func had[T any](answer T, err error) *T {
 	if err != nil {
 		return nil

@@ -11,27 +11,26 @@ import (
 // An action that only informs the caller is a [Notice].
 type Action interface{ action() }
 
-// SendReport sends a report to the leader of the report's epoch. The reply is the input
-// [ReceiptHeard] or [NoResponders] with the same exchange.
+// SendReport sends a report to the leader of the report's epoch. The reply is the input [ReceiptHeard] or
+// [NoResponders] with the same exchange number.
 type SendReport struct {
-	Exchange uint64 // number of the report, counted across all leaders
+	Exchange uint64 // number of the report; the numbers continue when the leader changes
 	Report   wire.Report
 }
 
 // ResendReport sends the same bytes as the last SendReport.
 type ResendReport struct{ Exchange uint64 }
 
-// AskLeader asks which worker leads. The reply is the input [LeaderHeard].
+// AskLeader broadcasts the question which worker leads. The reply is the input [LeaderHeard].
 type AskLeader struct{}
 
-// ReadRecord asks for the epoch in the lease's record in storage, because the leader of the
-// followed epoch has not answered for a long time. The reply is the input [RecordRead] with the
-// same Followed. If the record cannot be read, there is no reply.
+// ReadRecord asks for the epoch in the lease's record in storage, because the leader of the followed epoch has
+// not answered for a long time. The reply is the input [RecordRead] with the same value of Followed. If the
+// record cannot be read, there is no reply.
 type ReadRecord struct{ Followed uint64 }
 
-// CollectFromSlots asks every slot that runs a span to deliver its results at the end of the
-// current partition. The next report waits for these results, but not longer than
-// [Timing.HandOver].
+// CollectFromSlots asks every slot that runs a span to deliver its results at the end of the current partition.
+// The next report waits for these results for at most [Timing.HandOver].
 type CollectFromSlots struct{}
 
 // OpenJob opens a job. The caller reports the outcome with [Session.Opened] or
@@ -42,9 +41,8 @@ type OpenJob struct{ Opening wire.Opening }
 // and closes the job.
 type EndJob struct {
 	Job string
-	// Blobs are the blobs that the worker has written and that are not known to be durable. The
-	// leader may have removed the job's partials before it learned of these blobs, so the worker
-	// must remove them.
+	// Blobs are the names of the blobs that the worker has written and that may not be durable. The leader may
+	// have removed the job's partials before it learned of these blobs, so the worker must remove them.
 	Blobs []string
 }
 
@@ -55,7 +53,7 @@ type DropNode struct {
 }
 
 // StoreNode writes the partial of a held node to storage. The reply is [Session.NodeStored], or
-// [Session.NodeNotStored]. The caller keeps the partial.
+// [Session.NodeNotStored]. After StoreNode, the caller still keeps the partial.
 type StoreNode struct {
 	Job  string
 	Node jobs.Node
@@ -71,27 +69,26 @@ type CancelRunning struct{ Running int } // number of slots and calls that are r
 // the last action.
 type Leave struct {
 	Reason  LeaveReason
-	Items   int // number of kept items and held nodes that are not known to be durable; other workers compute them again
-	Running int // number of slots and calls that still run
+	Items   int // number of kept items and held nodes that may not be durable; other workers compute them again
+	Running int // number of slots and calls that are still running
 }
 
 // LeaveReason is the reason why a worker leaves the cluster.
 type LeaveReason string
 
-// Reasons to leave.
 const (
 	Drained     LeaveReason = "drained"         // the leader knows that the worker holds nothing, and all of its items are durable
-	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and the worker holds no span and no item
-	TimedOut    LeaveReason = "drain timed out" // items may be lost
+	NothingHeld LeaveReason = "nothing held"    // no leader is reachable, and the worker holds neither spans nor items
+	TimedOut    LeaveReason = "drain timed out" // draining took too long, so items may be lost
 )
 
-// Notice is an action that only informs the caller, who may log or measure it.
+// Notice is an action that only informs the caller, for logs and metrics.
 type Notice interface {
 	Action
 	notice()
 }
 
-// Following means that the worker now follows the leader of another epoch. Was is the epoch that it
+// Following means that the worker now follows the leader of another epoch. Was is the epoch that the worker
 // followed before. Epoch is lower than Was only if the lease's record contains Epoch.
 type Following struct{ Epoch, Was uint64 }
 
@@ -108,11 +105,11 @@ type ReportRefused struct {
 	Wait   time.Duration
 }
 
-// ReceiptDropped means that a whole receipt was ignored.
+// ReceiptDropped means that the session has ignored an invalid receipt.
 type ReceiptDropped struct{ Err error }
 
-// OrderIgnored means that one order in a receipt from the leader was invalid. The rest of the
-// receipt was carried out.
+// OrderIgnored means that the session has ignored one invalid order in a receipt. The session has carried out
+// the rest of the receipt.
 type OrderIgnored struct {
 	Epoch uint64
 	Err   error

@@ -14,14 +14,14 @@ type Config struct {
 	// Worker is the worker's ID.
 	Worker string
 
-	// Hello is the description of the process that each leader gets. Hello.Slots and Hello.Since
-	// are required: Slots is the number of spans that run at the same time, and Since distinguishes
-	// the process from earlier processes with the same ID.
+	// Hello is the description of this process for leaders. Hello.Slots and Hello.Since are required: Slots is
+	// the number of spans that run at the same time, and Since distinguishes the process from earlier processes
+	// with the same ID.
 	Hello wire.Hello
 
-	// MaxKept is the approximate number of bytes of kept items above which the worker begins no
-	// further partition. The worker reaches this limit only if no item becomes durable for a long
-	// time. 0 means 256 MiB.
+	// MaxKept is the approximate number of bytes of kept items above which the worker begins no further
+	// partition. The worker reaches this limit only if nothing becomes durable for a long time. 0 means 256
+	// MiB.
 	MaxKept int
 
 	// Timing contains the intervals and timeouts of the session.
@@ -41,26 +41,26 @@ type Timing struct {
 	// MaxInterval bounds the interval that a leader may set. 0 means 1 min.
 	MaxInterval time.Duration
 
-	// DrainInterval bounds the interval while the worker drains, because the worker can leave only
-	// after it has reported that it holds nothing. 0 means 100 ms.
+	// DrainInterval is the maximum interval while the worker drains, so that the worker soon reports that it
+	// holds nothing and can leave. 0 means 100 ms.
 	DrainInterval time.Duration
 
-	// HandOver is how long a report waits for slots that were asked to hand over. Slots with short
-	// partitions hand over within about a millisecond. 0 means 5 ms.
+	// HandOver is the time for which a report waits for results of slots. Slots with short partitions deliver
+	// results within about a millisecond. 0 means 5 ms.
 	HandOver time.Duration
 
 	// AnswerTimeout is how long to wait for a receipt before the report is resent.
 	// 0 means 1 s.
 	AnswerTimeout time.Duration
 
-	// MinBackoff and MaxBackoff bound the wait after a report that has no responders or was
-	// refused. The wait doubles after each consecutive failure. MaxBackoff is also the time between
-	// two requests for the leader. 0 means 10 ms and 1 s.
+	// MinBackoff and MaxBackoff are the bounds of the wait after a report that was refused or had no
+	// responders. The wait doubles after each consecutive failure. MaxBackoff is also the time between two
+	// requests for the leader. 0 means 10 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// RecordAfter is how long a report stays unanswered before the session asks for the lease's
-	// record. Elections usually take less time, so they cause no reads. The time doubles with each
-	// read, up to MaxRecordPause. 0 means 5 s and 1 min.
+	// RecordAfter is how long a report stays unanswered before the session asks for the lease's record.
+	// RecordAfter is longer than most elections, so elections usually cause no reads. The time doubles after
+	// each read, up to MaxRecordPause. 0 means 5 s and 1 min.
 	RecordAfter, MaxRecordPause time.Duration
 
 	// DrainTimeout is how long a draining worker waits for running partitions to end and for items

@@ -9,26 +9,25 @@ import (
 // schedule contains when the next report is due, and when the last report is resent.
 type schedule struct {
 	exchange uint64        // number of the last report
-	interval time.Duration // time between reports
+	interval time.Duration // normal time between two reports
 	dueAt    time.Duration // when the next report is due if nothing is urgent
 	earliest time.Duration // no report is sent before this time
 
-	urgent bool // something must be reported at once
-	wanted bool // a report with the results of all slots must be sent at once
+	urgent bool // true if the next report must be sent at once
+	wanted bool // true if a report with the results of all slots must be sent at once
 
-	collecting bool // the next report waits for slots
+	collecting bool // true if the next report waits for results of slots
 	collectBy  time.Duration
 
 	sentAt   time.Duration // when the report in flight was first sent
 	resendAt time.Duration
 
-	// These are the waits after the last of several consecutive failures. After a success the waits
-	// are 0.
+	// absences and refusals are the waits after consecutive failures. After a success both are 0.
 	absences time.Duration // wait after a report without responders
 	refusals time.Duration // wait after a report that was refused
 }
 
-// searching reports whether the worker does not know a leader that listens for reports.
+// searching reports whether the worker knows no leader that listens for reports.
 func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone }
 
 // connected makes every request that waits for a reply due again, because the reply may
@@ -36,19 +35,18 @@ func (s *Session) searching() bool { return s.leader.epoch == 0 || s.leader.gone
 func (s *Session) connected() {
 	s.leader.connected = true
 	s.leader.askAt, s.schedule.resendAt = s.now, s.now
-	s.leader.recordAt = s.now + s.leader.recordPause // the time without a connection does not count
+	s.leader.recordAt = s.now + s.leader.recordPause // the time without a connection does not count as time without an answer
 }
 
-// heard handles a message from a leader. The worker follows this leader unless the epoch is lower
-// than the epoch of the current leader. The worker ignores a leader on another storage, whose
-// epochs are unrelated, and an epoch that no leader can have. heard reports whether the worker now
-// follows the leader.
+// heard handles a message from a leader. The worker follows this leader unless the epoch is lower than the
+// epoch of the current leader. The worker ignores leaders on another storage, whose epochs are unrelated, and
+// invalid epochs. heard reports whether the worker now follows the leader.
 func (s *Session) heard(in LeaderHeard) bool {
 	return wire.SameStorage(in.Storage, s.cfg.Hello.Storage) && in.Epoch <= wire.MaxEpoch && s.follow(in.Epoch)
 }
 
-// follow switches to the leader of an epoch, unless the epoch is lower than the epoch of the
-// current leader. follow reports whether the worker now follows the leader of the given epoch.
+// follow makes the worker follow an epoch, unless the worker already follows a higher epoch. follow reports
+// whether the worker now follows the given epoch.
 func (s *Session) follow(epoch uint64) bool {
 	switch {
 	case epoch > s.leader.epoch:
@@ -60,8 +58,7 @@ func (s *Session) follow(epoch uint64) bool {
 	return epoch > 0 && epoch == s.leader.epoch
 }
 
-// turnTo makes the worker follow the leader of an epoch. An epoch of 0 means that no
-// leader is known.
+// turnTo makes the worker follow the leader of an epoch. If the epoch is 0, the worker knows no leader.
 func (s *Session) turnTo(epoch uint64) {
 	s.do(Following{Epoch: epoch, Was: s.leader.epoch})
 	s.leader.epoch, s.leader.gone, s.leader.answered = epoch, false, false
@@ -72,10 +69,10 @@ func (s *Session) turnTo(epoch uint64) {
 	sched.absences, sched.refusals = 0, 0
 }
 
-// onRecord switches to the leader whose epoch is in the lease's record. If the epoch in the record
-// is lower than the followed epoch, no leader had the followed epoch when the read began, because a
-// leader writes its epoch into the record before it leads. The answer is ignored if the worker has
-// switched to another leader since its request.
+// onRecord switches to the leader whose epoch is in the lease's record. A leader writes its epoch into the
+// record before it leads: if the record's epoch is lower than the followed epoch, no leader had the followed
+// epoch when the read began. If the worker has switched to another leader since the read began, onRecord
+// ignores the answer.
 func (s *Session) onRecord(in RecordRead) {
 	if in.Followed == s.leader.epoch && in.Epoch != s.leader.epoch && in.Epoch <= wire.MaxEpoch {
 		s.turnTo(in.Epoch)
@@ -91,8 +88,7 @@ func (s *Session) startOver() {
 	}
 }
 
-// reportDue returns when the conversation continues: when the report in flight is
-// resent, or the next report is made.
+// reportDue returns when the session must resend the report in flight or make the next report.
 func (s *Session) reportDue() time.Duration {
 	sched := &s.schedule
 	switch {
@@ -108,13 +104,12 @@ func (s *Session) reportDue() time.Duration {
 	return max(sched.earliest, sched.dueAt)
 }
 
-// If the next report should contain the slots' results, waitForSlots asks the slots for them.
-// waitForSlots reports whether the report must wait for the slots. A report that is sent only
-// because something is urgent does not wait.
+// waitForSlots requests the slots' results if the next report should contain them. waitForSlots reports whether
+// the report must wait for the slots. A report that is sent only because something is urgent does not wait.
 func (s *Session) waitForSlots() bool {
 	sched := &s.schedule
 	if sched.collecting {
-		return false // the report has waited long enough, or no slot has results to hand over
+		return false // the report has waited long enough, or no slot has results to deliver
 	}
 	if !sched.wanted && !s.drain.begun && s.now < sched.dueAt {
 		return false
@@ -124,7 +119,7 @@ func (s *Session) waitForSlots() bool {
 	return s.work.awaited > 0
 }
 
-// collect asks every slot that runs a span to hand over its results.
+// collect requests results from every slot that runs a span.
 func (s *Session) collect() {
 	asked := false
 	for _, j := range s.work.jobs {
@@ -176,24 +171,24 @@ func (s *Session) resend() {
 	s.do(ResendReport{s.schedule.exchange})
 }
 
-// onNoResponders records that the leader does not listen for reports. Later the worker will hear of
-// a successor, or the same leader will listen again.
+// onNoResponders records that the leader does not listen for reports. The session keeps the report until a
+// successor is heard of, or the same leader listens again.
 func (s *Session) onNoResponders(in NoResponders) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
 		return
 	}
 	if !s.leader.gone {
 		s.leader.gone, s.leader.answered = true, false
-		s.leader.askAt = s.now // there may be another leader whose beacon was missed
+		s.leader.askAt = s.now // the worker may have missed the beacon of another leader
 	}
 	s.schedule.absences = s.cfg.Timing.backoff(s.schedule.absences)
 	s.schedule.resendAt = s.now + s.schedule.absences
 }
 
-// onReceipt handles a receipt. onReceipt ignores receipts for other reports than the one in flight.
+// onReceipt handles a receipt. Receipts for earlier reports are ignored.
 func (s *Session) onReceipt(in ReceiptHeard) {
 	if in.Exchange != s.schedule.exchange || !s.conversation.inFlight {
-		return // the receipt is a duplicate or late
+		return // the receipt is a duplicate or came late
 	}
 	r := in.Receipt
 	if err := s.check(r); err != nil {

@@ -36,19 +36,17 @@
 // replaced when the call returns. So the item contains that leader's epoch, and the current leader
 // decides whether it uses the result.
 //
-// A goroutine cannot be stopped. If the code of a partition or a call does not return although it
-// was cancelled, its slot or its call is lost until the code returns. Each report contains the
-// numbers of slots and calls that run code without an assignment in the report, because the slot or
-// call is lost or the job has ended. The leader assigns work only for the other slots and calls.
+// A goroutine cannot be stopped. If the code of a partition or a call does not return although it was
+// cancelled, its slot or its call is lost until the code returns. Each report says how many slots and calls run
+// code of lost or ended assignments. The leader assigns no work for these slots and calls.
 //
 // # Held nodes
 //
-// A large partial stays with the worker: the caller keeps its bytes, and the session lists the node
-// in every report, until the leader releases the node, the job ends, or the caller loses the
-// partial. The item that belongs to such a node only counts the executed partitions, so the item
-// may become durable although the node is not. The leader may order the worker to write the partial
-// to storage, because another worker needs it, or because the work in it is worth the write. Then a
-// further item contains the name of the blob.
+// A large partial stays with the worker: the caller keeps its bytes, and the session lists the node in every
+// report, until the leader releases the node, the job ends, or the caller loses the partial. The item that
+// belongs to such a node only counts the executed partitions, so the item may become durable before the node.
+// The leader may order the worker to write the partial to storage, because another worker needs the partial, or
+// because computing it again would cost more than the write. Then a further item contains the name of the blob.
 //
 //	          Deliver, ReturnHeld            StoreNode          NodeStored
 //	computed ────────────────────▶ held ─────────────▶ storing ───────────▶ stored ─▶ durable
@@ -60,19 +58,18 @@
 //
 // # Which leader a worker follows
 //
-// A worker follows the highest epoch of which it has heard from a leader on its own storage, so
-// that it does not obey a deposed leader. A faulty or malicious program could send a higher epoch,
-// which no leader has, and the worker would then ignore the real leader. So if a report gets no
-// receipt for the time [Timing.RecordAfter], the session asks for the epoch in the lease's record,
-// and follows that epoch, even if it is lower.
+// A worker follows the highest epoch in any message of a leader on its own storage, so that it does not obey a
+// deposed leader. A faulty or malicious program could send a higher epoch, which no leader has, and the worker
+// would then ignore the real leader. So if a report gets no receipt for the time [Timing.RecordAfter], the
+// session asks for the epoch in the lease's record, and follows that epoch, even if it is lower.
 //
-// This rule does not make a worker obey a deposed leader. A leader's epoch is in the record before
-// the leader sends its first message, and epochs in the record only grow. So if a worker has heard
-// from a real leader before the read began, the read returns that leader's epoch or a higher one.
-// If the worker has switched to another leader since the read began, it ignores the answer. A
-// faulty storage may return an old record. Then the worker follows a deposed leader until the next
-// beacon of the new leader, which causes only a delay: the deposed leader's writes fail because its
-// manifests are fenced, so it can neither make an item durable nor end a job.
+// This rule does not make a worker obey a deposed leader. A leader's epoch is in the record before the leader
+// sends its first message, and epochs in the record only grow. So if a real leader has sent the worker a
+// message before the read began, the read returns that leader's epoch or a higher one. If the worker has
+// switched to another leader since the read began, the worker ignores the answer. A faulty storage may return
+// an old record. Then the worker follows a deposed leader until the next beacon of the new leader, which causes
+// only a delay: the deposed leader's writes fail because its manifests are fenced, so it can neither make an
+// item durable nor end a job.
 //
 // # When a session reports
 //
@@ -86,25 +83,25 @@
 //
 // # Invariants
 //
-//   - Every partition of an assigned span is in exactly one of these: a held span, an item that was
-//     delivered, or a part that was given up on purpose (because of a cut, a job that ended or
-//     could not be opened, a drain, or a lost slot).
-//   - Every assigned call is exactly one of these: a held call, an item, or a call that was given
-//     up (because of a cut or a drain before it began, a job that ended, or a cancellation).
-//   - The items of a job are numbered 1, 2, 3, … without a gap, and each is kept
-//     until a leader says that it is durable or that the job has ended.
+//   - Every partition of an assigned span is in exactly one of three places: a held span, a delivered item, or
+//     a part that was given up on purpose (because of a cut, a job that ended or could not be opened, a drain,
+//     or a lost slot).
+//   - Every assigned call is in exactly one of three states: held, ended with an item, or given up (because of
+//     a cut or a drain before the call began, a job that ended, or a cancellation).
+//   - The items of a job are numbered 1, 2, 3, … without a gap, and each item is kept until a leader says that
+//     the item is durable or that the job has ended.
 //   - A report that lists the held spans and calls contains, together with the earlier reports,
 //     every item that was delivered. So a span is never reported as shorter before its items are
 //     reported, and a call never disappears before its item. If not all items fit, a report
 //     announces that more follow and omits the spans and calls.
-//   - A cut never removes a claimed partition. A claimed partition is delivered, or goes back to
+//   - A cut removes only partitions that no slot has claimed. A claimed partition is delivered, or goes back to
 //     the queue when its slot releases the span.
 //   - A report is resent unchanged until its receipt arrives, the leader refuses it, or the worker
 //     hears of a higher epoch. In the last two cases the next report is the first of another
 //     conversation and contains every item that is not known to be durable.
-//   - A report that lists the held spans also lists every held node, as of the same time. So a span
-//     is never reported as shorter before its nodes are listed, and a call that has returned a node
-//     disappears in the same report in which the node appears.
+//   - A report that lists the held spans also lists every held node, as of the same time. So a report shows a
+//     span as shorter only if it lists the nodes of the removed part, and omits a finished call only if it
+//     lists the call's node.
 //   - A worker that drains leaves when no slot and no call runs, except lost ones, and all
 //     of its items and nodes are durable, unless the drain timeout has passed.
 //

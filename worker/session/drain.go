@@ -7,13 +7,13 @@ import "time"
 // until they are durable.
 type drain struct {
 	begun     bool
-	cancelled bool          // draining took too long, and running spans were cancelled
-	left      bool          // Step has returned [Leave]
-	cancelAt  time.Duration // when running spans are cancelled
-	leaveAt   time.Duration // when the worker leaves even if items are not durable
+	cancelled bool          // true if draining took too long and running spans were cancelled
+	left      bool          // true after Step has returned [Leave]
+	cancelAt  time.Duration // time at which running spans are cancelled
+	leaveAt   time.Duration // time at which the worker leaves even if some items are not durable
 }
 
-// due returns when draining needs its next step if no input comes earlier.
+// due returns the time of the next step of draining.
 func (d drain) due() time.Duration {
 	switch {
 	case !d.begun || d.left:

@@ -20,20 +20,20 @@ type Disconnected struct{}
 // LeaderHeard means that the leader of an epoch has sent a beacon, or has answered [AskLeader].
 type LeaderHeard struct {
 	Epoch   uint64
-	Storage string // identity of the leader's storage
+	Storage string // identity of the storage that the leader uses
 }
 
 // Nudged means that the leader of an epoch asks for a report now, or probes whether this process is
 // alive.
 type Nudged struct {
 	Epoch   uint64
-	Storage string // identity of the leader's storage
+	Storage string // identity of the storage that the leader uses
 }
 
 // RecordRead contains the epoch in the lease's record in storage, which is 0 if the lease was never
 // held. The read began after the session had asked for it with [ReadRecord].
 type RecordRead struct {
-	Followed uint64 // the same as in the ReadRecord
+	Followed uint64 // copy of the field Followed of the ReadRecord
 	Epoch    uint64
 }
 

@@ -11,8 +11,8 @@ import (
 // heldNode is a node whose large partial the caller of the session keeps.
 type heldNode struct {
 	wire.HeldNode
-	storing bool   // the caller is writing the partial to storage
-	stored  uint64 // number of the item with the blob's name; 0 if the partial is not in storage
+	storing bool   // true while the caller writes the partial to storage
+	stored  uint64 // number of the item that contains the blob's name; 0 if the partial is not in storage
 }
 
 func compareNodes(a, b jobs.Node) int {
@@ -29,7 +29,7 @@ func (s *Session) holdNode(j *job, n wire.HeldNode) {
 	n.Job = j.id
 	j.large = true
 	if at, found := j.findNode(n.Node); found {
-		j.nodes[at].HeldNode = n // the node was computed twice, with the same bytes, and the caller keeps one copy
+		j.nodes[at].HeldNode = n // the node was computed twice with the same bytes; the caller keeps only one copy
 	} else {
 		j.nodes = slices.Insert(j.nodes, at, &heldNode{HeldNode: n})
 		s.work.nodes++
@@ -52,19 +52,20 @@ func (s *Session) forgetNode(j *job, n jobs.Node) bool {
 	return found
 }
 
-// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns
-// false if the leader does not support held nodes, or if the worker holds the largest number of
-// them. Then the caller must write the partial to storage and deliver the name of its blob.
+// MayHold reports whether the next large partial may be delivered as a held node. MayHold returns false if the
+// leader does not support held nodes, or if the worker already holds the maximum number of nodes. If MayHold
+// returns false, the caller must write the partial to storage and deliver the name of its blob.
 func (s *Session) MayHold() bool {
 	return s.cfg.Hello.Holds && s.leader.holds && s.work.nodes+s.cfg.Hello.Slots < wire.MaxNodes
 }
 
-// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld
-// reports whether the session accepts the node. If it does not, the caller must drop the partial.
+// ReturnHeld ends a call of Merge whose result is large: the caller keeps the partial. ReturnHeld reports
+// whether the session accepts the node. If the session does not accept the node, the caller must drop the
+// partial.
 //
-// Operands of the call that this worker held are no longer needed, because they would be lost
-// together with the result. But if the operands lack skipped partitions, another leader may refuse
-// the result, so the leader decides when these operands are dropped.
+// If this worker held operands of the call, they can be dropped, because they would be lost together with the
+// result. But another leader may refuse a result that lacks skipped partitions, so in this case the leader
+// decides when the operands are dropped.
 func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	s.endCall(h)
 	if h.dropped {
@@ -80,8 +81,8 @@ func (s *Session) ReturnHeld(h *HeldCall, n wire.HeldNode) (kept bool) {
 	return true
 }
 
-// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the
-// session keeps the blob's name for the leader. If it does not, the node is no longer held, and the
+// NodeStored records that a held partial is in storage, in a blob. NodeStored reports whether the session keeps
+// the blob's name for the leader. If the session does not keep the name, the node is no longer held, and the
 // caller must remove the blob.
 func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	j, _ := s.find(job)
@@ -101,8 +102,7 @@ func (s *Session) NodeStored(job string, n jobs.Node, blob string) (kept bool) {
 	return true
 }
 
-// NodeNotStored records that the write for a [StoreNode] has failed, so that the leader may order
-// it again.
+// NodeNotStored records that a write for a [StoreNode] has failed, so that the leader may order another write.
 func (s *Session) NodeNotStored(job string, n jobs.Node) {
 	if j, _ := s.find(job); j != nil {
 		if at, found := j.findNode(n); found {
@@ -119,8 +119,8 @@ func (s *Session) NodeLost(job string, n jobs.Node) {
 	}
 }
 
-// NodeDurable reports whether a held partial is durable. If memory is short, the caller may then
-// drop it and call [Session.NodeLost].
+// NodeDurable reports whether a held partial is durable. If memory is short, the caller may drop a durable
+// partial and call [Session.NodeLost].
 func (s *Session) NodeDurable(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {
@@ -142,8 +142,8 @@ func (s *Session) Held() (nodes int, bytes uint64) {
 	return s.work.nodes, bytes
 }
 
-// Undurable calls visit for each held node that is not durable. The arguments are the ID of the
-// node's job and the number of the node's partitions.
+// Undurable calls visit for each held node that is not durable. visit receives the ID of the node's job and the
+// number of the node's partitions.
 func (s *Session) Undurable(visit func(job string, partitions uint64)) {
 	for _, j := range s.work.jobs {
 		for _, h := range j.nodes {
@@ -197,9 +197,8 @@ func (s *Session) orderNodes(j *job, r wire.JobReceipt) {
 	}
 }
 
-// BeginStore records that the caller begins to write a held partial to storage, as the caller also
-// does after [StoreNode]. BeginStore is for writes that the session has not asked for. BeginStore
-// returns false if the partial is already being written, is already in storage, or is not held.
+// BeginStore records that the caller begins to write a held partial to storage without a [StoreNode].
+// BeginStore returns false if the partial is already being written, is already in storage, or is not held.
 func (s *Session) BeginStore(job string, n jobs.Node) bool {
 	j, _ := s.find(job)
 	if j == nil {

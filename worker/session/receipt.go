@@ -59,7 +59,7 @@ func (s *Session) receiveJob(r wire.JobReceipt) {
 	s.orderNodes(j, r)
 	received := max(j.received, durable, min(r.Received, j.last()))
 	if received > j.received && s.conversation.moreFollows {
-		s.schedule.urgent = true // the leader has received all items sent so far, so the rest is sent at once
+		s.schedule.urgent = true // the leader has received all items so far, so the remaining items can be sent at once
 	}
 	j.received = received
 }
@@ -85,17 +85,17 @@ func (s *Session) endJob(id string) {
 	s.work.held -= len(j.running) + len(j.calls)
 	s.work.nodes -= len(j.nodes)
 	s.work.jobs = slices.Delete(s.work.jobs, at, at+1)
-	s.schedule.urgent = true // report at once, because slots are free for other spans
+	s.schedule.urgent = true // slots have become free for other spans, so the next report is sent at once
 }
 
-// addJob records the data for opening a job. If the job was not planned then, addJob is called
-// again when it is planned.
+// addJob records the data for opening a job. If a job is not planned yet, addJob is called again after
+// planning.
 func (s *Session) addJob(o wire.Opening) {
 	tree := jobs.Tree{}
 	if o.Partitions > 0 {
 		var err error
 		if tree, err = jobs.NewTree(o.Partitions); err != nil {
-			return // does not happen: Validate rejects such a receipt
+			return // unreachable: Validate rejects such a receipt
 		}
 	}
 	j, at := s.find(o.Job)
@@ -113,7 +113,7 @@ func (s *Session) addJob(o wire.Opening) {
 
 // cut shortens a span, or drops a call that has not begun.
 func (s *Session) cut(c wire.Cut) {
-	s.schedule.urgent = true // report at once, because the leader waits for the new end of the span
+	s.schedule.urgent = true // the leader waits for the new end of the span, so the next report is sent at once
 	for _, j := range s.work.jobs {
 		for _, h := range slices.Concat(j.queued, j.running) {
 			if h.id != c.ID {
@@ -134,13 +134,13 @@ func (s *Session) cut(c wire.Cut) {
 	}
 }
 
-// assign adds a span to the held spans, or a call to the held calls. If the job of a span
-// is not open, assign asks the caller to open the job.
+// assign adds a span to the held spans, or a call to the held calls. If the job of a span is not open, assign
+// returns an action that opens the job.
 func (s *Session) assign(a wire.Assignment) error {
 	j, _ := s.find(a.Job)
 	switch {
 	case s.drain.begun:
-		return nil // the next report shows the leader that the span is not held
+		return nil // the next report will show the leader that the worker does not hold the span
 	case j == nil:
 		return fmt.Errorf("assigned span %v of job %s, which was not introduced", a.ID, a.Job)
 	case a.Call == nil && a.Span.Hi > j.tree.Partitions():

@@ -8,8 +8,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// These bounds together ensure that a report is not larger than [wire.MaxMessage]. A span takes at
-// most 130 bytes.
+// Together, the following bounds ensure that a report is not larger than [wire.MaxMessage]. In a report, a span
+// takes at most 130 bytes.
 const (
 	// MaxHeld is the largest number of spans and calls that a worker holds.
 	MaxHeld = 2048
@@ -17,10 +17,10 @@ const (
 	// MaxInline is the largest size in bytes of a partial in a report.
 	MaxInline = 256 << 10
 
-	itemBudget = 700 << 10 // largest size of all items in a report, in bytes
+	itemBudget = 700 << 10 // maximum total size of the items in a report, in bytes
 	jobSize    = 100       // largest size of a JobReport without its items, in bytes
 	itemSize   = 48        // largest size of an item without its data or text, in bytes
-	nodeSize   = 130       // largest size of a held node, in bytes; with all held nodes there is still space for an item of any size
+	nodeSize   = 130       // maximum size of a held node in bytes; a report with all held nodes still has space for an item of any size
 )
 
 // nextReport makes the next report and marks it as in flight.
@@ -53,8 +53,8 @@ func (s *Session) nextReport() wire.Report {
 	return r
 }
 
-// unreceived returns the items that the leader has not received, job by job, as many as fit into a
-// report. The result more says whether there are further items.
+// unreceived returns the items that the leader has not received, grouped by job, as many as fit into a report.
+// The result more is true if some of these items did not fit.
 func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	budget := itemBudget - s.work.nodes*nodeSize
 	for _, j := range s.work.jobs {
@@ -82,8 +82,7 @@ func (s *Session) unreceived() (list []wire.JobReport, more bool) {
 	return list, false
 }
 
-// occupied returns the numbers of slots and calls that run code of a span or call that is no longer
-// held.
+// occupied returns how many slots and how many calls run code of a span or call that is no longer held.
 func (s *Session) occupied() (slots, calls int) {
 	calls = s.work.calling
 	for _, j := range s.work.jobs {

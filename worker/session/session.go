@@ -39,8 +39,7 @@ func New(cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("configure session: %w", err)
 	}
 	s := &Session{cfg: cfg}
-	// The process's start time is used because it differs from the start times of earlier processes
-	// with the same worker ID.
+	// The start time distinguishes this process from earlier processes with the same worker ID.
 	s.conversation.id = uint64(cfg.Hello.Since.UnixNano())
 	s.schedule.interval = cfg.Timing.Interval
 	s.work.ended = make(map[string]uint64)
@@ -79,8 +78,8 @@ func (s *Session) Due() time.Duration {
 	return due
 }
 
-// NeedsStep reports whether direct calls since the last Step have made a report or another action
-// due. In this case the caller should call Step soon.
+// NeedsStep reports whether direct calls since the last Step have made a report or another action due. If
+// NeedsStep returns true, the caller should call Step soon.
 func (s *Session) NeedsStep() bool { return s.stepWanted }
 
 // hear updates the session's state for an input.
@@ -140,8 +139,7 @@ func (s *Session) hurry() { s.schedule.urgent, s.stepWanted = true, true }
 // leader.
 func (s *Session) Epoch() uint64 { return s.leader.epoch }
 
-// Answered reports whether the current leader accepted the last report that it answered, and is not
-// known to be dead.
+// Answered reports whether the current leader is believed alive and accepted the last report that it answered.
 func (s *Session) Answered() bool { return s.leader.answered }
 
 // Draining reports whether the worker drains.
@@ -178,24 +176,23 @@ func (s *Session) Empty() bool {
 	return s.work.held == 0 && s.running() == 0 && items == 0 && s.undurableNodes() == 0
 }
 
-// Usable returns how many slots can run spans, and how many calls can run at the same time. The
-// other slots and calls are lost to code that does not return.
+// Usable returns how many slots can run spans, and how many calls can run at the same time. The remaining slots
+// and calls run code that does not return.
 func (s *Session) Usable() (slots, calls int) {
 	return s.cfg.Hello.Slots - s.work.lostSlots, s.cfg.Hello.Slots - s.work.lostCalls
 }
 
 // leader contains what the worker knows about the leader that it follows.
 type leader struct {
-	connected bool   // connected to NATS
-	epoch     uint64 // 0 before the first leader
-	gone      bool   // NATS said that no process listens for reports to this leader
+	connected bool   // true while there is a connection to NATS
+	epoch     uint64 // epoch that the worker follows; 0 before the first leader
+	gone      bool   // true if NATS has said that no process listens for reports to this leader
 	answered  bool
-	holds     bool          // the last leader that answered supports held nodes
-	askAt     time.Duration // when to ask for the leader, while searching
+	holds     bool          // true if the last leader that answered supports held nodes
+	askAt     time.Duration // time of the next request for the leader, while no leader is known
 
-	// While a report is in flight, recordAt is the time at which to ask for the lease's record, and
-	// recordPause is the time to recordAt from the last such request, or from the report if there
-	// was none.
+	// While a report is in flight, the session asks for the lease's record at the time recordAt. recordPause is
+	// the time until recordAt from the last such request, or from the report if there was no request.
 	recordAt    time.Duration
 	recordPause time.Duration
 }
@@ -203,8 +200,8 @@ type leader struct {
 // conversation is the exchange of numbered reports and receipts with one leader.
 type conversation struct {
 	id          uint64
-	sequence    uint64 // number of the last report; 0 before the first report
-	inFlight    bool   // the last report has no receipt yet
-	moreFollows bool   // the last report omitted items that did not fit
-	saidGoodbye bool   // the last report said that the worker drains and holds nothing
+	sequence    uint64 // number of the last report; 0 if no report was sent
+	inFlight    bool   // true if the last report has no receipt yet
+	moreFollows bool   // true if the last report omitted items that did not fit
+	saidGoodbye bool   // true if the last report said that the worker drains and holds nothing
 }

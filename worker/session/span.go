@@ -14,29 +14,29 @@ import (
 type HeldSpan struct {
 	id      wire.SpanID
 	job     *job
-	lo      uint64 // the first partition that is not delivered
-	ran     uint64 // the first partition of the last claim
-	claimed uint64 // the first partition that is not begun
+	lo      uint64 // the first partition that has not been delivered
+	ran     uint64 // the first partition of the span's last claim
+	claimed uint64 // the first partition that no slot has claimed
 	hi      uint64
-	arrival uint64 // larger for spans that were assigned later
+	arrival uint64 // sequence number of the assignment, larger for later spans
 	slot    int    // number of the slot that runs the span, from 0
-	dropped bool   // no longer held; deliveries for the span are ignored
-	yields  bool   // the slot was told to release the span for another span
-	lost    bool   // the span's slot runs code that does not return
-	stray   bool   // the span is lost or its job has ended, but its slot has not released it yet
-	asked   bool   // the span's slot was asked to hand over results
+	dropped bool   // true if the span is no longer held, so that deliveries for it are ignored
+	yields  bool   // true if the slot was told to release this span for another span
+	lost    bool   // true if the span's slot runs code that does not return
+	stray   bool   // true if the span is lost or its job has ended, but its slot has not released the span
+	asked   bool   // true if the span's slot was asked to hand over results
 }
 
 // Job returns the ID of the span's job.
 func (h *HeldSpan) Job() string { return h.job.id }
 
-// Left returns how many partitions of the span are not claimed.
+// Left returns how many partitions of the span no slot has claimed.
 func (h *HeldSpan) Left() uint64 { return h.hi - h.claimed }
 
-// Take returns the span that an idle slot should run next, or nil if no span is waiting. Among the
-// jobs with waiting spans, Take prefers the highest priority, then the job with the fewest slots,
-// and then the job that has waited longest for a slot. Among the job's spans, it returns the span
-// that arrived first.
+// Take returns the span that an idle slot should run next, or nil if no span is waiting. Among the jobs with
+// waiting spans, Take prefers the highest priority, then the job with the fewest slots, and then the job that
+// has waited longest for a slot. Among the waiting spans of that job, Take returns the span that was assigned
+// first.
 func (s *Session) Take() *HeldSpan {
 	if s.drain.begun || s.work.busy == s.cfg.Hello.Slots || s.Full() {
 		return nil
@@ -70,7 +70,7 @@ func compareJobs(a, b *job) int {
 	)
 }
 
-// runnable reports whether a span of the job waits and could run in a free slot.
+// runnable reports whether a waiting span of the job could run in a free slot.
 func (j *job) runnable() bool { return j.state == open && len(j.queued) > 0 }
 
 func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
@@ -78,11 +78,11 @@ func insertByArrival(spans []*HeldSpan, h *HeldSpan) []*HeldSpan {
 	return slices.Insert(spans, at, h)
 }
 
-// Claim returns the next partitions of a span that the span's slot should begin, at most want. If
-// Claim returns an empty span, the slot must deliver its results and release h. Possible reasons
-// are: h is at its end, h was cut or dropped, the slot is needed for a span with precedence, or the
-// kept items take too much memory. The parameter long is true if h has had its slot for longer than
-// a job should have it while another job of the same priority has no slot.
+// Claim returns the next partitions of a span that the span's slot should begin, at most want. If Claim returns
+// an empty span, the slot must deliver its results and release h. Possible reasons are: h is at its end, h was
+// cut or dropped, a span with precedence needs the slot, or the kept items take too much memory. The parameter
+// long is true if h has occupied its slot for the maximum time while another job of the same priority has no
+// slot.
 func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	if h.dropped || h.yields || s.drain.begun || h.claimed == h.hi || s.Full() {
 		return jobs.Span{}
@@ -97,8 +97,8 @@ func (s *Session) Claim(h *HeldSpan, want uint64, long bool) jobs.Span {
 	return claim
 }
 
-// done returns how many partitions of the span were run and are not delivered. If the job's
-// partials are not large, done returns 0, because its results are delivered soon.
+// done returns how many of the span's partitions were run but not delivered. For a job without large partials,
+// done returns 0, because its results are delivered soon.
 func (h *HeldSpan) done() uint64 {
 	if !h.job.large {
 		return 0
@@ -106,8 +106,8 @@ func (h *HeldSpan) done() uint64 {
 	return max(h.ran, h.lo) - h.lo
 }
 
-// mustYield reports whether h must release its slot. The span h must do so if there are more
-// waiting spans with precedence over h than slots that are idle or about to be idle.
+// mustYield reports whether h must release its slot. h must release its slot if more spans with precedence over
+// h are waiting than slots are idle or will soon be idle.
 func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	waiting := 0
 	for _, j := range s.work.jobs {
@@ -122,13 +122,13 @@ func (s *Session) mustYield(h *HeldSpan, long bool) bool {
 	return waiting > s.cfg.Hello.Slots-s.work.busy+s.work.yielding
 }
 
-// HandOver returns the partition up to which a slot that continues to run should deliver its
-// results. The slot has run the partitions before next. HandOver rounds next down to a boundary of
-// the tree, so that few nodes cover the delivered range. At most an eighth of the results is left
-// for the next delivery.
+// HandOver returns the partition up to which a slot that continues to run should deliver its results. The
+// parameter next is the first partition that the slot has not run. HandOver rounds next down to a boundary of
+// the tree, so that few nodes cover the delivered range. At most an eighth of the results remains for the next
+// delivery.
 //
-// If the job's partials are large, nothing is delivered until the span ends, because an earlier
-// delivery would cut the span's nodes into smaller nodes and would not make anything durable.
+// If the job's partials are large, nothing is delivered until the span ends: an earlier delivery would split
+// nodes into smaller nodes and would not make anything durable.
 func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	if next == h.hi {
 		return next
@@ -139,10 +139,10 @@ func (s *Session) HandOver(h *HeldSpan, next uint64) uint64 {
 	return jobs.Span{Lo: h.lo, Hi: next}.Aligned().Hi
 }
 
-// Deliver accepts a slot's results since the slot's last delivery: items, in order, that cover
-// exactly the partitions from the last delivery to hi. The slot keeps the results of the partitions
-// from hi to next. Claimed partitions from next on count as not begun. If Deliver returns an error,
-// it has not accepted any item.
+// Deliver accepts a slot's results since the slot's last delivery: items, in order, that cover exactly the
+// partitions from the last delivery to hi. The slot keeps the results of the partitions from hi to next.
+// Claimed partitions from next on can be claimed again. If Deliver returns an error, it has not accepted any
+// item.
 //
 // A node whose partial is large is delivered as an item with Held, together with a HeldNode in
 // held, if [Session.MayHold] allows it. The caller keeps the partial until [DropNode] or [EndJob].
@@ -196,16 +196,14 @@ func (s *Session) Deliver(h *HeldSpan, hi, next uint64, delivered []wire.Item, h
 	return nil
 }
 
-// runningShort reports whether the queue will be short when the next slot takes a span: the number
-// of queued spans will then be less than half the number of slots. In this case the leader should
-// assign more spans soon. The end of a span is not urgent otherwise, because a worker with many
-// slots would report all the time.
+// runningShort reports whether, after the next slot has taken a span, the number of queued spans will be less
+// than half the number of slots. The leader should then assign more spans soon. Otherwise the end of a span is
+// not urgent, because a worker with many slots would send too many reports.
 func (s *Session) runningShort() bool { return 2*(s.Queued()-1) < s.cfg.Hello.Slots }
 
-// Lose records that the code of a span's slot does not return, although it was cancelled. Until the
-// slot releases the span, the worker has one slot less. The span is no longer held. If its job has
-// not ended, f is reported as the failure of the partition that the slot runs, and the other
-// partitions that were not delivered are given back.
+// Lose records that the code of a cancelled span does not return. Until the slot releases the span, the worker
+// has one slot less. The span is no longer held. If the span's job has not ended, the failure f is reported for
+// the partition that the slot runs, and the other undelivered partitions are given back.
 func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	if h.lost {
 		return
@@ -217,8 +215,8 @@ func (s *Session) Lose(h *HeldSpan, f wire.Failure) {
 	s.hurry()
 }
 
-// strays records that a slot is occupied by code of a span that is no longer held. The short time
-// between a slot's last delivery and its release does not count.
+// strays records that code of a span that is no longer held occupies a slot. The short time between a slot's
+// last delivery and its release does not count.
 func (s *Session) strays(h *HeldSpan) {
 	if !h.stray {
 		h.stray = true
@@ -242,7 +240,7 @@ func (s *Session) Release(h *HeldSpan) {
 	if h.stray {
 		h.stray = false
 		s.work.straySlots--
-		s.hurry() // report at once, because the leader assigns nothing to a slot that it considers lost
+		s.hurry() // the leader assigns nothing to a lost slot, so it must soon learn that the slot is usable
 	}
 	if h.yields {
 		h.yields = false

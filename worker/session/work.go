@@ -11,19 +11,19 @@ import (
 // work contains the spans to run, the calls to make and the items that are not durable yet.
 type work struct {
 	jobs  []*job            // sorted by ID
-	ended map[string]uint64 // number of the last item of each ended job, by the job's ID, so that numbers never begin at 1 again
-	order []string          // IDs of the jobs in ended, the oldest first
+	ended map[string]uint64 // number of the last item of each ended job, by the job's ID; numbers of a job's items must never be used again
+	order []string          // IDs of the ended jobs, the oldest first
 
 	keptBytes int         // bytes of kept items
 	held      int         // number of held spans and calls, queued and running
-	busy      int         // number of spans that slots run
+	busy      int         // number of spans that slots are running
 	yielding  int         // number of busy spans that must release their slots for other spans
 	awaited   int         // number of busy spans whose slots were asked to hand over
-	calling   int         // number of running calls, including calls that are no longer held
+	calling   int         // number of calls that are running, including calls that are no longer held
 	nodes     int         // number of held nodes
-	slots     []*HeldSpan // the busy spans by the number of their slot; nil: the slot is idle
+	slots     []*HeldSpan // spans that slots are running, by slot number; nil for an idle slot
 
-	// These are the numbers of busy spans and of calls that run code that does not return.
+	// lostSlots and lostCalls are the numbers of slots and calls with code that does not return.
 	lostSlots, lostCalls int
 	paused               bool // true if memory is short
 	straySlots           int  // number of busy spans that are lost or whose jobs have ended
@@ -38,34 +38,34 @@ type work struct {
 type job struct {
 	id        string
 	opening   wire.Opening
-	tree      jobs.Tree // zero until the job is planned
+	tree      jobs.Tree // tree of the job; zero until the job is planned
 	state     jobState
-	queued    []*HeldSpan // in order of arrival
-	running   []*HeldSpan // in order of arrival
-	calls     []*HeldCall // in order of arrival
+	queued    []*HeldSpan // waiting spans in the order of their assignment
+	running   []*HeldSpan // running spans in the order of their assignment
+	calls     []*HeldCall // calls in the order of their assignment
 	nodes     []*heldNode // sorted
-	large     bool        // the worker has held a node of the job
-	lastTaken uint64      // value of work.taken when a slot last took a span of the job
+	large     bool        // true if the worker has held a large partial of the job
+	lastTaken uint64      // value of work.taken at the time when a slot last took a span of the job
 
-	items    []item // kept items; the first has number durable+1
-	durable  uint64 // items up to this number are durable
-	received uint64 // the items up to this number were received by this leader, or are durable
+	items    []item // kept items; the first item has the number durable+1
+	durable  uint64 // number of the last durable item
+	received uint64 // number of the last item that this leader has received or that is durable
 }
 
 // jobState is the state of a job on this worker; only spans of an open job can run.
 type jobState uint8
 
 const (
-	closed  jobState = iota // the job was not opened yet, or could not be opened
+	closed  jobState = iota // the job has not been opened, or opening it has failed
 	opening                 // the caller of the session is opening the job
-	open                    // spans can run
+	open                    // spans of the job can run
 )
 
 // item is a kept item.
 type item struct {
 	wire.Item
-	span wire.SpanID // span or call that the item belongs to; zero for a failure to open the job
-	size int         // upper bound of the size in a report, in bytes; below itemBudget
+	span wire.SpanID // ID of the span or call that the item belongs to; zero if opening the job failed
+	size int         // upper bound of the item's size in a report, in bytes; less than itemBudget
 }
 
 // last returns the number of the job's last item.
@@ -94,7 +94,7 @@ func (j *job) blobs() []string {
 	return list
 }
 
-// find returns the job with the ID, or nil, and the index of the job in work.jobs.
+// find returns the job with an ID, or nil, and the job's index in work.jobs.
 func (s *Session) find(id string) (*job, int) {
 	at, ok := slices.BinarySearchFunc(s.work.jobs, id, func(j *job, id string) int { return cmp.Compare(j.id, id) })
 	if !ok {
@@ -110,8 +110,8 @@ func (s *Session) Opened(id string) {
 	}
 }
 
-// OpenFailed tells the session that a job could not be opened. The session reports the
-// failure and gives up the job's spans. The next assignment of the job opens it again.
+// OpenFailed tells the session that a job could not be opened. The session reports the failure and drops the
+// job's spans. With the next assignment of the job, the session opens the job again.
 func (s *Session) OpenFailed(id string, f wire.Failure) {
 	j, _ := s.find(id)
 	if j == nil {
@@ -157,8 +157,8 @@ func (s *Session) dropQueued(j *job) {
 	j.queued = nil
 }
 
-// maxEnded is the number of ended jobs that the session remembers. A job never begins again after
-// its end, but a leader may not know that the job has ended.
+// maxEnded is the number of ended jobs that the session remembers. An ended job never begins again, but a
+// leader may not know that the job has ended.
 const maxEnded = 10_000
 
 // rememberEnded records the number of the last item of a job that has ended.

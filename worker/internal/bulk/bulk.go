@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	chunkSize = 512 << 10 // below the size limit of NATS messages, which is at least 1 MiB
+	chunkSize = 512 << 10 // the chunk size is below the size limit of NATS messages, which is at least 1 MiB
 	window    = 8
 
-	// Window is the largest number of bytes of a fetch that are in flight.
+	// Window is the maximum number of bytes that a fetch has in flight.
 	Window = window * chunkSize
 
 	resendAfter = 2 * time.Second
 	stalledFor  = 10 * time.Second
 )
 
-// Errors of [Fetch].
 var (
 	ErrGone       = errors.New("no process serves it")
 	ErrNotHeld    = errors.New("the worker does not hold it")
@@ -35,14 +34,13 @@ var (
 	ErrDamaged    = errors.New("the bytes are damaged")
 )
 
-// Source contains the partials that a worker serves. ReadAt fills the slice to with the bytes of a
-// partial, beginning at offset. If the source does not contain the partial, the error is
-// [ErrNotHeld].
+// Source provides the partials that a worker serves to other workers. ReadAt fills the slice to with the bytes
+// of a partial, beginning at offset. If the source does not contain the partial, the error is [ErrNotHeld].
 type Source interface {
 	ReadAt(job string, node jobs.Node, to []byte, offset int64) error
 }
 
-// status is the first byte of an answer. If it is statusOK, the bytes of the partial follow.
+// status is the first byte of an answer. If the status is statusOK, the bytes of the partial follow.
 const (
 	statusOK byte = iota
 	statusNotHeld
@@ -81,7 +79,7 @@ type Server struct {
 // Serve answers requests on a subject until Close is called.
 func Serve(nc *nats.Conn, subject string, source Source) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
-	answered := make([]byte, 0, 1+chunkSize) // one buffer is enough, because requests are answered one after the other and Respond copies the answer
+	answered := make([]byte, 0, 1+chunkSize) // requests are answered one after the other and Respond copies the answer, so one buffer is enough
 	var err error
 	s.sub, err = nc.Subscribe(subject, func(m *nats.Msg) {
 		_ = m.Respond(answer(source, m.Data, answered)) // if the answer is lost, the fetcher repeats the request
@@ -129,7 +127,7 @@ func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.No
 	if err != nil {
 		return fmt.Errorf("fetch node %v: %w", node, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed
+	defer func() { _ = sub.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	if err := f.run(ctx); err != nil {
 		return fmt.Errorf("fetch node %v of %d bytes: %w", node, len(data), err)
 	}
@@ -139,7 +137,7 @@ func Fetch(ctx context.Context, nc *nats.Conn, subject, job string, node jobs.No
 	return nil
 }
 
-// fetch is the state of a running Fetch.
+// fetch is the state of a running [Fetch].
 type fetch struct {
 	nc      *nats.Conn
 	subject string
@@ -147,8 +145,8 @@ type fetch struct {
 	node    jobs.Node
 	inbox   string
 	data    []byte
-	next    int               // the first chunk that was not requested yet
-	asked   map[int]time.Time // requested chunks that have not arrived, and when they were requested
+	next    int               // the first chunk that has not been requested
+	asked   map[int]time.Time // request times of the requested chunks that have not arrived
 	answers chan *nats.Msg
 }
 
@@ -191,7 +189,7 @@ func (f *fetch) run(ctx context.Context) error {
 	return nil
 }
 
-// place returns the part of the data for a chunk.
+// place returns the part of the data that a chunk fills.
 func (f *fetch) place(chunk int) []byte {
 	return f.data[chunk*chunkSize : min((chunk+1)*chunkSize, len(f.data))]
 }
@@ -203,7 +201,7 @@ func (f *fetch) ask(chunk int) error {
 
 // take processes an answer. take returns false if the chunk has already arrived.
 func (f *fetch) take(m *nats.Msg) (took bool, err error) {
-	if m.Header.Get("Status") == "503" { // NATS: no responders
+	if m.Header.Get("Status") == "503" { // NATS replies with status 503 if the subject has no responders
 		return false, ErrGone
 	}
 	chunk, err := strconv.Atoi(strings.TrimPrefix(m.Subject, f.inbox+"."))

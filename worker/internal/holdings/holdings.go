@@ -11,12 +11,11 @@
 //	                      │
 //	                      └──▶ spare memory ──▶ Buffer
 //
-// The limit is for the sum of four amounts of memory: the held partials, the merge stacks of slots
-// (Use), the operands of merges (Reserve), and one more partial, so that a slot has room to begin.
-// Work for which there is no room waits. There are two exceptions, so that a worker with little
-// memory still makes progress: a slot may begin if nothing is in memory, and one merge may always
-// run, because a merge frees memory. The limit is therefore exceeded by at most one partial if
-// partials are decoded in place.
+// The limit is for the sum of four amounts of memory: the held partials, the merge stacks of slots (Use), the
+// operands of merges (Reserve), and one more partial, so that a slot has room to begin. Work that needs more
+// memory waits. There are two exceptions, so that a worker with little memory still makes progress: a slot may
+// begin if nothing is in memory, and one merge may always run, because a merge frees memory. The limit is
+// therefore exceeded by at most one partial if partials are decoded in place.
 //
 // If the job allows it, the memory of a dropped partial is kept for later partials when nobody
 // reads the dropped partial any more. This spare memory is used before new memory is allocated, and
@@ -24,10 +23,9 @@
 //
 // # What can fail
 //
-//   - The folder is full, or cannot be written: the partial stays in memory, a line in the
-//     log names job, node and size, and the next attempt is made 10 s later. Until then
-//     [Holdings.Stuck] is true, so that the caller writes partials to storage.
-//     [Holdings.Short] is true until memory is free again, so slots wait.
+//   - The folder is full or not writable: the partial stays in memory, a log line names job, node and size, and
+//     the next attempt follows 10 s later. Until then [Holdings.Stuck] is true, so that the caller writes
+//     partials to storage. [Holdings.Short] is true until memory is free again, so slots wait.
 //   - A file cannot be read back, or the bytes are damaged: the partial is lost, and Read returns
 //     the error.
 //   - The process is killed: the names of its files were removed when the files were created, so
@@ -55,9 +53,9 @@ var ErrNotHeld = errors.New("the partial is not held")
 
 // Config is the configuration of [Holdings].
 type Config struct {
-	// Limit is how many bytes of partials, operands and results of merges may be in memory.
+	// Limit is the maximum number of bytes of partials, operands and results of merges in memory.
 	Limit int64
-	// Dir is the spill folder. If it is empty, nothing is spilled.
+	// Dir is the spill folder. If Dir is empty, partials are not moved to files.
 	Dir string
 	// Spares is the maximum number of buffers that are kept as spare memory.
 	Spares int
@@ -71,7 +69,7 @@ type Holdings struct {
 	cfg Config
 
 	mu       sync.Mutex
-	freed    *sync.Cond // memory was freed, or closed was set
+	freed    *sync.Cond // signalled when memory was freed or the holdings were closed
 	parts    map[key]*part
 	order    []*part // the partials in memory, the oldest first
 	inMemory int64
@@ -80,7 +78,7 @@ type Holdings struct {
 	stacks   int64
 	largest  int64 // bytes of the largest partial so far
 	spares   [][]byte
-	retryAt  time.Time // when a failed write to the spill folder is attempted again
+	retryAt  time.Time // time of the next attempt after a failed write to the spill folder
 	closed   bool
 	spills   sync.WaitGroup
 	spilling bool
@@ -98,8 +96,8 @@ type part struct {
 	file    *os.File
 	size    int64
 	sum     uint32 // CRC-32C
-	readers int    // number of reads of data that have not ended
-	reuse   bool   // the memory of data may be used for other partials
+	readers int    // number of reads of the partial's data that have not ended
+	reuse   bool   // true if the memory of data may be used for other partials
 	taken   bool
 	dropped bool
 }
@@ -111,7 +109,7 @@ func New(cfg Config) (*Holdings, error) {
 		if err != nil {
 			return nil, fmt.Errorf("use spill folder: %w", err)
 		}
-		_ = f.Close() // nothing was written
+		_ = f.Close() // nothing was written to the file
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}
@@ -121,8 +119,8 @@ func New(cfg Config) (*Holdings, error) {
 	return h, nil
 }
 
-// newFile returns a file whose name was already removed, so that the system deletes the file when
-// it is closed or when the process ends.
+// newFile creates a file and removes its name, so that the system deletes the file when it is closed or the
+// process ends.
 func newFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "bellwether-spill-*")
 	if err != nil {
@@ -134,10 +132,9 @@ func newFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Put adds a partial. The caller must not change data afterwards. If the partial is already held,
-// Put keeps one of the two copies, which have the same bytes. The caller sets reuse if nothing else
-// will refer to the memory of data when the partial is dropped; this memory then becomes spare
-// memory. The parameter sum is the CRC-32C of data.
+// Put adds a partial. The caller must not change data afterwards. If the partial is already held, Put keeps one
+// of the two copies, which have the same bytes. Set reuse if nothing else refers to the memory of data, so that
+// the memory becomes spare memory when the partial is dropped. The parameter sum is the CRC-32C of data.
 func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reuse bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,9 +153,9 @@ func (h *Holdings) Put(job string, node jobs.Node, data []byte, sum uint32, reus
 	h.change(&h.inMemory, p.size)
 }
 
-// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless
-// the partial is in memory and nobody is reading it. A taken partial can no longer be read, but
-// counts against the limit until it is dropped or given back.
+// Take gives the bytes of a partial to the caller, who may change them. Take returns false unless the partial
+// is in memory and nobody is reading it. A taken partial can no longer be read, but counts against the limit
+// until it is dropped or returned.
 func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,15 +168,15 @@ func (h *Holdings) Take(job string, node jobs.Node) (data []byte, ok bool) {
 	return data, true
 }
 
-// GiveBack ends a Take whose caller has not changed the bytes. The partial can be read again, unless
-// it was dropped or put again.
+// GiveBack returns a taken partial whose bytes the caller has not changed. The partial can be read again,
+// unless it was dropped or replaced by Put.
 func (h *Holdings) GiveBack(job string, node jobs.Node, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.parts[key{job, node}]; p != nil && p.taken {
 		p.data, p.taken = data, false
 		h.order = append(h.order, p)
-		h.change(&h.inMemory, 0) // begins to spill if memory is short
+		h.change(&h.inMemory, 0) // begins to move partials to files if memory is short
 	}
 }
 
@@ -191,7 +188,7 @@ func (h *Holdings) Has(job string, node jobs.Node) bool {
 	return h.parts[key{job, node}] != nil
 }
 
-// InMemory reports whether a partial can be read without a file.
+// InMemory reports whether the bytes of a partial are in memory.
 func (h *Holdings) InMemory(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,8 +196,8 @@ func (h *Holdings) InMemory(job string, node jobs.Node) bool {
 	return p != nil && p.data != nil
 }
 
-// DropTaken removes a partial that was taken. DropTaken returns false if the partial is not held,
-// or if the partial was put again after it was taken.
+// DropTaken removes a partial that was taken. DropTaken returns false if the partial is not held, or if Put has
+// replaced it after the Take.
 func (h *Holdings) DropTaken(job string, node jobs.Node) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -231,7 +228,7 @@ func (h *Holdings) DropJob(job string) {
 		}
 	}
 	if len(h.parts) == 0 {
-		h.spares = nil // spare memory is useless until another job has partials of this size, which may take long
+		h.spares = nil // the sizes of the next job's partials are unknown, so spare memory would be wasted
 	}
 }
 
@@ -244,13 +241,13 @@ func (h *Holdings) drop(p *part) {
 	h.forget(p)
 }
 
-// discard closes a file in another goroutine: to free a large file may take seconds, and callers
-// hold locks.
+// discard closes a file in another goroutine, because closing a large file may take seconds, and callers hold
+// locks.
 func (h *Holdings) discard(f *os.File) {
-	h.spills.Go(func() { _ = f.Close() }) // the file is not needed any more
+	h.spills.Go(func() { _ = f.Close() }) // errors of Close do not matter, because nobody reads the file again
 }
 
-// forget removes a partial from memory.
+// forget removes a partial from memory, but not from the list.
 func (h *Holdings) forget(p *part) {
 	switch i := slices.Index(h.order, p); {
 	case i >= 0:
@@ -293,8 +290,7 @@ func (h *Holdings) trim() {
 	}
 }
 
-// Spare returns n bytes of spare memory, or nil if there is no spare memory of this size. The bytes
-// may have any value.
+// Spare returns n bytes of spare memory, or nil if no spare buffer has this size. The bytes may have any value.
 func (h *Holdings) Spare(n int64) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,9 +311,9 @@ func (h *Holdings) Buffer(n int64) []byte {
 	return make([]byte, n)
 }
 
-// Read checks the checksum of a partial and returns the bytes. If own is true, nothing else uses
-// the bytes and the caller may change them. If own is false, the caller must not change the bytes,
-// and must call done when it no longer needs them.
+// Read checks the checksum of a partial and returns the bytes. If own is true, nothing else uses the bytes and
+// the caller may change them. If own is false, the caller must not change the bytes, and must call done after
+// its last use of the bytes.
 func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done func(), err error) {
 	p, data := h.begin(job, node)
 	switch {
@@ -339,7 +335,7 @@ func (h *Holdings) Read(job string, node jobs.Node) (data []byte, own bool, done
 	return data, own, done, nil
 }
 
-// ReadAt reads a part of a partial.
+// ReadAt fills a buffer with the part of a partial that begins at an offset.
 func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) error {
 	p, data := h.begin(job, node)
 	if p == nil {
@@ -358,8 +354,8 @@ func (h *Holdings) ReadAt(job string, node jobs.Node, to []byte, offset int64) e
 	return h.readFile(p, to, offset)
 }
 
-// begin begins a read. begin returns the partial, and the partial's data if they are in memory. In
-// that case the caller must call end after the read.
+// begin begins a read. begin returns the partial, and the partial's data if they are in memory. If begin
+// returns data, the caller must call end after the read.
 func (h *Holdings) begin(job string, node jobs.Node) (p *part, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -440,7 +436,7 @@ func (h *Holdings) used() int64 { return h.inMemory + h.reserved + h.stacks }
 
 func (h *Holdings) short() bool { return h.used() > 0 && h.used()+h.largest > h.cfg.Limit }
 
-// Stuck reports whether memory is short and no partial can be written to the spill folder.
+// Stuck reports whether memory is short although partials cannot be written to the spill folder.
 func (h *Holdings) Stuck() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -498,7 +494,7 @@ func (h *Holdings) spill() {
 		switch {
 		case err != nil:
 			h.retryAt = time.Now().Add(retrySpill)
-			h.cfg.Changed() // the caller may write partials to storage
+			h.cfg.Changed() // if the spill folder is full, the caller writes partials to storage
 			h.cfg.Logger.Error("Cannot write a partial to the spill folder, it stays in memory", "job", p.job, "node", p.node.String(), "bytes", p.size, "error", err)
 			return
 		case p.dropped || h.closed:

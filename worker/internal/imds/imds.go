@@ -25,15 +25,14 @@ const (
 // Event is an event that the metadata service announced.
 type Event struct {
 	ID        string   `json:"EventId"`
-	Type      string   `json:"EventType"` // Preempt, Terminate, Redeploy, Reboot or Freeze
+	Type      string   `json:"EventType"` // type of the event: Preempt, Terminate, Redeploy, Reboot or Freeze
 	Resources []string `json:"Resources"` // names of the machines that the event affects
 	Status    string   `json:"EventStatus"`
 	NotBefore string   `json:"NotBefore"` // when the event may start; empty once the event has started
 }
 
-// EndsMachine reports whether the machine loses its memory in the event. A frozen machine resumes
-// with its memory intact; while it is frozen, its process is treated like any process that does not
-// answer.
+// EndsMachine reports whether the machine loses its memory in the event. A frozen machine resumes with its
+// memory intact; until then, its process is treated as unresponsive.
 func (e Event) EndsMachine() bool {
 	return slices.Contains([]string{"Preempt", "Terminate", "Redeploy", "Reboot"}, e.Type)
 }
@@ -49,8 +48,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the metadata service at a URL. The client uses no proxy, because
-// a proxy would reach the metadata service of the proxy's machine.
+// New returns a client of the metadata service at a URL. The client uses no proxy, because the proxy's machine
+// has a metadata service of its own.
 func New(url string) *Client {
 	return &Client{url: url, http: &http.Client{Transport: &http.Transport{
 		DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
@@ -106,7 +105,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]by
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	request.Header.Set("Metadata", "true") // the service refuses requests without this header, because a proxy might have forwarded them
+	request.Header.Set("Metadata", "true") // the service requires this header, which proves that the request was not forwarded by a proxy
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the metadata service: %w", err)

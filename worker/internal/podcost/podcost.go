@@ -26,16 +26,16 @@ import (
 // bits.
 const Annotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Config describes how a worker reaches the Kubernetes API and its own pod. The empty values are
-// right for a process in a pod.
+// Config describes how a worker reaches the Kubernetes API and its own pod. The defaults are right for a
+// process in a pod.
 type Config struct {
-	URL       string // URL of the API server; empty: from the variables that Kubernetes sets
+	URL       string // URL of the API server; the default comes from variables that Kubernetes sets
 	Account   string // folder with the token and the certificate of the pod's service account
-	Pod       string // the pod's name; empty: the variable POD_NAME
-	Namespace string // the pod's namespace; empty: the variable POD_NAMESPACE
+	Pod       string // the pod's name; the default is the variable POD_NAME
+	Namespace string // the pod's namespace; the default is the variable POD_NAMESPACE
 
-	Every  time.Duration  // time between two calls of Cost; 0: 30 s
-	Cost   func() float64 // returns how much work the worker's death would lose now, in seconds
+	Every  time.Duration  // interval between two calls of Cost; 0 means 30 s
+	Cost   func() float64 // returns the work that would be lost if the worker died now, in seconds
 	Logger *slog.Logger
 }
 
@@ -43,16 +43,16 @@ const (
 	account     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	every       = 30 * time.Second
 	callTimeout = 10 * time.Second
-	maxAnswer   = 1 << 20 // maximum number of bytes that are read from an answer
+	maxAnswer   = 1 << 20 // maximum number of bytes that are read from an answer of the API server
 )
 
 // Annotator annotates the worker's pod.
 type Annotator struct {
 	cfg    Config
-	pod    string // URL of the pod
+	pod    string // URL of the pod in the Kubernetes API
 	client *http.Client
-	told   int64  // the last value written; -1: unknown
-	last   string // the last error that was logged, or empty
+	told   int64  // the last value that was written; -1 if it is unknown
+	last   string // text of the last logged error, or empty
 }
 
 // New returns an annotator, or an error if the process is not in a pod or may not annotate its pod.
@@ -88,7 +88,7 @@ func newAnnotator(cfg Config) (*Annotator, error) {
 	if !roots.AppendCertsFromPEM(authority) {
 		return nil, fmt.Errorf("%s/ca.crt: want a certificate in PEM", cfg.Account)
 	}
-	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // no proxy, because the server is in the cluster
+	a.client = &http.Client{Timeout: callTimeout, Transport: &http.Transport{ // the client uses no proxy, because the server is in the cluster
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1, IdleConnTimeout: time.Second,
 	}}
 	return a, nil
@@ -163,7 +163,7 @@ func (a *Annotator) patch(ctx context.Context, value int64) error {
 		return fmt.Errorf("patch the pod %s in %s: %s: give the pod's service account a Role with the verb patch on pods, as the chart does", a.cfg.Pod, a.cfg.Namespace, answer.Status)
 	case answer.StatusCode >= 300:
 		var status struct{ Message string }
-		_ = json.Unmarshal(data, &status) // if there is no message, the error contains only the status
+		_ = json.Unmarshal(data, &status) // without a message, the error contains only the status
 		return fmt.Errorf("patch the pod %s in %s: %s %s", a.cfg.Pod, a.cfg.Namespace, answer.Status, status.Message)
 	case err != nil:
 		return fmt.Errorf("patch the pod: %w", err)
