@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellwether-compute/bellwether/jobs"
 	"github.com/bellwether-compute/bellwether/jobs/dataset"
+	"github.com/bellwether-compute/bellwether/jobs/dataset/exact"
 	"github.com/bellwether-compute/bellwether/jobs/dataset/output"
 )
 
@@ -99,6 +100,7 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 			numeric = append(numeric, of[i])
 		}
 	}
+	column, isPlain := plainColumn(q.aggregates, of)
 	var key []byte
 	return func(acc **table, r *dataset.Record) error {
 		t := *acc
@@ -106,8 +108,27 @@ func open(p Params, columns []string) (func(acc **table, r *dataset.Record) erro
 			t.bind(q.aggregates, of)
 		}
 		v.set(r)
-		if ok, err := where(v); !ok || err != nil {
-			return err
+		if q.where != nil {
+			if ok, err := where(v); !ok || err != nil {
+				return err
+			}
+		}
+		number, isNumber := (*exact.Number)(nil), false
+		if isPlain {
+			number, isNumber = v.number(column)
+		}
+		if isNumber && len(by) == 1 {
+			group := t.group(v.field(by[0]))
+			if t.plains[group].add(number) {
+				return nil
+			}
+			if t.settleGroup(group); t.plains[group].add(number) {
+				return nil
+			}
+			for _, s := range t.states {
+				s.add(group, v)
+			}
+			return nil
 		}
 		for _, column := range numeric { // before the first state changes, because a bad record must change none
 			if _, ok := v.number(column); !ok && len(v.field(column)) > 0 {
@@ -217,6 +238,7 @@ func finish(ctx context.Context, p Params, t *table, totals dataset.Totals) (res
 
 // finishGroups computes the rows of the result from the states of the groups.
 func (q query) finishGroups(t *table, result *Result) error {
+	t.settle()
 	t.bind(q.aggregates, make([]int, len(q.aggregates)))
 	if len(q.by) == 0 && len(t.hashes) == 0 {
 		t.group(nil) // there were no rows: the result is one row with the aggregates of an empty group

@@ -14,6 +14,8 @@ import (
 type table struct {
 	functions []aggregate // the aggregate of each element of states
 	states    []states
+	plains    []plain // of each group, not yet in states; empty unless the query allows it
+	plain     bool    // plains are used
 	bound     bool
 
 	hashes []uint64
@@ -37,6 +39,9 @@ func (t *table) bind(all []aggregate, columns []int) {
 	}
 	for i, s := range t.states {
 		s.bind(columns[i])
+	}
+	if _, t.plain = plainColumn(all, columns); t.plain {
+		t.plains = append(t.plains, make([]plain, len(t.hashes)-len(t.plains))...)
 	}
 	t.bound = true
 }
@@ -91,6 +96,9 @@ func (t *table) append(h uint64, key []byte) int {
 	for _, s := range t.states {
 		s.grow()
 	}
+	if t.plain {
+		t.plains = append(t.plains, plain{})
+	}
 	return len(t.hashes) - 1
 }
 
@@ -109,6 +117,8 @@ func (t *table) enlarge() {
 
 // merge merges the tables of two neighbouring ranges of records.
 func merge(left, right *table) (*table, error) {
+	left.settle()
+	right.settle()
 	left.rows.merge(right.rows)
 	left.out.merge(right.out)
 	if left.columns == nil {
@@ -136,6 +146,7 @@ var functionCodes = []string{"count", "sum", "min", "max", "mean", "var", "stdde
 
 // MarshalBinary encodes the table.
 func (t *table) MarshalBinary() ([]byte, error) {
+	t.settle()
 	b := binary.AppendUvarint(nil, uint64(len(t.functions)))
 	for _, a := range t.functions {
 		b = append(b, byte(slices.Index(functionCodes, a.function)))
