@@ -90,7 +90,10 @@ func (k Kind[P]) Definition() jobs.Definition[P, []byte, Result] {
 			return func(ctx context.Context, left, right []byte) ([]byte, error) { return calls.merge(ctx, j, left, right) }
 		},
 		Finish: func(ctx context.Context, p P, root []byte) (r Result, err error) {
-			_, body, err := open(root)
+			m, body, err := open(root)
+			if err == nil && m.text != nil {
+				body, err = m.text(body)
+			}
 			if err == nil && k.Program(p).Finish {
 				body, err = calls.finish(ctx, k.job(p), body)
 			}

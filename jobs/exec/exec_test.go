@@ -76,6 +76,9 @@ func TestMerges(t *testing.T) {
 			`{"deep":{"k0":true,"k1":true,"k2":true,"s":"<same>"},"list":[0,1,2],"n":0.3}`,
 		},
 		{"json", `:`, `{}`},
+		{"hll", `echo "b\t$BELLWETHER_PARTITION"; echo "b\tsame"; echo x`, "1\nb\t4\n"},
+		{"ddsketch", `echo "b\t0"; echo "b\t-0"; echo 0`, "3\t0\t0\t0\t0\nb\t6\t0\t0\t0\t0\n"},
+		{"ddsketch", `:`, ""},
 	} {
 		r, err := run(t, shell(test.script, "partitions=3", "merge="+test.merge))
 		if err != nil || r.Text != test.want || r.Output.Size() != int64(len(test.want)) {
@@ -165,10 +168,11 @@ func TestFailures(t *testing.T) {
 		{shell(`echo "a b"`, "merge=sum"), `line 1, "a b": want a key, a tab and a decimal number`, true},
 		{shell(`echo "a\tNaN"`, "merge=max"), `want a key, a tab and a decimal number`, true},
 		{shell(`echo "1e500"`, "merge=max"), `want a key, a tab and a decimal number`, true},
+		{shell(`echo "a\tInf"`, "merge=ddsketch"), `line 1: "Inf": want a key, a tab and a number`, true},
 		{shell(`echo "[1]"`, "merge=json"), `want one JSON object`, true},
 		{shell(`echo "{} {}"`, "merge=json"), `want one JSON object, got more after`, true},
 		{shell(`echo "{\"a\": $BELLWETHER_PARTITION, \"b\": \"p$BELLWETHER_PARTITION\"}"`, "merge=json", "partitions=2"), `merge json: .b: cannot merge "p0" with "p1"`, true},
-		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N, json or program", false},
+		{shell("true", "merge=average"), "takes concat, sum, min, max, sorted, top:N, json, hll, ddsketch or program", false},
 		{shell("true", "merge=top:0"), "takes top:N with N from 1 to 1000000", false},
 		{shell("true", "memory=much"), "parameter memory", false},
 		{[]string{"command=wc -l"}, `such as ["wc","-l"]`, false},

@@ -17,6 +17,8 @@ type merge struct {
 	normalize func(output []byte) ([]byte, error)
 	// join merges the bodies of neighbouring partials. join may change left, and may return left.
 	join func(left, right []byte) ([]byte, error)
+	// text, if not nil, converts the merged body to the output of the job.
+	text func(body []byte) ([]byte, error)
 }
 
 // concat is the merge that joins the outputs in the order of the partitions.
@@ -35,7 +37,7 @@ var byProgram = merge{
 
 // parseMerge returns the merge with the given name.
 func parseMerge(name string) (merge, error) {
-	list := []merge{concat, sum, least, greatest, sorted, object, byProgram}
+	list := []merge{concat, sum, least, greatest, sorted, object, hll, ddsketch, byProgram}
 	for _, m := range list {
 		if m.name == name {
 			return m, nil
@@ -47,7 +49,7 @@ func parseMerge(name string) (merge, error) {
 		}
 		return merge{}, fmt.Errorf("parameter merge: got %.100q, takes top:N with N from 1 to %d", name, maxTop)
 	}
-	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N, json or program", name)
+	return merge{}, fmt.Errorf("parameter merge: got %.100q, takes concat, sum, min, max, sorted, top:N, json, hll, ddsketch or program", name)
 }
 
 // newPartial returns a partial, which consists of the name of its merge, a newline, and the body.

@@ -21,7 +21,7 @@ type Params struct {
 	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
 	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
 	Keep       bool          `json:"keep" help:"one process makes many calls, as frames on its standard input and output"`
-	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, or program: the program merges two outputs"`
+	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the program merges two outputs"`
 	Finish     bool          `json:"finish" help:"the program is called with the merged outputs, and writes the result"`
 	Timeout    time.Duration `json:"timeout" min:"0" help:"how long a call may take; 0: any time"`
 	Memory     string        `json:"memory" help:"how much memory the processes of a call may use, such as 2GiB; 0: any amount"`

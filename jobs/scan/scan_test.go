@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -250,49 +249,6 @@ func TestSameForEveryBlock(t *testing.T) {
 				t.Errorf("%s: quantile %v is %v, want %v", key, q, got, want)
 			}
 		}
-	}
-}
-
-func TestDistinctEstimates(t *testing.T) {
-	for _, n := range []int{4096, 4097, 20_000, 200_000, 1_000_000} {
-		var d, other distinct
-		for i := range n {
-			hash := rand.Uint64()
-			d.add(hash)
-			if i%3 == 0 {
-				other.add(hash)
-			}
-		}
-		list := &distincts{list: []distinct{d, other}}
-		list.merge(1, &distincts{list: []distinct{d}}, 0)
-		for group := range 2 {
-			c, err := list.result(group, aggregate{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if off := math.Abs(float64(c.number.Mantissa)/float64(n) - 1); off > 0.04 || n <= maxExact && off > 0 {
-				t.Errorf("%d values are estimated as %v", n, c.number)
-			}
-		}
-	}
-}
-
-func TestBins(t *testing.T) {
-	for range 100_000 {
-		f := math.Float64frombits(rand.Uint64())
-		if math.IsNaN(f) || math.IsInf(f, 0) || math.Abs(f) < 1e-300 {
-			continue
-		}
-		if got := middle(bin(f)); math.Abs(got-f) > 0.004*math.Abs(f) {
-			t.Fatalf("the bin of %v is around %v", f, got)
-		}
-	}
-	list := []float64{-1e300, -2, -1, -1e-5, 0, 1e-5, 1, 2, 1e300}
-	if !slices.IsSortedFunc(list, func(a, b float64) int { return int(bin(a)) - int(bin(b)) }) {
-		t.Error("the bins are not sorted like their values")
-	}
-	if middle(bin(0)) != 0 || bin(math.Copysign(0, -1)) != bin(0) {
-		t.Errorf("0 is in a bin around %v", middle(bin(0)))
 	}
 }
 

@@ -23,7 +23,7 @@ type Params struct {
 	Split      string        `json:"split" oneof:"lines" help:"how the input is cut: each line goes to one call"`
 	Block      int64         `json:"block" min:"1" help:"bytes of the input per call, about"`
 	Partitions uint64        `json:"partitions" help:"number of calls if there is no input; 0: one"`
-	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, or program: the module merges two outputs"`
+	Merge      string        `json:"merge" help:"how outputs are merged: concat, sum, min, max, top:N, sorted, json, hll, ddsketch, or program: the module merges two outputs"`
 	Finish     bool          `json:"finish" help:"the module is called with the merged outputs, and writes the result"`
 	Timeout    time.Duration `json:"timeout" min:"1ms" help:"how long a call may take"`
 	Memory     string        `json:"memory" help:"how much memory a call may use, from 64KiB to 4GiB"`
