@@ -73,7 +73,8 @@
 //     such as math.Exp and math.Log. math.Sqrt is exact everywhere. A job's status and outcome name
 //     the builds that computed it.
 //
-// [Check], or the command "bellwether run --check", tests a job for those conditions that can be
+// An [Audit], or the flag --audit of the commands run and submit, computes a share of the partitions
+// twice. [Check], or the command "bellwether run --check", tests a job for those conditions that can be
 // tested within one process.
 //
 // A partition may run more than once, for example after a crash or because its worker was slow. The

@@ -309,8 +309,12 @@ func (b binding[P, T, R]) open(ctx context.Context, params Params, plan Plan) (t
 	}
 	return &Task{
 		mapper: mapper,
-		stack: func() Stack {
-			return &stack[T]{tree: tree, mapper: mapper, merge: m, codec: b.def.Codec, pool: pool}
+		stack: func(a Audit) Stack {
+			s := &stack[T]{tree: tree, mapper: mapper, merge: m, codec: b.def.Codec, pool: pool}
+			if a.Share > 0 {
+				s.audit = &auditor[T]{Audit: a, codec: b.def.Codec, mapper: mapper}
+			}
+			return s
 		},
 		forest: func() forest {
 			return &valueForest[T]{tree: tree, merge: m, codec: b.def.Codec, pool: pool, waiting: make(map[Node]T)}

@@ -16,6 +16,7 @@ import (
 type Local struct {
 	Slots    int // number of goroutines that call Map; at least 1
 	Attempts int // number of attempts per partition, without pauses; at least 1
+	Audit    Audit
 
 	// Progress, if not nil, is called with the number of finished partitions and the number of all
 	// partitions. Progress is called from several goroutines.
@@ -44,6 +45,7 @@ func (l Local) Run(ctx context.Context, job Job, params Params) (LocalResult, er
 	if err != nil {
 		return LocalResult{}, err
 	}
+	task.Audit(l.Audit)
 	root, err := l.reduce(ctx, job, task, tree)
 	if closeErr := task.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("close job %s: %w", job.Name(), closeErr)

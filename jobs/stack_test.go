@@ -274,7 +274,7 @@ func TestMergerIsRetried(t *testing.T) {
 		Name: "merger", Version: "1",
 		Plan: func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 4}, nil },
 		Open: func(context.Context, struct{}, Plan) (Mapper[string], error) {
-			return mapFunc(func(_ context.Context, p uint64) (string, error) {
+			return mapText(func(_ context.Context, p uint64) (string, error) {
 				mapped[p]++
 				return strconv.FormatUint(p, 10), nil
 			}), nil
@@ -318,9 +318,9 @@ func TestMergerIsRetried(t *testing.T) {
 	}
 }
 
-type mapFunc func(ctx context.Context, partition uint64) (string, error)
+type mapText func(ctx context.Context, partition uint64) (string, error)
 
-func (f mapFunc) Map(ctx context.Context, partition uint64) (string, error) { return f(ctx, partition) }
+func (f mapText) Map(ctx context.Context, partition uint64) (string, error) { return f(ctx, partition) }
 
 // TestStackNamesTheFunctionThatEndsItsGoroutine calls runtime.Goexit in each function that a
 // stack calls.

@@ -11,7 +11,8 @@ import (
 // Task is a job that is open in this process. All stacks of a task share one mapper.
 type Task struct {
 	mapper any // may implement io.Closer
-	stack  func() Stack
+	stack  func(Audit) Stack
+	audit  Audit
 	forest func() forest
 	spares func(get func() []byte, put func([]byte)) bool
 }
@@ -28,7 +29,10 @@ func (t *Task) Spares(get func() []byte, put func([]byte)) bool { return t.spare
 // NewStack returns an empty stack. Each slot needs a separate stack. A slot should keep its stack
 // for as long as the slot works on the job, because the stack holds the Map function that the
 // mapper's Fork returned for the slot.
-func (t *Task) NewStack() Stack { return t.stack() }
+func (t *Task) NewStack() Stack { return t.stack(t.audit) }
+
+// Audit makes the stacks that NewStack creates from now on compute some partitions twice.
+func (t *Task) Audit(a Audit) { t.audit = a }
 
 // Close closes the mapper if it implements [io.Closer]. No stack of the task may be
 // running.
@@ -109,7 +113,8 @@ type stack[T any] struct {
 	nodes   []Node
 	values  []T
 
-	next        uint64 // the first partition that is not done
+	audit       *auditor[T] // nil: no partition is computed twice
+	next        uint64      // the first partition that is not done
 	interrupted error
 	progress    *Progress // nil if Watch was not called
 }
@@ -162,7 +167,7 @@ func (s *stack[T]) running() string {
 // run maps partitions from s.next on until hi, until stop is set or until one fails.
 func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error {
 	if s.mapOne == nil {
-		if s.mapOne = s.mapFunc(); s.mapOne == nil {
+		if s.mapOne = mapFunc(s.mapper, s.spare); s.mapOne == nil {
 			return Permanent(errors.New("want a function from Fork, got nil"))
 		}
 	}
@@ -171,6 +176,11 @@ func (s *stack[T]) run(ctx context.Context, hi uint64, stop *atomic.Bool) error 
 		value, err := s.mapOne(ctx, s.next)
 		if err != nil {
 			return err
+		}
+		if s.audit != nil && s.audit.chooses(s.next, s.tree.Partitions()) {
+			if err := s.audit.check(ctx, s.next, value); err != nil {
+				return err
+			}
 		}
 		if err := s.push(ctx, Leaf(s.next), value); err != nil {
 			return err
@@ -183,14 +193,16 @@ func (s *stack[T]) Interrupted() error { return s.interrupted }
 
 func (s *stack[T]) Watch(p *Progress) { s.progress = p }
 
-func (s *stack[T]) mapFunc() func(ctx context.Context, partition uint64) (T, error) {
-	switch m := s.mapper.(type) {
+// mapFunc returns a Map function for one slot. The function spare returns a value that a Filler may
+// reuse.
+func mapFunc[T any](mapper Mapper[T], spare func() T) func(ctx context.Context, partition uint64) (T, error) {
+	switch m := mapper.(type) {
 	case Filler[T]:
-		return func(ctx context.Context, partition uint64) (T, error) { return m.Fill(ctx, partition, s.spare()) }
+		return func(ctx context.Context, partition uint64) (T, error) { return m.Fill(ctx, partition, spare()) }
 	case Forker[T]:
 		return m.Fork()
 	}
-	return s.mapper.Map
+	return mapper.Map
 }
 
 // spare removes a freed value from the stack or from the task's pool. spare returns the zero value

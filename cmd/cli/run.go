@@ -27,6 +27,7 @@ func (a *app) runCommand() *cobra.Command {
 		check     bool
 		save      string
 		partition uint64
+		audit     auditFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "run JOB [-- PROGRAM [ARGUMENT...]]",
@@ -54,6 +55,10 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			if save != "" && !job.Attaches() {
 				return usagef("--save: the results of job %s have no attachment", job.Name())
 			}
+			share, err := audit.share()
+			if err != nil {
+				return err
+			}
 			pairs, files, err := program.read(job, args[1:])
 			if err != nil {
 				return err
@@ -65,7 +70,10 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 			a.useTarget()
 			ctx, stop := interruptible(jobs.WithFiles(cmd.Context(), jobs.Files(files)))
 			defer stop()
-			local := jobs.Local{Slots: slots, Attempts: attempts}
+			local := jobs.Local{Slots: slots, Attempts: attempts, Audit: jobs.Audit{Share: share, Seed: string(p)}}
+			if check && share > 0 {
+				return usagef("--check and --audit exclude each other: a check computes each partition several times")
+			}
 			if cmd.Flags().Changed("partition") {
 				if check || save != "" {
 					return usagef("--partition excludes --check and --save, which need all partitions")
@@ -88,6 +96,7 @@ prints the error, or the size and the SHA-256 of the encoded partial.`,
 	}
 	params.register(a, cmd)
 	program.register(cmd)
+	audit.register(cmd)
 	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "number of partitions to run at once")
 	cmd.Flags().IntVar(&attempts, "max-attempts", client.DefaultMaxAttempts, "how often to try a partition that fails, in all")
 	cmd.Flags().Uint64Var(&partition, "partition", 0, "run only this partition")
@@ -179,7 +188,7 @@ func runOrCheck(ctx context.Context, job jobs.Job, params jobs.Params, local job
 		result, err := local.Run(ctx, job, params)
 		return result, nil, err
 	}
-	checked, err := jobs.Check(local).Run(ctx, job, params)
+	checked, err := jobs.Check{Slots: local.Slots, Attempts: local.Attempts, Progress: local.Progress}.Run(ctx, job, params)
 	return checked.LocalResult, checked.Runs, err
 }
 

@@ -24,6 +24,8 @@ type submitFlags struct {
 	strict   bool
 
 	timeout, partitionTimeout time.Duration
+
+	audit auditFlag
 }
 
 func (f submitFlags) check() error {
@@ -61,6 +63,10 @@ durable: workers run it as soon as there are any.`,
 			if err := flags.check(); err != nil {
 				return err
 			}
+			audit, err := flags.audit.share()
+			if err != nil {
+				return err
+			}
 			pairs, files, err := flags.program.read(job, args[1:])
 			if err != nil {
 				return err
@@ -75,13 +81,14 @@ durable: workers run it as soon as there are any.`,
 			return a.submit(cmd.Context(), job, client.SubmitOptions{
 				Params: params, Files: files, Priority: flags.priority, MaxAttempts: flags.attempts, MaxSkipped: flags.skipped,
 				StrictBuilds: flags.strict,
-				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout,
+				Timeout:      flags.timeout, PartitionTimeout: flags.partitionTimeout, Audit: audit,
 			}, flags.wait)
 		},
 		ValidArgsFunction: a.completeJob,
 	}
 	flags.params.register(a, cmd)
 	flags.program.register(cmd)
+	flags.audit.register(cmd)
 	cmd.Flags().BoolVar(&flags.wait, "wait", false, "show progress until the job ends, then its result; exit with the status of 'result'")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check and plan the job in this process, submit nothing")
 	cmd.Flags().IntVar(&flags.priority, "priority", 0, "jobs of a higher priority run first")

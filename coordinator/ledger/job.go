@@ -112,7 +112,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		spec: e.Spec, tree: tree, state: jobActive, forest: newForest(tree),
 		opening: wire.Opening{
 			Job: e.Spec.ID, Kind: wire.JobKind{Name: e.Spec.Job, Version: e.Spec.Version}, Params: e.Spec.Params,
-			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
+			Priority: e.Spec.Priority, PartitionTimeout: e.Spec.PartitionTimeout, Audit: e.Spec.Audit, Partitions: e.Partitions, Data: e.Data, InStore: e.InStore, ParamsSHA256: e.ParamsSHA256,
 		},
 		contributors: map[string]*contributor{},
 		executed:     e.Executed, builds: builds{list: slices.Clone(e.Builds)},

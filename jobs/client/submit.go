@@ -59,6 +59,9 @@ type SubmitOptions struct {
 	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. A worker
 	// may notice the timeout after up to twice the time. Default: the definition's Limits.Map.
 	PartitionTimeout time.Duration
+	// Audit is the share of the partitions that are computed twice, in millionths. If the two
+	// results of a partition differ, the job fails. See [jobs.Audit].
+	Audit uint32
 }
 
 func (o SubmitOptions) withDefaults() SubmitOptions {
@@ -76,6 +79,8 @@ func (o SubmitOptions) validate() error {
 		return errorf(ErrInvalid, "Timeout %v: want 0 or more", o.Timeout)
 	case o.PartitionTimeout < 0:
 		return errorf(ErrInvalid, "PartitionTimeout %v: want 0 or more", o.PartitionTimeout)
+	case o.Audit > jobs.MaxAudit:
+		return errorf(ErrInvalid, "Audit %d: want at most %d", o.Audit, jobs.MaxAudit)
 	case o.MaxSkipped > MaxSkipped:
 		return errorf(ErrInvalid, "MaxSkipped %d: want at most %d", o.MaxSkipped, MaxSkipped)
 	}
@@ -134,7 +139,7 @@ func (c *Client) Submit(ctx context.Context, job jobs.Job, o SubmitOptions) (id 
 		ID: id, Job: job.Name(), Version: job.Version(), Params: params,
 		Priority: o.Priority, MaxAttempts: o.MaxAttempts, MaxSkipped: o.MaxSkipped, StrictBuilds: o.StrictBuilds,
 		Submitted: now,
-		Timeout:   o.Timeout, PartitionTimeout: o.PartitionTimeout,
+		Timeout:   o.Timeout, PartitionTimeout: o.PartitionTimeout, Audit: o.Audit,
 	}
 	if err := s.Submit(ctx, spec, o.Files...); err != nil {
 		return "", c.explain(fmt.Errorf("submit job %s: %w", job.Name(), err))

@@ -38,6 +38,7 @@ type Spec struct {
 	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
 	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // how long the job may take from its beginning; 0: no limit
 	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
+	Audit            uint32        `cbor:"12,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 }
 
 // StoredSpec is a spec that was read from storage.

@@ -106,6 +106,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("Timeout %v: want 0 or more", s.Timeout)
 	case s.PartitionTimeout < 0:
 		return fmt.Errorf("PartitionTimeout %v: want 0 or more", s.PartitionTimeout)
+	case s.Audit > jobs.MaxAudit:
+		return fmt.Errorf("Audit %d: want at most %d", s.Audit, jobs.MaxAudit)
 	case len(s.Params) > MaxParams:
 		return fmt.Errorf("Params of %d bytes: want at most %d", len(s.Params), MaxParams)
 	case !bytes.HasPrefix(s.Params, []byte("{")) || !json.Valid(s.Params):

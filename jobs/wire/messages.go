@@ -241,7 +241,8 @@ type Opening struct {
 	// [ParamsInStore], and the worker reads the parameters from storage.
 	ParamsSHA256 []byte `cbor:"8,keyasint,omitempty"`
 
-	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
+	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"`  // how long a partition may take; 0: the definition's limit
+	Audit            uint32        `cbor:"10,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 }
 
 // Assignment is an order to a worker to run a span or to make a call.

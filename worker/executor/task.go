@@ -142,6 +142,7 @@ func (t *task) open() (*jobs.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	opened.Audit(jobs.Audit{Share: o.Audit, Seed: o.Job})
 	if t.w.held != nil {
 		t.reuses = opened.Spares(func() []byte { return t.w.held.Spare(t.partialSize.Load()) }, t.w.held.Reuse)
 	}

@@ -1,0 +1,60 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// auditJob returns a job of 1,000 partitions whose Map calls value.
+func auditJob(value func(partition uint64) uint64) Job {
+	return MustNew(Definition[struct{}, uint64, uint64]{
+		Name: "audited", Version: "1",
+		Plan: func(context.Context, struct{}) (Plan, error) { return Plan{Partitions: 1000}, nil },
+		Open: func(context.Context, struct{}, Plan) (Mapper[uint64], error) {
+			return auditMapper(value), nil
+		},
+		Merge:  func(left, right uint64) (uint64, error) { return left + right, nil },
+		Finish: func(_ context.Context, _ struct{}, root uint64) (uint64, error) { return root, nil },
+	})
+}
+
+type auditMapper func(partition uint64) uint64
+
+func (m auditMapper) Map(_ context.Context, partition uint64) (uint64, error) {
+	return m(partition), nil
+}
+
+// TestAuditFindsJobsThatAreNotDeterministic audits 1 % of the partitions in 100 runs.
+func TestAuditFindsJobsThatAreNotDeterministic(t *testing.T) {
+	var calls atomic.Uint64
+	job, found := auditJob(func(uint64) uint64 { return calls.Add(1) }), 0
+	for run := range 100 {
+		_, err := Local{Slots: 2, Attempts: 3, Audit: Audit{10_000, fmt.Sprint(run)}}.Run(t.Context(), job, must(job.Params(nil)))
+		if err != nil && IsPermanent(err) && strings.Contains(err.Error(), ": audit: the partition was computed twice, and the partials have the SHA-256 ") {
+			found++
+		}
+	}
+	if found < 99 {
+		t.Errorf("found in %d of 100 runs", found)
+	}
+}
+
+func TestAuditOfDeterministicJob(t *testing.T) {
+	var calls atomic.Uint64
+	job := auditJob(func(p uint64) uint64 { calls.Add(1); return p })
+	for share, want := range map[uint32]func(calls uint64) bool{
+		0:        func(n uint64) bool { return n == 1000 },
+		1:        func(n uint64) bool { return n > 1000 && n < 1010 },
+		10_000:   func(n uint64) bool { return n > 1000 && n < 1050 },
+		MaxAudit: func(n uint64) bool { return n == 2000 },
+	} {
+		calls.Store(0)
+		r, err := Local{Slots: 2, Attempts: 1, Audit: Audit{share, "seed"}}.Run(t.Context(), job, must(job.Params(nil)))
+		if err != nil || string(r.Result) != "499500" || !want(calls.Load()) {
+			t.Errorf("share %d: %s, %v, %d calls", share, r.Result, err, calls.Load())
+		}
+	}
+}
