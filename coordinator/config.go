@@ -11,7 +11,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Config is the configuration of a [Coordinator]: of its terms, and of its use of NATS.
+// Config is the configuration of a [Coordinator].
 type Config struct {
 	// Config is the configuration of each term. In this package the default of MaxMerging is
 	// GOMAXPROCS.

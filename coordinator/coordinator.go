@@ -10,8 +10,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Coordinator leads the terms that an election grants to its process. Coordinator keeps no state
-// from one term to the next.
+// Coordinator leads the terms that an election grants to its process. Coordinator keeps no state between terms.
 type Coordinator struct{ cfg Config }
 
 // New returns a coordinator, or an error if the configuration is not valid.
@@ -34,7 +33,7 @@ func (c *Coordinator) Lead(ctx context.Context, leadership *election.Term) (succ
 	l := newLoop(ctx, inner)
 	epoch := leadership.Epoch
 	transport := newTransport(c.cfg, epoch)
-	defer func() { // cancel must come first, because a callback waits for the loop until the context is done
+	defer func() { // cancel must be deferred first, because a callback waits for the loop until the context is done
 		cancel()
 		transport.close()
 		l.tasks.Wait()

@@ -7,13 +7,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// handlers handle the messages to a leader. The handlers decode and check a message outside the
-// loop and then answer it on the loop. If the answer is lost, the sender repeats the message.
+// handlers handle the messages to a leader. The handlers decode and check a message outside the loop and then
+// answer it on the loop. If an answer is lost, the sender repeats the message.
 type handlers struct {
 	term    *term.Term
 	loop    *loop
 	pong    wire.Pong
-	storage string // identity of the leader's storage
+	storage string // identity of the storage that the leader uses
 	respond func(m *nats.Msg, answer []byte)
 	recent  *recentAnswers
 }

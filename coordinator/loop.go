@@ -12,7 +12,7 @@ import (
 // loop is the goroutine that owns a term: all calls of the term's methods run on the loop. The type
 // implements [term.Env] for the term.
 type loop struct {
-	leaseCtx context.Context // context of the leadership; its Err checks the clock
+	leaseCtx context.Context // context of the leadership; its method Err checks the clock
 	ctx      context.Context // cancelled when leaseCtx is done or Lead returns
 	inbox    chan func()
 	tasks    sync.WaitGroup
@@ -44,7 +44,7 @@ func (l *loop) run(t *term.Term, leadership *election.Term, onTurn func()) (succ
 			stopping = nil
 			call = t.Stop
 		}
-		// If the process was suspended, the leadership may be over although Done is not closed yet.
+		// If the process was suspended, the leadership may be over before the channel Done is closed.
 		if l.leaseCtx.Err() == nil {
 			call()
 		}
@@ -81,7 +81,7 @@ func (l *loop) Guard(limit time.Duration, code func()) (returned bool) {
 	done := make(chan bool, 1)
 	go func() {
 		returned := false
-		defer func() { done <- returned }() // runs even if the code calls runtime.Goexit
+		defer func() { done <- returned }() // deferred functions run even if the code calls runtime.Goexit
 		code()
 		returned = true
 	}()

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// recentFor is how long an answer for display is cached, so that many viewers cause hardly more
-	// work for the leader than one.
+	// recentFor is how long an answer for display is cached, so that the leader's work hardly depends on the
+	// number of viewers.
 	recentFor = 400 * time.Millisecond
 	// maxRecent is the size in bytes of the cached answers above which the cache is emptied.
 	maxRecent = 4 << 20
@@ -16,9 +16,9 @@ const (
 
 // recentAnswers is a cache of the latest answers. recentAnswers is used only on the loop.
 type recentAnswers struct {
-	answers map[string][]byte // by subject and content of the request
+	answers map[string][]byte // cached answers by subject and content of the request
 	bytes   int
-	begun   time.Time // when the first of the answers was computed
+	begun   time.Time // when the oldest answer was computed
 }
 
 // answer returns the cached answer to the same request, or computes an answer.

@@ -19,19 +19,19 @@ type transport struct {
 	conn      *nats.Conn
 	subjects  wire.Subjects
 	epoch     uint64
-	storage   string // identity of the leader's storage
+	storage   string // identity of the storage that the leader uses
 	log       *slog.Logger
 	subs      []*nats.Subscription
-	callbacks sync.WaitGroup // running callbacks of the subscriptions
+	callbacks sync.WaitGroup // counts the running callbacks of the subscriptions
 
 	mu         sync.Mutex
-	logged     map[trouble]time.Time // when a line was last logged for this kind of trouble
-	reconnects uint64                // the connection's number of reconnects at the last check
-	stableFrom time.Time             // results of probes before this time are not conclusive
+	logged     map[trouble]time.Time // time of the last log line about each kind of failure
+	reconnects uint64                // number of the connection's reconnects at the last check
+	stableFrom time.Time             // before this time results of probes are not conclusive
 }
 
-// probeTimeout is how long a worker may take to answer a probe. The leader does not take a timeout
-// as proof that the worker is dead, so a short timeout does no harm.
+// probeTimeout is how long a worker may take to answer a probe. A timeout does not prove that the worker is
+// dead, so a short timeout does no harm.
 const probeTimeout = time.Second
 
 // stableFor is the time after a reconnect of this process during which the results of probes are
@@ -41,7 +41,7 @@ const stableFor = 2 * time.Second
 // trouble identifies a kind of failure with messages, for logging.
 type trouble struct{ text, subject string }
 
-// troubleEvery is the shortest time between two log lines about the same trouble.
+// troubleEvery is the shortest time between two log lines about the same kind of failure.
 const troubleEvery = time.Second
 
 var _ term.Transport = (*transport)(nil)
@@ -96,7 +96,7 @@ func (t *transport) close() {
 	t.callbacks.Wait()
 }
 
-// warn logs trouble, unless the same trouble was logged less than troubleEvery ago.
+// warn logs a failure, unless the same kind of failure was logged less than troubleEvery ago.
 func (t *transport) warn(text, subject string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,19 +108,19 @@ func (t *transport) warn(text, subject string, err error) {
 	t.log.Warn(text, "subject", subject, "error", err)
 }
 
-// publish sends a message to a subject of the given name. If the message cannot be sent, publish
-// only logs this, because a lost message only causes a delay.
+// publish sends a message to a subject of the given name. If the message cannot be sent, publish only logs the
+// failure, because a lost message only causes a delay.
 func (t *transport) publish(name, subject string, data []byte) {
 	t.sent(name, len(data), t.conn.Publish(subject, data))
 }
 
-// respond answers a message. If the answer cannot be sent, respond only logs this.
+// respond answers a message. If the answer cannot be sent, respond only logs the failure.
 func (t *transport) respond(m *nats.Msg, answer []byte) {
 	t.sent(m.Subject, len(answer), m.Respond(answer))
 }
 
 func (t *transport) sent(subject string, size int, err error) {
-	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) { // the process ends
+	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) { // without a connection the process is ending
 		t.warn("Message cannot be sent", subject, fmt.Errorf("message of %d bytes: %w", size, err))
 	}
 }

@@ -6,14 +6,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Action is something that the caller of [Ledger.Step] must do. All kinds of actions are in this
-// file.
+// Action is an instruction to the caller of [Ledger.Step]. All kinds of actions are in this file.
 type Action interface{ action() }
 
-// Reply answers the report of the step's [Reported] event. The operands of calls in the receipt are
-// not filled in: Operands contains their refs, in order, and the caller puts the partials into the
-// receipt. If the caller no longer has the operands of a call, the call is done already, and the
-// caller omits it.
+// Reply answers the report of the step's [Reported] event. The operands of calls in the receipt are not filled
+// in: Operands contains their refs, in order, and the caller puts the partials into the receipt. If the caller
+// no longer has the operands of a call, the call has already returned, and the caller omits it.
 type Reply struct {
 	Worker   string
 	Receipt  wire.Receipt
@@ -39,8 +37,8 @@ type StorePlan struct {
 	Data       Ref
 }
 
-// Merge asks for the partial of a node, from the partials of its children. The answer is
-// [Merged], [MergeSlow] or [MergeFailed]. The caller may skip the merge once the job ends.
+// Merge asks for the partial of a node, from the partials of its children. The answer is [Merged], [MergeSlow]
+// or [MergeFailed]. If the job ends, the caller may skip the merge.
 type Merge struct {
 	Job         string
 	Node        jobs.Node
@@ -61,9 +59,9 @@ type Checkpoint struct {
 // EndJob asks to make a job's end durable. The answer is [JobEnded].
 type EndJob struct {
 	Job      string
-	Outcome  store.State // Completed, Failed or Cancelled
-	Error    string      // why the job failed
-	Result   Ref         // ref of the result, if the job completed
+	Outcome  store.State // final state of the job: Completed, Failed or Cancelled
+	Error    string      // reason why the job failed
+	Result   Ref         // ref of the job's result, if the job completed
 	Snapshot Snapshot
 }
 
@@ -76,7 +74,7 @@ type Log struct {
 
 // Snapshot is the part of a manifest that the ledger provides.
 type Snapshot struct {
-	Nodes         []FinishedNode // in the order of their partitions
+	Nodes         []FinishedNode // finished nodes in the order of their partitions
 	Workers       []store.Contributor
 	Executed      uint64
 	Builds        []string

@@ -13,26 +13,26 @@ type assignment struct {
 	id     wire.SpanID
 	worker *worker
 	job    *job
-	share  *jobShare // the worker's share of the job
+	share  *jobShare // the worker's share of the assignment's job
 
-	span  jobs.Span // span.Lo is the first partition that is not reported; empty for a call
-	call  *call     // nil for a span
+	span  jobs.Span // the assigned span without its reported partitions; empty for a call
+	call  *call     // the assigned call, or nil if a span is assigned
 	state assignmentState
-	ran   uint64 // partitions from span.Lo on that the worker has run and not reported
+	ran   uint64 // number of partitions, beginning at span.Lo, that the worker has run and not reported
 
-	slot int // wire.HeldSpan.Slot in the last report, for display
+	slot int // slot number in the last report (wire.HeldSpan.Slot), for display
 
-	// These fields are for measuring rates and finding stragglers.
-	progressAt  time.Duration // when the assignment began to run, or when span.Lo last moved
-	slotSeconds float64       // time that slots spent on the assignment since span.Lo last moved
+	// progressAt and slotSeconds are used to measure rates and to find stragglers.
+	progressAt  time.Duration // time when the assignment began to run, or when span.Lo last changed
+	slotSeconds float64       // time that slots have spent on the assignment since span.Lo last changed
 
-	// These fields are for crash suspects.
-	deaths      int    // number of workers that died while some of these partitions were assigned to them
+	// deaths, quarantined and step are used if the assignment is a crash suspect.
+	deaths      int    // number of workers that died while some of the assignment's partitions were assigned to them
 	quarantined bool   // the assignment is one partition, or a call, that runs alone on a reserved worker
 	step        string // for a quarantined partition: the function that the worker calls now or called last; empty if unknown
-	waitsFor    uint64 // the assignment is sent only after the checkpoint with this number is durable; 0 if it need not wait
+	waitsFor    uint64 // number of the checkpoint that must be durable before the assignment is sent; 0 if there is none
 
-	// These fields are for the end of a job, when idle workers take over work.
+	// duplicate, cut and obsolete are used at the end of a job, when idle workers take over work.
 	duplicate *assignment // another assignment of the same partition, if one of the two is a speculative copy; otherwise nil
 	cut       *cut        // an order to end the assignment early, or nil
 	obsolete  bool        // the assignment was cut because other workers have finished all of it
@@ -46,15 +46,14 @@ type assignment struct {
 type assignmentState int
 
 const (
-	// statePlanned: no receipt has contained the assignment. The assignment waits for a checkpoint,
-	// or for space in a receipt. In this state the assignment cannot have killed its worker.
+	// statePlanned: no receipt has contained the assignment, because it waits for a checkpoint or for space in
+	// a receipt. An assignment in this state cannot have killed its worker.
 	statePlanned assignmentState = iota
-	// stateSent: a receipt contained the assignment, and no report has listed it yet. The
-	// worker may have started the assignment, so from this state on it becomes a crash
-	// suspect if the worker dies.
+	// stateSent: a receipt contained the assignment, and no report has listed it yet. The worker may have
+	// started the assignment, so the assignment becomes a crash suspect if the worker dies.
 	stateSent
-	// stateConfirmed: a report listed the assignment as not running. From this state on it
-	// can be cut.
+	// stateConfirmed: a report listed the assignment as not running. From this state on the assignment can be
+	// cut.
 	stateConfirmed
 	// stateRunning: a report listed the assignment as running. A cut does not affect partitions
 	// that the worker has started.
@@ -66,12 +65,12 @@ const (
 // cut is an order to end an assignment early. The worker's next report contains the actual end. If
 // the worker is already past the cut, it still finishes the partitions that it has started.
 type cut struct {
-	at    uint64  // the new span.Hi
-	thief *worker // the idle worker that gets the rest of the assignment, or nil
-	sent  bool    // a receipt contained the cut
+	at    uint64  // new end (span.Hi) of the assignment
+	thief *worker // idle worker that gets the rest of the assignment, or nil
+	sent  bool    // true if a receipt contained the cut
 }
 
-// assign creates an assignment for a worker. The next receipt to the worker contains it.
+// assign creates an assignment for a worker. The next receipt to the worker contains the assignment.
 func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	l.lastNumber++
 	a.id = wire.SpanID{Epoch: l.cfg.Epoch, Number: l.lastNumber}
@@ -83,7 +82,7 @@ func (l *Ledger) assign(w *worker, j *job, a assignment) {
 	if a.call != nil {
 		a.call.assignment = &a
 		if a.call.function == wire.Merge && j.lacking(j.tree.Span(a.call.node)) != 0 {
-			a.waitsFor = max(a.waitsFor, j.skipsIn) // wait until the skipped partitions are durable: a later leader accepts the result only if it knows of them
+			a.waitsFor = max(a.waitsFor, j.skipsIn) // the skipped partitions must be durable before the merge: a later leader accepts the result only if it knows of them
 		}
 	}
 	l.addAssignment(&a)
@@ -101,7 +100,7 @@ func (l *Ledger) addAssignment(a *assignment) {
 		a.job.trial.isolated++
 	}
 	a.job.assignments.add(a)
-	a.job.contributor(a.worker.id) // so that the manifest names the worker, and a new leader waits for its report
+	a.job.contributor(a.worker.id) // the manifest then names the worker, so that a new leader waits for this worker's report
 	a.job.checkpoint.dirty = true
 }
 
@@ -138,12 +137,12 @@ func (l *Ledger) reclaim(a *assignment, died bool) {
 	if died {
 		deaths = a.deathsAfterOne()
 		j.spareLeaderUntil = l.now + leaderMakesAfter
-		j.checkpoint.request() // so that the next leader knows of the death
+		j.checkpoint.request() // the checkpoint tells the next leader about the death
 		if a.state == stateRunning {
 			l.retryBegun(a)
 		}
 	}
-	if duplicate != nil { // the duplicate continues
+	if duplicate != nil { // the speculative copy or the original continues
 		duplicate.deaths = max(duplicate.deaths, min(deaths, quarantineAfter))
 	}
 	l.release(a)

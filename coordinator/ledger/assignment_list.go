@@ -13,7 +13,7 @@ import (
 // half of the list, because removing each one at once would move all later assignments each time.
 type assignmentList struct {
 	list     []*assignment
-	released int // number of released assignments in the list
+	released int // number of released assignments that are still in the list
 }
 
 func (l *assignmentList) len() int { return len(l.list) - l.released }

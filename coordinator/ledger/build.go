@@ -7,16 +7,15 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// maxBuilds bounds the builds that a job's manifest lists.
+// maxBuilds is the maximum number of builds in a job's manifest.
 const maxBuilds = 16
 
-// builds contains the builds of the workers of a job. Partials of different builds may differ in
-// the last bits of floats. A job with Spec.StrictBuilds is strict: it is restricted (pinned) to one
-// build, and workers with other builds get none of its work. The pin is durable before any work is
-// assigned, so that all leaders use the same build.
+// builds contains the builds of the workers of a job. Partials of different builds may differ in the last bits
+// of floats. A job with Spec.StrictBuilds is strict: it is pinned to one build, and workers with other builds
+// get none of its work. The pin is durable before any work is assigned, so that all leaders use the same build.
 type builds struct {
 	list     []string // builds of the workers that computed partials, sorted, at most maxBuilds; for a strict job only the pinned build
-	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the manifest already contained the pin
+	pinnedBy uint64   // number of the checkpoint that makes the pin durable; 0 if the pin was already in the manifest
 }
 
 // add records the build of a worker that computed a partial.
@@ -35,7 +34,7 @@ func (l *Ledger) pin(j *job) {
 	}
 	slots := map[string]int{}
 	best := ""
-	for _, w := range l.workers { // the workers are sorted, so a tie always has the same outcome
+	for _, w := range l.workers { // workers are sorted, so in case of a tie the choice is deterministic
 		if b := w.build(); !w.draining && w.knowsKind(j) && wire.KnownBuild(b) {
 			if slots[b] += w.slots; best == "" || slots[b] > slots[best] {
 				best = b

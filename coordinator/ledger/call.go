@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls that are assigned to a worker. With maxPerWorker spans, a
-	// worker then holds at most session.MaxHeld assignments.
+	// maxCalls is the maximum number of calls that are assigned to a worker. Together with maxPerWorker spans,
+	// a worker then holds at most session.MaxHeld assignments.
 	maxCalls = 48
-	// maxMerges is the largest number of merges among the calls of a worker, so that other calls
-	// need not wait until all merges are done.
+	// maxMerges is the maximum number of merges among the calls of a worker, so that other calls do not wait
+	// for many merges.
 	maxMerges = 40
-	// leaderMakesAfter is the time after which the leader's own worker may make a call or run
-	// quarantined work, if no other worker has begun it.
+	// If no other worker has begun a call or a quarantined partition for the time leaderMakesAfter, the
+	// leader's own worker may run it.
 	leaderMakesAfter = 5 * time.Second
 	// maxOperandBytes bounds the size of all operands in a receipt. Calls whose operands do not fit
 	// go into the next receipt. A receipt with only one call may exceed this bound.
@@ -37,24 +37,24 @@ const (
 type call struct {
 	function   wire.Function
 	node       jobs.Node   // of Merge
-	assignment *assignment // nil while the call is queued
-	givenUp    bool        // for Merge: the leader has given up the same merge; the merge's code may still run in the leader and kill it
-	done       bool        // the call has returned and was removed from the callList
+	assignment *assignment // the assignment of the call; nil while the call is queued
+	givenUp    bool        // true if the call is a merge that the leader has given up; the merge's code may still run in the leader and kill it
+	done       bool        // true if the call has returned and was removed from the callList
 	queuedAt   time.Duration
 
-	fromStorage bool // an operand could not be fetched from its holder
+	fromStorage bool // true if the operands must be read from storage, because fetching one from its holder has failed
 
-	failed      int           // attempts that returned an error
-	deaths      int           // workers that died while the call was assigned to them
-	due         time.Duration // when the backoff after the last failure is over
-	avoidWorker string        // the worker on which the call failed last
+	failed      int           // number of attempts that returned an error
+	deaths      int           // number of workers that died while the call was assigned to them
+	due         time.Duration // time at which the backoff after the last failure ends
+	avoidWorker string        // ID of the worker on which the call failed last
 }
 
 func (c *call) quarantined() bool { return c.deaths > 0 }
 
-// deathsAfterOne returns the call's number of deaths if the worker of its assignment dies. After
-// the first death, further deaths count only if the call ran alone, because then nothing else can
-// have killed the worker.
+// deathsAfterOne returns the call's number of deaths, assuming that the worker of its assignment dies now.
+// After the first death, further deaths count only if the call ran alone, because only then the call must be
+// the cause.
 func (c *call) deathsAfterOne() int {
 	if c.assignment != nil && c.assignment.quarantined {
 		return c.deaths + 1
@@ -73,7 +73,7 @@ func (c *call) String() string {
 // callList contains the unfinished calls of a job, in the order in which they were added.
 type callList struct {
 	list   []*call
-	record []store.CallRecord // the manifest's records of calls that were not added again
+	record []store.CallRecord // records from the manifest for calls that have not been added again
 }
 
 // find returns the call of a function, or nil.
@@ -106,14 +106,14 @@ func (l *Ledger) addCall(j *job, function wire.Function, node jobs.Node) {
 	}
 }
 
-// callDone removes a call that has returned, or whose result was obtained in another way.
+// callDone removes a call that has returned, or whose result is known from another source.
 func (j *job) callDone(c *call) {
 	c.done = true
 	j.calls.list = slices.DeleteFunc(j.calls.list, func(o *call) bool { return o == c })
 	j.checkpoint.dirty = true
 }
 
-// mergesDone removes the merges whose nodes lie in a span that is finished.
+// mergesDone removes the calls of Merge for nodes within a finished span.
 func (j *job) mergesDone(span jobs.Span) {
 	for _, c := range slices.Clone(j.calls.list) {
 		if c.function == wire.Merge && span.Contains(j.tree.Span(c.node)) {
@@ -137,8 +137,7 @@ func (l *Ledger) assignCalls(w *worker) {
 	}
 }
 
-// anotherCanBegin reports whether a worker other than w and the leader's own can begin a call
-// at once.
+// anotherCanBegin reports whether a worker can begin a call at once, apart from w and the leader's own worker.
 func (l *Ledger) anotherCanBegin(w *worker, j *job, c *call) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool {
 		return o != w && o.id != l.cfg.Self && o.calls < o.callSlots && l.takesCalls(o, j) && o.fetches(j, c)
@@ -153,7 +152,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	if !l.mayAssign(c) || !l.takesCalls(w, j) || w.calls >= maxCalls {
 		return false
 	}
-	free := w.callSlots - w.longCalls // merges must not wait for calls that may take long
+	free := w.callSlots - w.longCalls // merges must not wait for calls of Plan or Finish, which may take long
 	switch {
 	case free <= 0 || c.function == wire.Merge && w.calls >= min(free*maxPerSlot, maxMerges):
 		return false
@@ -171,7 +170,7 @@ func (l *Ledger) canCall(w *worker, j *job, c *call) bool {
 	return w.id != l.cfg.Self || !l.anotherTakesCalls(w, j, c) || l.now >= c.queuedAt+leaderMakesAfter && !l.anotherCanBegin(w, j, c)
 }
 
-// countCall adds n to the counts of a worker's calls to which a call belongs.
+// countCall adds n to the worker's counts of calls.
 func (w *worker) countCall(c *call, n int) {
 	w.calls += n
 	if c.function != wire.Merge {
@@ -199,7 +198,7 @@ func (l *Ledger) nudgeForCalls(j *job) {
 		worker *worker
 		free   int
 	}
-	var idle []candidate // workers that were already nudged come first
+	var idle []candidate // workers that can begin a call at once, first those that were already nudged
 	for _, w := range l.workers {
 		if free := w.callSlots - w.calls; free > 0 && l.takesCalls(w, j) {
 			idle = append(idle, candidate{w, free})
@@ -229,8 +228,7 @@ func (l *Ledger) nudgeForCalls(j *job) {
 	}
 }
 
-// mayAssign reports whether a call is queued, its backoff is over, and it does not need a reserved
-// worker.
+// mayAssign reports whether a call is queued, its backoff is over, and it need not run on a reserved worker.
 func (l *Ledger) mayAssign(c *call) bool {
 	return c.assignment == nil && !c.quarantined() && l.now >= c.due
 }
@@ -265,7 +263,7 @@ func (l *Ledger) mayMove(j *job, c *call, to *worker) bool {
 // does not hold the call and has not reported the call's result, the call is queued.
 func (l *Ledger) reconcileCall(a *assignment, reported wire.HeldSpan, holds bool) {
 	if a.cut != nil && a.cut.sent {
-		a.removeCut() // this report acknowledges the cut
+		a.removeCut() // the report acknowledges the cut
 	}
 	switch {
 	case !holds:
@@ -290,7 +288,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 	c := j.calls.find(s.Function, s.Node)
 	if s.Function != wire.Plan || c == nil || c.assignment != nil || s.ID.Epoch >= l.cfg.Epoch {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
-		if s.Running { // the call cannot be stopped, and occupies the worker
+		if s.Running { // the running call cannot be stopped, and occupies the worker
 			w.callSlots = max(0, w.callSlots-1)
 		}
 		return
@@ -307,7 +305,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	c := j.calls.find(o.Function, jobs.Node{})
 	if c == nil || o.Function == wire.Finish && o.Epoch != l.cfg.Epoch {
-		l.dropPartials(ref) // another worker has returned the output before, or an earlier leader has chosen the root
+		l.dropPartials(ref) // another worker has already returned the output, or an earlier leader has chosen the root
 		return
 	}
 	j.callDone(c)
@@ -315,9 +313,9 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	if o.Function == wire.Plan {
 		l.do(StorePlan{j.spec.ID, o.Partitions, ref})
 	} else {
-		// If a worker and the leader died, the count of the worker's executions is lost, although
-		// other workers may have merged its results. So the count is at least the number of
-		// partitions in the result.
+		// If a worker and the leader died, the number of the worker's executions is lost, although other
+		// workers may have merged its results. In this case the number of partitions in the result is the
+		// minimum.
 		if j.large {
 			j.executed = max(j.executed, j.tree.Partitions()-uint64(j.skipped.len))
 		}
@@ -326,13 +324,13 @@ func (l *Ledger) onOutput(j *job, w *worker, o *wire.Output, ref Ref) {
 	l.dropPartials(ref)
 }
 
-// onPlanned begins the job's partitions when its plan is durable.
+// onPlanned makes the job's partitions available when the plan is durable.
 func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	tree, err := jobs.NewTree(e.Partitions)
 	if err != nil || j.planned() || j.ending() {
 		return
 	}
-	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // the plan was found in storage
+	if c := j.calls.find(wire.Plan, jobs.Node{}); c != nil { // the plan was already in storage
 		j.callDone(c)
 	}
 	j.tree, j.forest = tree, newForest(tree)
@@ -342,14 +340,14 @@ func (l *Ledger) onPlanned(j *job, e JobPlanned) {
 	j.checkpoint.dirty = true
 	for _, w := range l.workers {
 		if i, found := w.findShare(j.spec.ID); found {
-			w.shares[i].opened = false // the opening that the worker may have got contains no plan
+			w.shares[i].opened = false // if the worker already has the data for opening the job, these data lack the plan
 		}
 	}
 	l.queueGrew = true
 }
 
-// onMergeSlow makes workers do all further merges of a job. If code does not return, a worker loses
-// only a slot, but the leader would stop.
+// onMergeSlow makes workers do all further merges of a job. If a merge does not return, a worker loses only a
+// slot, but the leader would stop.
 func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	if _, _, wanted := j.forest.operands(n); j.ending() || !wanted {
 		return
@@ -358,7 +356,7 @@ func (l *Ledger) onMergeSlow(j *job, n jobs.Node) {
 	l.addCall(j, wire.Merge, n)
 	if c := j.calls.find(wire.Merge, n); c != nil {
 		c.givenUp = true
-		j.checkpoint.request() // the next leader must know
+		j.checkpoint.request() // the next leader must know that workers do the merges
 	}
 }
 
@@ -390,9 +388,9 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	c, j := a.call, a.job
 	if died {
 		c.deaths = c.deathsAfterOne()
-		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // so that they survive the next death
+		j.wantStored(c, func(holder string) bool { return holder != a.worker.id }) // if the operands are in storage, they survive the next death
 		j.spareLeaderUntil = l.now + leaderMakesAfter
-		j.checkpoint.request() // the next leader must know
+		j.checkpoint.request() // the next leader must know about the death
 	}
 	l.release(a)
 	l.queueGrew = true
@@ -401,8 +399,8 @@ func (l *Ledger) reclaimCall(a *assignment, died bool) {
 	}
 }
 
-// blamedCall reports whether the number of deaths proves that a call kills its workers. The first
-// death may have another cause, but the others happened while the call ran alone.
+// blamedCall reports whether the number of deaths proves that a call kills its workers. The first death may
+// have another cause, but later deaths count only if the call ran alone.
 func blamedCall(j *job, deaths int) bool {
 	return deaths >= 1+max(1, min(j.spec.MaxAttempts, killsToBlame))
 }
@@ -424,9 +422,9 @@ func (l *Ledger) quarantinedCall(w *worker, j *job) *call {
 	return j.calls.list[i]
 }
 
-// resumeCalls takes over the manifest's records of calls. If the last leader died, a call that ran
-// in its own process may have killed it. A leader that is only silent may be dying too, because
-// writing the traceback of a large stack takes seconds.
+// resumeCalls restores the calls from the manifest's records. If the last leader died, the cause may be a call
+// in its own process. The same applies to a leader that is only silent, because writing the traceback of a
+// large stack takes seconds.
 func (l *Ledger) resumeCalls(j *job, list []store.CallRecord, leaderDied bool) {
 	for _, r := range list {
 		if leaderDied {
@@ -446,9 +444,9 @@ func (c *call) toRecord() store.CallRecord {
 	return store.CallRecord{Function: c.function.String(), Node: c.node, Failed: c.failed, Deaths: c.deaths}
 }
 
-// snapshotCalls returns the records of calls for the next manifest. A call of the leader's own
-// worker, or a merge that the leader has given up, may kill the leader. For these calls the record
-// also contains the number of deaths that counts if the leader dies.
+// snapshotCalls returns the records of calls for the next manifest. A call of the leader's own worker, or a
+// merge that the leader has given up, may kill the leader. For these calls the record also contains the number
+// of deaths to assume if the leader dies.
 func (l *Ledger) snapshotCalls(j *job) []store.CallRecord {
 	list := slices.Clone(j.calls.record)
 	for _, c := range j.calls.list {

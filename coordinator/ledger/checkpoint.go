@@ -13,11 +13,11 @@ import (
 // checkpointState records which checkpoints of a job were requested and which are durable. A job's
 // checkpoints are numbered from 1.
 type checkpointState struct {
-	dirty       bool          // the job changed since the last request
+	dirty       bool          // true if the job has changed since the last request
 	requestedAt time.Duration // when the last checkpoint was requested
 	requested   uint64        // number of the last requested checkpoint
 	durable     uint64        // number of the last durable checkpoint
-	wanted      uint64        // if higher than requested: number of a checkpoint to request as soon as possible
+	wanted      uint64        // number of a checkpoint to request as soon as possible, if higher than requested
 }
 
 // request asks for a checkpoint as soon as possible, and returns its number.
@@ -56,7 +56,7 @@ func (l *Ledger) onCheckpointed(j *job) {
 		return
 	}
 	j.checkpoint.durable = j.checkpoint.requested
-	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the build that a job with StrictBuilds requires may have become durable
+	l.queueGrew = l.queueGrew || j.spec.StrictBuilds // the checkpoint may have made a job's pinned build durable
 	j.dropSettled()
 	for _, c := range j.contributors {
 		c.durable = max(c.durable, c.checkpointing)
@@ -69,8 +69,8 @@ func (l *Ledger) onCheckpointed(j *job) {
 	}
 }
 
-// AllDurable reports whether the state of all jobs is durable. After [Stopping], the state at the
-// time of that event counts.
+// AllDurable reports whether the state of all jobs is durable. After [Stopping], AllDurable refers to the state
+// at the time of that event.
 func (l *Ledger) AllDurable() bool {
 	return !slices.ContainsFunc(l.jobs, func(j *job) bool {
 		c := &j.checkpoint
@@ -105,8 +105,8 @@ func (l *Ledger) snapshot(j *job) Snapshot {
 		if a.call != nil {
 			continue
 		}
-		// Only an assignment of the leader's own worker may kill the leader. If it does, the next
-		// leader counts one more death for the assignment.
+		// Only an assignment of the leader's own worker may kill the leader. If the assignment kills the
+		// leader, the next leader counts one more death for the assignment.
 		if a.worker.id == l.cfg.Self && !l.stopping {
 			addSuspect(a.span, a.deaths, a.deathsAfterOne())
 		} else {

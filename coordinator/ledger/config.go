@@ -36,8 +36,8 @@ type Config struct {
 	// a worker dies, but workers wake up more often. Default 100 ms.
 	ReportEvery time.Duration
 
-	// ReportsPerSecond bounds the number of reports of all workers together, to bound the leader's
-	// own work. So the report interval grows with the number of workers. Default 500.
+	// ReportsPerSecond bounds the number of reports of all workers together, to bound the leader's own work.
+	// The report interval therefore grows with the number of workers. Default 500.
 	ReportsPerSecond int
 
 	// IdleEvery is the report interval while there is no job. Default 1 s.
@@ -84,10 +84,10 @@ type Config struct {
 	// run spans. A tree node takes about 50 bytes. Default 4,000,000.
 	MaxTreeNodes int
 
-	// MaxFailing bounds the number of partitions of one job that have failed and are not finished.
-	// A job with more of them fails, because so many failures must have a common cause. The limit
-	// bounds memory. If the job may skip more partitions than MaxFailing, that number is the limit.
-	// Default 10,000.
+	// MaxFailing bounds the number of partitions of one job that have failed and are not finished. A job with
+	// more failed partitions fails, because so many failures must have a common cause. The limit bounds memory.
+	// If the job may skip more partitions than MaxFailing, the limit is the number of partitions that may be
+	// skipped. Default 10,000.
 	MaxFailing int
 
 	// MaxSkipped bounds the skipped partitions of one job, even if its submitter allows
@@ -116,7 +116,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config whose defaults are set.
+// validate checks a Config after its defaults were set.
 func (c Config) validate() error {
 	for _, f := range []struct {
 		name  string

@@ -7,17 +7,15 @@ import (
 )
 
 const (
-	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs again. So
-	// the number of deaths until the deadly partition is found is logarithmic in the size of the
-	// span.
+	// splitSuspect is the number of pieces into which a crash suspect is cut when it runs again. So the number
+	// of deaths until the partition that kills workers is found is logarithmic in the size of the span.
 	splitSuspect = 8
 	// quarantineAfter is the number of deaths after which a single partition is quarantined. A
 	// quarantined partition runs alone, so if its worker dies, the partition is the cause. When a
 	// partition has this number of deaths, only deaths in quarantine are counted.
 	quarantineAfter = 2
-	// killsToBlame is the number of workers that must die while they run a quarantined partition
-	// before the partition is blamed. If the job's limit of attempts is lower, that limit applies
-	// instead.
+	// killsToBlame is the number of workers that must die while they run a quarantined partition before the
+	// partition is blamed. If the job's limit of attempts is lower, this limit applies instead.
 	killsToBlame = 3
 )
 
@@ -25,7 +23,7 @@ const (
 type crashSuspect struct {
 	span   jobs.Span
 	deaths int
-	piece  uint64 // number of partitions of the span that are assigned together
+	piece  uint64 // number of the span's partitions that are assigned together
 }
 
 // quarantined reports whether each partition of a crash suspect must run alone.
@@ -76,8 +74,8 @@ func (s *crashSuspects) prefix(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.list[i].span.Hi)}
 }
 
-// first returns the index of the first crash suspect that is quarantined, or of the first that is
-// not quarantined, depending on the argument. Without such a suspect, it returns -1.
+// first returns the index of the first crash suspect that is quarantined, or of the first that is not,
+// depending on the argument. If there is no such crash suspect, first returns -1.
 func (s *crashSuspects) first(quarantined bool) int {
 	if quarantined && s.quarantined == 0 || !quarantined && s.quarantined == len(s.list) {
 		return -1
@@ -85,13 +83,13 @@ func (s *crashSuspects) first(quarantined bool) int {
 	return slices.IndexFunc(s.list, func(x crashSuspect) bool { return x.quarantined() == quarantined })
 }
 
-// search returns the index of the first crash suspect that ends after p.
+// search returns the index of the first crash suspect that ends after partition p.
 func (s *crashSuspects) search(p uint64) int {
 	i, _ := slices.BinarySearchFunc(s.list, p, func(x crashSuspect, p uint64) int { return endsAfter(x.span, p) })
 	return i
 }
 
-// replace replaces the crash suspects from i up to j.
+// replace replaces the crash suspects from index i up to index j.
 func (s *crashSuspects) replace(i, j int, with ...crashSuspect) {
 	for _, old := range s.list[i:j] {
 		s.size -= old.span.Len()

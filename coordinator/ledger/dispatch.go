@@ -8,24 +8,23 @@ import (
 )
 
 const (
-	// minPerSlot is the smallest number of assignments per slot, if the queue has enough: one that
-	// runs, and one that starts after it.
+	// minPerSlot is the minimum number of assignments per slot, if the queue has enough work: one runs, and one
+	// starts after it.
 	minPerSlot = 2
-	// maxPerSlot is the largest number of assignments per slot, which matters if assignments are
-	// short, and maxPerWorker is the largest number of assignments of one worker. maxPerWorker
-	// allows minPerSlot assignments for each slot of a worker with the maximum number of slots, and
-	// is less than the number that a worker can hold (session.MaxHeld).
+	// maxPerSlot is the maximum number of assignments per slot, which matters if assignments are short.
+	// maxPerWorker is the maximum number of assignments of one worker; it allows minPerSlot assignments for
+	// each slot of a worker with the maximum number of slots, and is less than the number that a worker can
+	// hold (session.MaxHeld).
 	maxPerSlot   = 16
 	maxPerWorker = minPerSlot * wire.MaxSlots
-	// If there are more than manyAssignments assignments in all, no slot gets more than minPerSlot
-	// of each priority, because the cost of leading grows with the number of assignments.
+	// If there are more than manyAssignments assignments in total, no slot gets more than minPerSlot of each
+	// priority, because the leader's work grows with the number of assignments.
 	manyAssignments = 16_000
 	// maxFirstPiece is the largest number of partitions in a piece while the job's rate is unknown.
 	// If partitions take almost no time, the limit causes only a few more reports.
 	maxFirstPiece = 32
-	// minWork is the smallest amount of work in an assignment. With many workers the report
-	// interval is long; then the smallest amount is the report interval divided by minWorkShare, if
-	// that is more.
+	// minWork is the smallest amount of work in an assignment. With many workers the report interval is long;
+	// then the smallest amount is the report interval divided by minWorkShare, if this is more than minWork.
 	minWork      = 20 * time.Millisecond
 	minWorkShare = 8
 	// maxWork is more queued work than any worker needs. Larger amounts of work, and work of
@@ -51,9 +50,9 @@ func (l *Ledger) dispatch(w *worker) {
 	l.stealCalls(w)
 }
 
-// assignNext assigns one more piece of work to a worker, if the worker wants more and a queue has
-// work for it. Among the jobs of the highest priority it chooses the job with the fewest
-// assignments. A worker that has enough work of one priority gets work of lower priorities too.
+// assignNext assigns one more piece of work to a worker, if the worker wants more and a queue has work for it.
+// Among the jobs of the highest priority, assignNext chooses the job with the fewest assignments. A worker that
+// has enough work of one priority gets work of lower priorities too.
 func (l *Ledger) assignNext(w *worker) bool {
 	var best, refused *job
 	for _, j := range l.jobs {
@@ -75,10 +74,10 @@ func (l *Ledger) assignNext(w *worker) bool {
 	return true
 }
 
-// wantsMore reports whether a worker should have more work of a priority. The worker wants more
-// until each of its slots has enough work of this priority or higher priorities. Enough means work
-// for the horizon, or the worker's fair share of the queues if that is less. With more than its
-// fair share, the worker would still be busy when other workers have nothing left to do.
+// wantsMore reports whether a worker should get more work of a priority. The worker wants more until each of
+// its slots has enough work of this priority or higher priorities. Enough work means work for the horizon, or
+// the worker's fair share of the queues if that is less. If a worker had more than its fair share, it would
+// still be busy when other workers have nothing left to do.
 func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	if len(w.assignments)-w.calls >= maxPerWorker {
 		return false
@@ -101,8 +100,8 @@ func (l *Ledger) wantsMore(w *worker, priority int) bool {
 	return ahead < min(enough*time.Duration(w.slots), maxWork)
 }
 
-// fairShare considers the queued work of a priority that w can run. fairShare returns for how long
-// that work would keep all slots busy that can run it.
+// fairShare returns for how long the queued work of a priority that w can run would keep all slots busy that
+// can run it.
 func (l *Ledger) fairShare(w *worker, priority int) time.Duration {
 	d := time.Duration(0)
 	for _, j := range l.jobs {
@@ -154,8 +153,8 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
-// takePiece removes a piece from a job's queue: a failed partition first, then a crash
-// suspect, then the first fresh partitions. The queue must have a piece for the worker.
+// takePiece removes a piece from a job's queue: a failed partition first, then a crash suspect, then the first
+// fresh partitions. The caller must have checked with hasWork that there is a piece for the worker.
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
@@ -168,7 +167,7 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	piece := fresh.spans[0]
 	if size := l.pieceSize(w, j); j.large {
 		piece = l.takeSubtree(w, j, size)
-	} else if piece.Len() > size+size/4 { // otherwise take the whole piece, because the rest would be tiny
+	} else if piece.Len() > size+size/4 { // take the whole piece if the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
@@ -203,12 +202,11 @@ func (l *Ledger) pieceSize(w *worker, j *job) uint64 {
 	return max(1, uint64(min(max(float64(share), least), max(most, 1), jobs.MaxPartitions)))
 }
 
-// minWork returns the smallest amount of work in an assignment, as the time that a slot needs for
-// it.
+// minWork returns the smallest amount of work in an assignment, in slot time.
 func (l *Ledger) minWork() time.Duration { return max(minWork, l.reportInterval()/minWorkShare) }
 
-// remaining estimates how many partitions of an assignment are left, and how long they will take
-// (d). If the rate is unknown, d is half a horizon.
+// remaining estimates how many partitions of an assignment are left, and the time d that they will take. If the
+// rate is unknown, d is half a horizon.
 func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) {
 	partitions = float64(a.span.Len() - min(a.ran, a.span.Len()))
 	perSecond := a.share.perSecond()
@@ -221,7 +219,7 @@ func (l *Ledger) remaining(a *assignment) (partitions float64, d time.Duration) 
 	return partitions, duration(partitions / perSecond)
 }
 
-// nudgeIdle nudges workers with idle slots, as many as the queues have work for.
+// nudgeIdle nudges workers with idle slots, but only as many as can get queued work.
 func (l *Ledger) nudgeIdle() {
 	l.queueGrew = false
 	if l.recovery.active || l.stopping {
@@ -244,8 +242,8 @@ func (l *Ledger) nudgeIdle() {
 	}
 }
 
-// wouldTake reports whether a worker with idle slots would get partitions of a job if it reported
-// now. Without this check each tick would nudge workers in vain.
+// wouldTake reports whether a worker with idle slots would get partitions of a job if it reported now. The
+// check prevents ticks from nudging workers in vain.
 func (l *Ledger) wouldTake(w *worker, j *job) bool {
 	if w.holdsNothing() && (w.reserved || l.mayReserve()) && l.quarantinedFor(w) == j {
 		return true

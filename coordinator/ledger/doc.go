@@ -23,8 +23,8 @@
 //
 //   - if a partial is large, unless all workers run an earlier version that does not hold partials,
 //   - if the leader's program does not have the job's definition,
-//   - for 10 s after the last leader died or became silent, because a merge may have killed it,
-//   - if a merge of the job has taken too long in the leader, or has killed a worker.
+//   - for 10 s after the last leader died or became silent, because a merge may have killed that leader,
+//   - if a merge of the job has exceeded the time limit in the leader, or has killed a worker.
 //
 // # Where a partition is
 //
@@ -51,18 +51,18 @@
 //
 // The other two states are:
 //
-//   - assigned: the partition is in an assignment of a worker. If it is late, a second worker runs
-//     a speculative copy. The first result is used, and the other is dropped.
+//   - assigned: the partition is in an assignment of a worker. If the partition is late, a second worker runs a
+//     speculative copy. The first result is used, and the second result is dropped.
 //   - finished: a finished node covers the partition. The node has a partial, unless all of its
 //     partitions were skipped.
 //
 // # The trial of a job
 //
-// A job begins with a trial, because it may kill each worker that begins it. At first only two
-// workers get partitions, and not the leader's own worker. When one of them has opened the job, the
-// number of workers doubles every 100 ms. If a worker dies, one crash suspect is quarantined at
-// once, and no other partition of the job is assigned. So a job whose Open ends its process ends
-// only five processes. The trial is over when a partition is finished or has run for 2 s.
+// A job begins with a trial, because it may kill each worker that begins it. At first only two workers get
+// partitions, and not the leader's own worker. When one of the two workers has opened the job, the number of
+// workers doubles every 100 ms. If a worker dies, one crash suspect is quarantined at once, and no other
+// partition of the job is assigned. So a job whose Open ends its process ends only five processes. The trial is
+// over when a partition is finished or has run for 2 s.
 //
 // The worker of a quarantined partition reports each function before it calls the function.
 // So the job's error names the function that ended the processes.
@@ -80,15 +80,15 @@
 //
 // These are the states:
 //
-//   - held: a worker holds the partial, and the caller does not have it. The ledger keeps the
-//     finished nodes below this node whose partials another worker or the caller has. If the holder
-//     dies, these nodes are used instead, and only the other partitions are missing again. The
-//     merge of large siblings is a call, assigned to a worker that holds one operand; this worker
-//     fetches the other operand from its holder. After the merge the worker's own operand is
-//     released at once, because it would be lost together with the result.
-//   - stored: the caller has the partial too, in a blob. The nodes below are kept until the node is
-//     durable, because the next leader would not know of the blob.
-//   - durable: the nodes below are released. The holder keeps the partial, because it is an operand
+//   - held: a worker holds the partial, and the caller does not have it. The ledger keeps the finished nodes
+//     below this node whose partials another worker or the caller has. If the holder dies, these nodes are used
+//     instead, and only the remaining partitions are missing again. The merge of large siblings is a call,
+//     assigned to a worker that holds one operand; this worker fetches the other operand from its holder. After
+//     the merge the worker's own operand is released at once, because it would be lost together with the
+//     result.
+//   - stored: the caller has the partial too, in a blob in storage. The nodes below this node are kept until
+//     the node is durable, because the next leader would not know of the blob.
+//   - durable: the nodes below this node are released. The holder keeps the partial, because it is an operand
 //     of a later merge.
 //
 // A holder is told to store a node in three cases: the holder drains; another worker could not
@@ -143,9 +143,9 @@
 //   - The leader's own worker makes a call only if no other worker can make it, or if no other
 //     worker can begin it for 5 s.
 //
-// A plan is accepted from a call of any leader. A merge or a result that was computed for an
-// earlier leader is dropped, and the call is repeated, because that leader may have skipped other
-// partitions than this one.
+// A plan is accepted from a call of any leader. A merge or a result that was computed for an earlier leader is
+// dropped, and the call is repeated, because the earlier leader may have skipped other partitions than this
+// one.
 //
 // # Assignments
 //
@@ -157,9 +157,9 @@
 // an earlier leader assigned, if the job has no plan yet. Any other call that an earlier leader
 // assigned is withdrawn.
 //
-// A report also contains the numbers of the worker's lost slots and calls. These are occupied by
-// code for which the report lists no assignment, because the job has ended or the code does not
-// return. A worker gets assignments only for the slots and calls that are left.
+// A report also contains the numbers of the worker's lost slots and calls. Lost slots and calls run code for
+// which the report lists no assignment, because the job has ended or the code does not return. A worker gets
+// assignments only for its other slots and calls.
 //
 // A report may contain a job that this ledger does not know: a job that has ended, a job that the
 // caller has not loaded, or a job that an earlier leader began after this leader had listed the
@@ -177,9 +177,9 @@
 //     reported its spans or is dead, or until Config.RecoveryTimeout has passed.
 //   - Durable before acknowledged: a receipt tells a worker that an item is durable only after the
 //     [Checkpointed] event of a [Checkpoint] that was requested after the item had been received.
-//   - Written ahead: in a job that may have killed a leader, an assignment to the leader's own
-//     worker is sent only after a checkpoint that names it is durable. If the assignment kills this
-//     leader too, the next leader knows which assignment was running.
+//   - Written ahead: in a job that may have killed a leader, an assignment to the leader's own worker is sent
+//     only after a checkpoint that names it is durable. So if the assignment kills this leader too, the next
+//     leader knows which assignment was running.
 //   - Pinned before assigned: a job with Spec.StrictBuilds is restricted to one build of the
 //     workers' program. The job's work is assigned only after a checkpoint that names the build is
 //     durable, so all leaders keep to the build.
@@ -205,9 +205,9 @@
 //   - Config.MaxWorkers workers, each with at most what [wire.Report]'s Validate allows. A worker
 //     that becomes silent is removed.
 //   - The item numbers of about 10,000 workers that have left, for ten minutes each.
-//   - For each job, Config.MaxTreeNodes tree nodes, Config.MaxFailing failed partitions, or the
-//     number of partitions that may be skipped if that is higher, and Config.MaxSkipped skipped
-//     partitions. A job that exceeds a limit fails.
+//   - For each job: Config.MaxTreeNodes tree nodes; Config.MaxSkipped skipped partitions; and Config.MaxFailing
+//     failed partitions, or the number of partitions that may be skipped if that number is higher. A job that
+//     exceeds a limit fails.
 //   - For each worker, [wire.MaxNodes] held nodes, which count as tree nodes of their jobs.
 //   - For each job, the names of 16 builds of workers.
 //   - For each job, the first KiB of at most ten errors; other errors are only counted.
@@ -222,21 +222,21 @@
 //
 // # What can fail
 //
-//   - A worker is silent for Config.SilentAfter, or there is a [WorkerDied] event for it: the
-//     worker is removed. If it is alive after all, it comes back with a hello, and keeps those of
-//     its partitions that are still queued.
+//   - A worker is silent for Config.SilentAfter, or there is a [WorkerDied] event for it: the worker is
+//     removed. If the worker's process is alive after all, it comes back with a hello, and keeps those of its
+//     partitions that are still queued.
 //   - A report or its receipt is lost: the worker repeats the report. A lost [Nudge] or
 //     [Probe] only causes a delay.
 //   - All workers of the build to which a job is pinned leave: the job waits, and its Trouble names
 //     the build for which it waits.
-//   - A merge in the leader returns an error: the job fails, because the same operands would fail
-//     again. The merge takes too long ([MergeSlow]): workers merge for the job.
-//   - A call fails: see "Where a call is". If storage refuses the plan that a call has returned
+//   - A merge in the leader returns an error: the job fails, because the same operands would fail again. The
+//     merge exceeds its time limit ([MergeSlow]): workers do the job's merges.
+//   - A call fails: see the section "Where a call is". If storage refuses the plan that a call has returned
 //     ([PlanRefused]), the job fails.
 //   - Code of a job does not return, so that a slot or a call of a worker is lost: the worker has
 //     one slot or call less, and the failure that it reports counts as an attempt.
-//   - A checkpoint fails: the ledger is not told of this, because a leader that cannot write steps
-//     down and its ledger is discarded.
+//   - A checkpoint fails: the ledger does not learn of this, because a leader that cannot write steps down and
+//     its ledger is discarded.
 //   - The leader dies: the next leader begins with the last durable [Snapshot]. Partitions that the
 //     other workers hold, or whose results they keep, are not run again.
 package ledger

@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job.
-	// Without this limit the number could grow without bound, because errors that contain a
-	// partition's number all differ.
+	// maxErrorTexts is the largest number of different errors that the ledger keeps for one job. The limit is
+	// necessary because errors that contain a partition's number all differ.
 	maxErrorTexts = 10
 	// maxErrorText is the largest number of bytes of an error that the ledger keeps. The text of a
 	// panic is followed by a stack, of which the first lines are the most useful.
 	maxErrorText = 1 << 10
 )
 
-// errorTexts counts the failed attempts of a job by their error. Each checkpoint of the job
-// contains the errors, so their number and size are bounded.
+// errorTexts counts the failed attempts of a job by their error. Each checkpoint of the job contains these
+// errors, so their number and size are bounded.
 type errorTexts struct {
 	list   []store.ErrorText // errors with different first lines, in the order of arrival
-	others uint64            // failed attempts with errors that are not in the list
+	others uint64            // number of failed attempts with errors that are not in the list
 }
 
 // add counts failed attempts. If the list is full, a new error replaces the least
@@ -64,9 +63,8 @@ func (e *errorTexts) sorted() []store.ErrorText {
 	return list
 }
 
-// firstLine returns the first line of an error, by which errors are distinguished. The rest may
-// differ for the same error: stacks of the same panic differ in addresses and numbers of
-// goroutines.
+// firstLine returns the first line of an error, by which errors are distinguished. The rest may differ for the
+// same error, because stacks of the same panic contain different addresses and goroutine numbers.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

@@ -8,7 +8,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Event is something that happened. All kinds of events are in this file.
+// Event is an input of [Ledger.Step]. All kinds of events are in this file.
 type Event interface{ event() }
 
 // Ref refers to a partial whose bytes the caller keeps. The ledger never sees the bytes. The caller
@@ -23,11 +23,11 @@ const NoRef Ref = 0
 // recovery covers them all.
 type JobAdded struct {
 	Spec       store.Spec
-	Partitions uint64        // 0 if the job is not planned
+	Partitions uint64        // number of partitions; 0 if the job is not planned
 	Data       []byte        // the plan's data, or nil if it is too large for a message
-	InStore    bool          // the plan's data is too large for a message
+	InStore    bool          // true if the plan's data is only in storage, because it is too large for a message
 	Elapsed    time.Duration // time since the job began
-	CanMerge   bool          // the leader can merge: its program has the job's definition, which has no Merger
+	CanMerge   bool          // true if the leader can merge: its program has the job's definition, which has no Merger
 
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
@@ -44,24 +44,24 @@ type JobAdded struct {
 	OtherErrors   uint64
 	Calls         []store.CallRecord
 	Retried       []jobs.Span
-	LeaderDied    bool // the last leader died while it led the job, and the job may be the cause
-	LeaderSilent  bool // the last leader gave no sign of life: it may be dying
+	LeaderDied    bool // true if the last leader died while it led the job, so that the job may be the cause
+	LeaderSilent  bool // true if the last leader gave no sign of life, so that it may be dying
 }
 
 // FinishedNode is a finished node and its partial.
 type FinishedNode struct {
 	Node jobs.Node
 	Ref  Ref
-	Size int // number of bytes that the partial takes in a message; 0 if the partial is in a blob
+	Size int // number of bytes of the partial in a message; 0 if the partial is in a blob
 
-	Large bool // the partial is too large for messages, so workers merge it
+	Large bool // true if the partial is too large for messages, so that workers merge it
 }
 
 // JobPlanned means that the plan of a job is durable. JobPlanned answers [StorePlan].
 type JobPlanned struct {
 	Job        string
 	Partitions uint64
-	Data       []byte // as in [JobAdded]
+	Data       []byte // data of the plan, as in [JobAdded]
 	InStore    bool
 }
 
@@ -91,11 +91,11 @@ type Reported struct {
 	Refs   []Ref
 }
 
-// WorkerDied means that a worker's process has died: no process subscribes to the worker's subject
-// any more.
+// WorkerDied means that a worker's process has died: no process subscribes to the worker's NATS subject any
+// more.
 type WorkerDied struct{ Worker string }
 
-// Merged means that a [Merge] is done.
+// Merged means that the requested [Merge] has returned a partial.
 type Merged struct {
 	Job string
 	FinishedNode

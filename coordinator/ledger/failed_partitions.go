@@ -9,14 +9,14 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// failedPartition is a partition that has failed and is not finished. failedPartition is either
-// queued for a retry or assigned. Together with its retry it takes about 150 bytes of memory. There
-// may be a million of them, if the submitter allows a million skipped partitions.
+// failedPartition is a partition that has failed and is not finished. failedPartition is either queued for a
+// retry or assigned. A failed partition with its retry takes about 150 bytes of memory. There may be a million
+// failed partitions, if the submitter allows a million skipped partitions.
 type failedPartition struct {
 	partition   uint64
 	failed      int           // failed attempts
-	due         time.Duration // when the backoff is over
-	avoidWorker string        // the worker on which the partition failed last
+	due         time.Duration // time at which the backoff ends
+	avoidWorker string        // ID of the worker on which the partition failed last
 	queued      bool
 }
 
@@ -36,17 +36,17 @@ func (r retry) Compare(s retry) int {
 // failedPartitions are the failed partitions of a job.
 type failedPartitions struct {
 	list    sortedList[failedPartition] // by partition
-	retries sortedList[retry]           // the queued partitions, sorted by the worker to avoid and then by time
-	nextDue time.Duration               // before this time no queued partition can be assigned
+	retries sortedList[retry]           // queued partitions, sorted by the worker to avoid and then by time
+	nextDue time.Duration               // earliest time at which a queued partition may be assigned
 }
 
-// find returns a partition's entry, or nil. The pointer is valid until an entry is added
-// or removed.
+// find returns the entry of a failed partition, or nil. The pointer is valid until an entry is added or
+// removed.
 func (p *failedPartitions) find(partition uint64) *failedPartition {
 	return p.list.find(failedPartition{partition: partition})
 }
 
-// get is like find, but adds a missing entry.
+// get is like find, but adds an entry if there is none.
 func (p *failedPartitions) get(partition uint64) *failedPartition {
 	if f := p.find(partition); f != nil {
 		return f
@@ -72,7 +72,7 @@ func (p *failedPartitions) isQueued(partition uint64) bool {
 	return f != nil && f.queued
 }
 
-// postpone sets the earliest time of a partition's retry, and the worker that should not run it.
+// postpone sets the earliest time of a partition's retry, and the worker to avoid.
 func (p *failedPartitions) postpone(f *failedPartition, due time.Duration, avoidWorker string) {
 	queued := f.queued
 	p.setQueued(f, false)
@@ -101,8 +101,8 @@ func (p *failedPartitions) remove(span jobs.Span) {
 	p.list.removeRange(failedPartition{partition: span.Lo}, failedPartition{partition: span.Hi})
 }
 
-// nextRetry returns a retry that mayRetry allows, or nil. If several retries avoid the same
-// worker, it considers only the retry that is due first.
+// nextRetry returns a retry that mayRetry allows, or nil. If several retries avoid the same worker, nextRetry
+// considers only the retry that is due first.
 func (p *failedPartitions) nextRetry(now time.Duration, mayRetry func(retry) bool) *retry {
 	if p.retries.len == 0 || now < p.nextDue {
 		return nil

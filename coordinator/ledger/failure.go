@@ -11,7 +11,7 @@ import (
 
 // onFailure handles a failed attempt that a worker reports.
 func (l *Ledger) onFailure(j *job, w *worker, f *wire.Failure) {
-	if f.Holder == "" { // otherwise an operand could not be fetched, which is a temporary failure
+	if f.Holder == "" { // f.Holder is set if an operand could not be fetched, which is a temporary failure
 		j.lastError = f.Error
 	}
 	if f.Function == wire.Map {
@@ -58,7 +58,7 @@ func (l *Ledger) onOpenFailed(j *job, w *worker, f *wire.Failure) {
 // reconcile does this when the worker's spans no longer contain the partition.
 func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	if !j.forest.anyMissing(single(f.Partition)) {
-		return // another worker has finished the partition, or the job has no such partition
+		return // another worker has finished the partition, or the job does not contain the partition
 	}
 	p := j.queue.failed.get(f.Partition)
 	p.failed++
@@ -75,8 +75,7 @@ func (l *Ledger) onPartitionFailed(j *job, w *worker, f *wire.Failure) {
 	}
 }
 
-// giveUp skips a partition if the submitter allows one more skipped partition; otherwise
-// it fails the job.
+// giveUp skips a partition if the job may skip one more; otherwise giveUp fails the job.
 func (l *Ledger) giveUp(j *job, partition uint64, reason string) {
 	if uint64(j.skipped.len) >= l.mayBeSkipped(j) {
 		l.fail(j, reason)
@@ -95,13 +94,12 @@ func (l *Ledger) mayBeSkipped(j *job) uint64 {
 	return min(j.spec.MaxSkipped, uint64(l.cfg.MaxSkipped))
 }
 
-// unskip removes the partitions of a span from j.skipped, because a worker has finished them after
-// all and the forest contains their node.
+// unskip removes the partitions of a span from j.skipped, because a worker has finished them after all.
 func (j *job) unskip(span jobs.Span) {
 	j.skipped.removeRange(skippedPartition(span.Lo), skippedPartition(span.Hi))
 }
 
-// skippedPartition is the index of a skipped partition.
+// skippedPartition is the entry of a skipped partition.
 type skippedPartition uint64
 
 func (p skippedPartition) Compare(q skippedPartition) int { return cmp.Compare(p, q) }

@@ -11,16 +11,15 @@ import (
 // and their ancestors. The size of the forest grows with the number of finished nodes, and each
 // operation walks one path from the root.
 //
-// If only a worker holds the partial of a node, the node is lost when the worker dies. So the
-// forest also keeps finished nodes below such a node, unless the same worker holds them, to use
-// them if the node is lost. When the caller of the ledger has got the partial too, the nodes below
-// are kept until the node is durable.
+// If only a worker holds the partial of a node, the node is lost when the worker dies. So the forest also keeps
+// finished nodes below such a node, unless the same worker holds them; if the node is lost, they replace it.
+// When the caller of the ledger also has the partial, the nodes below are kept until the node is durable.
 type forest struct {
 	tree      jobs.Tree
 	root      *treeNode
 	treeNodes int         // number of tree nodes below the root
 	partials  int         // number of maximal finished nodes that have a partial
-	lastPath  []*treeNode // memory for the next path
+	lastPath  []*treeNode // memory that the next call of path reuses
 }
 
 // treeNode is a finished node, or an ancestor of a finished node.
@@ -28,24 +27,23 @@ type treeNode struct {
 	child    [2]*treeNode
 	done     uint64 // number of finished partitions at or below the node
 	finished bool
-	merging  bool // the merge of the node's two children was requested
-	large    bool // FinishedNode.Large, or a worker holds the partial
+	merging  bool // true if the merge of the node's two children was requested
+	large    bool // true if FinishedNode.Large was true or a worker holds the partial
 	ref      Ref
 	size     int      // FinishedNode.Size
-	held     *holding // the worker that holds the partial; nil if no worker does
+	held     *holding // the holding of the worker that holds the partial; nil if no worker does
 }
 
-// holding is a large partial that a worker holds. If the partitions of the node's sibling were all
-// skipped, the same partial is also the partial of the parent; the field node is then still the
-// node that the holder has reported.
+// holding is a large partial that a worker holds. If all partitions of the node's sibling were skipped, the
+// parent has the same partial; the field node is then still the node that the holder has reported.
 type holding struct {
 	worker string
 	node   jobs.Node
 	size   uint64
 	sum    uint32
 
-	whole       bool // no partition of the node was skipped
-	storeWanted bool // another worker could not fetch the partial, so the holder is told to store it
+	whole       bool // true if no partition of the node was skipped
+	storeWanted bool // true if another worker could not fetch the partial, so that the holder is told to store it
 }
 
 // empty reports whether all partitions of a finished node were skipped.
@@ -59,14 +57,14 @@ func newForest(tree jobs.Tree) *forest { return &forest{tree: tree, root: &treeN
 // done returns the number of finished partitions.
 func (f *forest) done() uint64 { return f.root.done }
 
-// path returns the tree nodes from the root towards n, as far as they exist, up to the first
-// finished node. The path is valid until the next call of path or walk.
+// path returns the tree nodes on the path from the root to n, up to the first finished node or the last
+// existing node. The next call of path or walk invalidates the returned path.
 func (f *forest) path(n jobs.Node) []*treeNode {
 	return f.walk(n, func(at *treeNode) bool { return !at.finished })
 }
 
-// walk returns the tree nodes from the root towards n, as far as they exist, until the function
-// more returns false. The path is valid until the next call of path or walk.
+// walk returns the tree nodes on the path from the root to n, until the function more returns false or the next
+// node does not exist. The next call of path or walk invalidates the returned path.
 func (f *forest) walk(n jobs.Node, more func(*treeNode) bool) []*treeNode {
 	path := f.lastPath[:0]
 	at := f.root
@@ -93,11 +91,10 @@ func (f *forest) grow(path []*treeNode, n jobs.Node) []*treeNode {
 	return path
 }
 
-// insert adds a finished node and returns the refs that the caller must drop: the new node's own
-// ref if the new node is not needed, or else the refs of the finished nodes that the new node
-// covers. A node below a finished node that only a worker holds is kept, because it is needed if
-// the worker loses the held node. The result added is false if a finished node already covers the
-// new node.
+// insert adds a finished node and returns the refs that the caller must drop: either the new node's own ref, if
+// the forest does not need the node, or the refs of the finished nodes that the new node covers. If only a
+// worker holds the partial of a finished node, insert keeps nodes below it, which are needed if the worker
+// loses the partial. The result added is false if a finished node already covers the new node.
 func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	n := f.tree.Lift(finished.Node)
 	path := f.walk(n, func(at *treeNode) bool { return !at.finished || at.fragile() })
@@ -112,15 +109,15 @@ func (f *forest) insert(finished FinishedNode) (drop []Ref, added bool) {
 	}
 	drop = f.strip(at, nil)
 	if covered {
-		f.partials-- // setFinished has counted the node, but a finished node above it covers it
+		f.partials-- // setFinished has counted the node, but a finished ancestor covers the node
 	}
 	f.setFinished(at, treeNode{ref: finished.Ref, size: finished.Size, large: finished.Large})
 	f.setDone(path, f.tree.Span(n).Len())
 	return drop, !covered
 }
 
-// keep records that the caller has a copy of a partial that a worker holds too. keep returns false
-// if no worker holds the node, or if the caller already has a copy.
+// keep records that the caller also has a copy of a partial that a worker holds. keep returns false if no
+// worker holds the node, or if the caller already has a copy.
 func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	for _, at := range f.walk(f.tree.Lift(finished.Node), func(*treeNode) bool { return true }) {
 		if at.fragile() && at.held.node == finished.Node {
@@ -131,7 +128,7 @@ func (f *forest) keep(finished FinishedNode) (drop []Ref, kept bool) {
 	return nil, false
 }
 
-// strip removes the partials below p that the caller has, and appends their refs to refs, in order.
+// strip removes the partials below p of which the caller has copies, and appends their refs to refs, in order.
 // Partials that workers hold are kept.
 func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 	for i, child := range p.child {
@@ -187,7 +184,7 @@ func (f *forest) clear(p *treeNode) {
 // numbers of its ancestors, up to the first finished ancestor.
 func (f *forest) setDone(path []*treeNode, done uint64) {
 	at := path[len(path)-1]
-	gained := done - at.done // may wrap around
+	gained := done - at.done // the unsigned difference may wrap around
 	at.done = done
 	for i := len(path) - 2; i >= 0 && !path[i].finished; i-- {
 		path[i].done += gained
@@ -205,8 +202,8 @@ func maximal(p *treeNode) (n int) {
 	return maximal(p.child[0]) + maximal(p.child[1])
 }
 
-// hold records that a worker holds the partial of a node. The result needed says whether the
-// partial is needed. The result added says whether the node's partitions were not finished before.
+// hold records that a worker holds the partial of a node. The result needed is true if the forest needs the
+// partial. The result added is true if the node's partitions were not finished before.
 func (f *forest) hold(h holding) (needed, added bool) {
 	n := f.tree.Lift(h.node)
 	mayAdd, covered := true, false
@@ -218,14 +215,14 @@ func (f *forest) hold(h holding) (needed, added bool) {
 		case at.held != nil && at.held.worker == h.worker && at.held.node == h.node:
 			at.held.size, at.held.sum = h.size, h.sum
 			return true, false
-		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the holder's copy is useful, because it saves a read from storage
+		case i == depth && at.held == nil && at.ref != NoRef && !covered: // the holder's copy saves a read from storage
 			at.held = &h
 			f.stripHolder(at, &h)
 			return true, false
 		case i == depth:
 			return false, false
 		case at.held != nil && at.held.worker == h.worker:
-			return false, false // not needed: it would be lost together with the ancestor
+			return false, false // the partial is not needed: it would be lost together with its ancestor's partial
 		case !at.fragile():
 			mayAdd = false
 			fallthrough
@@ -244,21 +241,21 @@ func (f *forest) hold(h holding) (needed, added bool) {
 	f.stripHolder(at, &h)
 	next := treeNode{large: true, held: &h}
 	if covered {
-		f.partials-- // setFinished counts the node, but the node is not maximal
+		f.partials-- // setFinished has counted the node, but the node is not maximal
 	}
 	f.setFinished(at, next)
 	f.setDone(path, f.tree.Span(n).Len())
 	return true, !covered
 }
 
-// stripHolder removes the tree nodes below p that would be of no use if the given node were lost:
-// nodes that the same worker holds, and skipped partitions if the node contains them.
+// stripHolder removes the tree nodes below p that would be useless if the given node were lost: nodes that the
+// same worker holds, and skipped partitions if the node contains them.
 func (f *forest) stripHolder(p *treeNode, node *holding) {
 	for i, child := range p.child {
 		if child == nil {
 			continue
 		}
-		child.merging = false // the merge is no longer needed
+		child.merging = false // the merge of these children is no longer needed
 		switch {
 		case child.empty():
 			child.finished = !node.whole
@@ -299,7 +296,7 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 			lost = f.tree.Span(jobs.Node{Level: f.tree.Root().Level - uint8(i), Index: n.Index >> (int(f.tree.Root().Level-n.Level) - i)})
 		}
 	}
-	for i := len(path) - 1; i > 0; i-- { // from below, so that ancestors without children are removed too
+	for i := len(path) - 1; i > 0; i-- { // begin with the lowest node, so that ancestors without children are removed too
 		for k, child := range path[i-1].child {
 			if child == path[i] {
 				f.prune(path[i-1], k)
@@ -328,8 +325,8 @@ func (f *forest) holdingOf(worker string, node jobs.Node) *treeNode {
 	return nil
 }
 
-// heldNear returns the number of partitions in the partials that a worker holds near a node: those
-// of the node's sibling, and of nodes a few levels below the sibling.
+// heldNear returns the number of partitions in the partials that a worker holds of a node's sibling and of
+// nodes a few levels below the sibling.
 func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	if n = f.tree.Lift(n); n == f.tree.Root() {
 		return 0
@@ -342,8 +339,8 @@ func (f *forest) heldNear(worker string, n jobs.Node) uint64 {
 	return path[len(path)-1].heldBy(worker, 4)
 }
 
-// heldBy returns the number of partitions in the partials that a worker holds of the node p and of
-// the nodes at most levels below p.
+// heldBy returns the number of partitions in the partials that a worker holds in the subtree of p, down to the
+// given number of levels.
 func (p *treeNode) heldBy(worker string, levels int) (n uint64) {
 	if p.held != nil && p.held.worker == worker {
 		return p.done
@@ -401,15 +398,15 @@ func (p *treeNode) finishedChildren() (left, right *treeNode, ok bool) {
 	return left, right, left != nil && right != nil && left.finished && right.finished
 }
 
-// operands returns the finished children of a node whose merge was requested. operands returns
-// false if since the request the node or an ancestor of it was finished, or a child was lost.
+// operands returns the finished children of a node whose merge was requested. operands returns false if the
+// merge is no longer needed or a child was lost.
 func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	path := f.path(n)
 	at := path[len(path)-1]
 	if at.finished || len(path) <= int(f.tree.Root().Level-n.Level) {
 		return nil, nil, false
 	}
-	for ; n.Level > 0 && n.Right().Index<<(n.Level-1) >= f.tree.Partitions(); n = n.Left() { // n is the same as its left child
+	for ; n.Level > 0 && n.Right().Index<<(n.Level-1) >= f.tree.Partitions(); n = n.Left() { // a node without a right child is the same as its left child
 		if at = at.child[0]; at == nil {
 			return nil, nil, false
 		}
@@ -417,9 +414,8 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 	return at.finishedChildren()
 }
 
-// replace marks a node as finished, without a merge: both children are finished, and the one that
-// is not empty provides the partial. If a worker holds the partial, both children are kept below
-// the node.
+// replace marks a node as finished without a merge: one of its finished children is empty, so the other child's
+// partial is the node's partial. If a worker holds the partial, both children are kept below the node.
 func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
@@ -429,7 +425,7 @@ func (f *forest) replace(n jobs.Node, with *treeNode) {
 	case with.fragile():
 	case with.child == [2]*treeNode{}:
 		f.clear(at)
-	default: // the children are kept until the partial is durable
+	default: // the children are kept until the node's partial is durable
 		with.ref, with.finished = NoRef, with.held != nil
 	}
 	f.setFinished(at, as)
@@ -448,8 +444,8 @@ func (f *forest) setFinished(at *treeNode, as treeNode) {
 // two partials by one.
 func (f *forest) mergesLeft() uint64 { return uint64(max(0, f.partials-1)) }
 
-// finishedNodes returns, in the order of their partitions, the maximal finished nodes whose partial
-// the caller has, and the empty ones.
+// finishedNodes returns the maximal finished nodes whose partial the caller has, and the empty ones, in the
+// order of their partitions.
 func (f *forest) finishedNodes() []FinishedNode {
 	var list []FinishedNode
 	f.eachMaximal((*treeNode).fragile, func(n jobs.Node, p *treeNode) {

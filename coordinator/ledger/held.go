@@ -10,8 +10,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// fetchBackoff is how long a call waits after an operand could not be fetched. During this time the
-// holder is probed, and told to store the operand.
+// fetchBackoff is how long a call waits after a failed fetch of an operand. During this time the holder of the
+// operand is probed, and told to store the operand.
 const fetchBackoff = 200 * time.Millisecond
 
 // heldNode identifies a node that a worker holds.
@@ -20,15 +20,15 @@ type heldNode struct {
 	node jobs.Node
 }
 
-// settling is a node whose partial the caller has got. Nodes below it that workers hold are kept
-// until a checkpoint is durable.
+// settling is a node that was written to storage but is not durable yet. Until a checkpoint makes the node
+// durable, the nodes below it that workers hold are kept.
 type settling struct {
 	node       jobs.Node
 	checkpoint uint64
 }
 
-// reconcileNodes compares the nodes that a worker reports with the nodes that it held before. Nodes
-// that it no longer holds are lost, and nodes that are not needed are released.
+// reconcileNodes compares the nodes that a worker reports with the nodes that the worker held before. Nodes
+// that the worker no longer holds are lost, and nodes that are not needed are released.
 func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b wire.HeldNode) int { return -cmp.Compare(a.Node.Level, b.Node.Level) }) // ancestors first
@@ -43,7 +43,7 @@ func (l *Ledger) reconcileNodes(w *worker, list []wire.HeldNode) {
 		}
 		s := w.share(j)
 		switch {
-		case j.ending(): // the worker is told of the end when the end is durable
+		case j.ending(): // the worker learns of the job's end when the end is durable
 		case j.planned() && j.tree.Contains(n.Node) && l.hold(w, j, n):
 			held[heldNode{j, n.Node}] = true
 			w.nodes = append(w.nodes, heldNode{j, n.Node})
@@ -83,7 +83,7 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	return needed
 }
 
-// lacking returns a hash of the skipped partitions in a span, or 0 if there are none.
+// lacking returns a hash of the skipped partitions in a span, or 0 if no partition was skipped.
 func (j *job) lacking(span jobs.Span) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	sum := uint64(offset)
@@ -101,8 +101,8 @@ func (j *job) lacking(span jobs.Span) uint64 {
 	return max(1, sum)
 }
 
-// loseNode records that a worker does not hold a node any more. Unless the caller has the
-// partial, the node's partitions are missing again, except those of finished nodes below.
+// loseNode records that a worker does not hold a node any more. Unless the caller has the partial, the node's
+// partitions are missing again, except those in finished nodes below the node.
 func (l *Ledger) loseNode(w *worker, n heldNode) {
 	j := n.job
 	if j.ending() {
@@ -126,9 +126,9 @@ func (l *Ledger) loseNode(w *worker, n heldNode) {
 	})
 }
 
-// mergedByWorkers reports whether two siblings are large, so that workers merge them. If all
-// workers run an earlier version that does not hold partials, the leader merges the partials that
-// they have written to storage.
+// mergedByWorkers reports whether two siblings are large, so that workers merge them. If all workers run an
+// earlier version, which cannot hold partials, workers write large partials to storage, and the leader merges
+// them.
 func (l *Ledger) mergedByWorkers(j *job, left, right *treeNode) bool {
 	switch {
 	case left.held != nil || right.held != nil:
@@ -160,9 +160,8 @@ func (j *job) withdraw(c *call) {
 	j.callDone(c)
 }
 
-// enqueueLost queues the partitions of a span that are missing again. Some of them may still be in
-// a worker's assignment, which was cut when they were finished: these are queued when the worker
-// has given them back.
+// enqueueLost queues the partitions of a span that are missing again. If some of these partitions are still in
+// an assignment that was cut, they are queued when the worker has given them back.
 func (l *Ledger) enqueueLost(j *job, lost jobs.Span) {
 	var assigned spanSet
 	for a := range j.assignments.all() {
@@ -191,16 +190,16 @@ func (l *Ledger) onStored(j *job, p *wire.Partial, node FinishedNode) {
 	l.finish(j, node, false)
 }
 
-// settle registers a node whose partial the caller has got. Nodes below it that workers hold are
-// kept until the node is durable.
+// settle registers a node that was written to storage. The nodes below it that workers hold are kept until the
+// node is durable.
 func (j *job) settle(n jobs.Node) {
 	if j.large {
 		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})
 	}
 }
 
-// dropSettled drops the nodes that were kept below nodes that are durable now. The workers that
-// hold these nodes are told to release the nodes when a report lists them again.
+// dropSettled drops the nodes below nodes that have become durable. When a worker reports a dropped node again,
+// the worker is told to release it.
 func (j *job) dropSettled() {
 	j.settling = slices.DeleteFunc(j.settling, func(s settling) bool {
 		if s.checkpoint > j.checkpoint.durable {
@@ -233,7 +232,7 @@ func (j *job) unreported() (n uint64) {
 	return n
 }
 
-// heldProgress adds the figures about a job's large partials to its progress.
+// heldProgress adds the figures about a job's large partials to the job's progress.
 func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 	if !j.large {
 		return
@@ -261,10 +260,10 @@ func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 	}
 }
 
-// worthStoring reports whether a held node should be written to storage, because of the work that
-// would be lost with its holder. A process that dies every M on average, and whose state takes the
-// time C to write, should write its state after each sqrt(2·C·M) of work (Young, A first order
-// approximation to the optimum checkpoint interval, CACM 17, 1974).
+// worthStoring reports whether a held node should be written to storage, because its loss would cost more than
+// the write. A process that dies every M on average, and whose state takes the time C to write, should write
+// its state after each sqrt(2·C·M) of work (Young, A first order approximation to the optimum checkpoint
+// interval, CACM 17, 1974).
 func (l *Ledger) worthStoring(w *worker, j *job, at *treeNode) bool {
 	perSecond := w.share(j).perSecond()
 	exposed := at.exposed()
@@ -293,18 +292,17 @@ func (j *job) heldOperands(c *call) (list []*treeNode) {
 	return list
 }
 
-// place returns the worker that should make a call with held operands: the worker that holds both
-// operands, or the larger one. If two workers hold operands of equal size, place prefers the worker
-// that holds more of the partials with which the result is merged next, then a worker that can
-// begin the call at once, and then a worker other than the leader's own. If none of the holders can
-// make calls, place returns nil.
+// place returns the worker that should make a call with held operands: the worker that holds both operands, or
+// the larger operand. If two workers hold operands of equal size, place prefers the worker that holds more of
+// the partials with which the result is merged next, then a worker that can begin the call at once, and then a
+// worker other than the leader's own. If none of the holders can make calls, place returns nil.
 func (l *Ledger) place(j *job, c *call) *worker {
 	type holder struct {
 		*worker
 		bytes uint64
-		near  uint64 // partitions that the worker holds and that are merged next with the result
+		near  uint64 // number of partitions in the partials that the worker holds and that are merged next with the result
 	}
-	var holders []holder // one or two
+	var holders []holder // one or two workers
 	for _, o := range j.heldOperands(c) {
 		w := l.worker(o.held.worker)
 		switch at := slices.IndexFunc(holders, func(h holder) bool { return h.worker == w }); {
@@ -332,18 +330,18 @@ func (l *Ledger) place(j *job, c *call) *worker {
 // busy reports whether a worker cannot begin a call at once.
 func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignment == nil }
 
-// fetches reports whether a worker can read the operands of a call. A worker that runs an earlier
-// version cannot fetch operands from other workers.
+// fetches reports whether a worker can get all operands of a call. A worker that runs an earlier version cannot
+// fetch operands from other workers.
 func (w *worker) fetches(j *job, c *call) bool { return w.hello.Holds || len(j.heldOperands(c)) == 0 }
 
-// mayKill reports whether a worker is the leader's own and the code of a call may kill its process.
+// mayKill reports whether a worker is the leader's own and the call's code may kill its process.
 func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
 	return w.id == l.cfg.Self && (c.deaths > 0 || j.writeAhead || j.spareLeaderUntil > 0)
 }
 
-// onFetchFailed handles a call whose operand could not be fetched. A failed fetch does not count as
-// a failure of the call. The holder may be dead, so it is probed. If it is alive, it is told to
-// write the operand to storage.
+// onFetchFailed handles a failed fetch of a call's operand. A failed fetch does not count as a failure of the
+// call. The holder of the operand may be dead, so it is probed. A living holder is told to write the operand to
+// storage.
 func (l *Ledger) onFetchFailed(j *job, c *call, w *worker, f *wire.Failure) {
 	c.due = l.now + fetchBackoff
 	j.wantStored(c, func(holder string) bool { return holder == f.Holder })
@@ -366,17 +364,16 @@ func (j *job) wantStored(c *call, of func(holder string) bool) {
 // from another worker.
 const fetchBytesPerSecond = 200_000_000
 
-// leastWork returns the smallest amount of work for which it is worth using another slot. Work
-// below this amount takes less time than the messages that give it to the slot, or than the fetch
-// of the partial that results from it.
+// leastWork returns the smallest amount of work for which using another slot is worthwhile. Work below this
+// amount takes less time than the messages for its assignment, or than the fetch of its partial.
 func (l *Ledger) leastWork(j *job) time.Duration {
 	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }
 
-// takeSubtree returns the span of the next piece of a job with large partials. The piece consists
-// of whole nodes of the tree, so that few partials have to move between workers. A worker continues
-// where its last piece ended, so that it holds siblings. If that is not possible, it begins in the
-// middle of the largest gap, where it can continue for the longest time.
+// takeSubtree returns the span of the next piece of a job with large partials. The piece consists of whole
+// nodes of the tree, so that few partials have to move between workers. A worker continues where its last piece
+// ended, so that it holds siblings. If that is not possible, the piece begins in the middle of the largest gap,
+// so that the worker can continue there for the longest time.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	fresh := j.queue.fresh.spans
 	s := w.share(j)
@@ -405,8 +402,7 @@ func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	return piece
 }
 
-// continues reports whether another worker's last piece ended at a partition, so that it will
-// continue there.
+// continues reports whether another worker will continue at a partition, because its last piece ended there.
 func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
 	return slices.ContainsFunc(l.workers, func(o *worker) bool {
 		i, found := o.findShare(j.spec.ID)

@@ -11,12 +11,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// job is the state of an active job. Each of its partitions is finished, assigned, or
-// queued in one of the queue's three parts. A job that is not planned has no partitions.
+// job is the state of an active job. Each of the job's partitions is finished, assigned, or queued in one of
+// the queue's three parts. A job that is not planned has no partitions.
 type job struct {
 	spec    store.Spec
 	opening wire.Opening
-	tree    jobs.Tree // zero until the job is planned
+	tree    jobs.Tree // tree of the job; zero until the job is planned
 	state   jobState
 
 	forest      *forest        // finished nodes
@@ -24,37 +24,37 @@ type job struct {
 	queue       queue          // partitions that are neither finished nor assigned
 	skipped     sortedList[skippedPartition]
 	calls       callList      // unfinished calls of Plan, Merge and Finish
-	deadline    time.Duration // time at which the job fails because it takes too long; 0: never
+	deadline    time.Duration // time at which the job fails because it has exceeded its time limit; 0 means never
 	merges      mergePlace
 	mergedBytes uint64
-	large       bool   // a worker has held a partial of the job
-	largest     uint64 // size of the largest of these partials
+	large       bool   // true if a worker has held a partial of the job
+	largest     uint64 // size in bytes of the largest held partial so far
 	settling    []settling
-	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions
+	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions of the job
 
-	contributors map[string]*contributor // by worker ID
-	executed     uint64                  // number of executions of partitions that workers reported as finished, including repeated ones
+	contributors map[string]*contributor // workers that hold or held partitions of the job, by worker ID
+	executed     uint64                  // number of reported executions of finished partitions, including repeated executions
 	builds       builds
 	lastError    string
 	retried      retriedPartitions
 	errors       errorTexts
 
-	rate       rate // partitions per second of one slot, over all workers
+	rate       rate // partitions per second that one slot finishes, averaged over all workers
 	display    rateDisplay
 	checkpoint checkpointState
 
-	// writeAhead is true if the job may have killed a leader. Then an assignment to the leader's
-	// own worker is sent only when it is in a durable checkpoint.
+	// writeAhead is true if the job may have killed a leader. Then an assignment to the leader's own worker is
+	// sent only after a durable checkpoint contains it.
 	writeAhead       bool
 	trial            trial
-	spareLeaderUntil time.Duration // set when a worker has died: see quarantinedFor
+	spareLeaderUntil time.Duration // until this time the leader's own worker gets no quarantined work: see quarantinedFor
 }
 
-// mergePlace determines where the merges of a job run. The leader merges, unless a merge
+// mergePlace determines whether the leader or workers do the merges of a job. The leader merges, unless a merge
 // might block or kill the leader.
 type mergePlace struct {
-	assigned bool          // workers merge, because the leader cannot, or because a merge was slow or killed a process
-	until    time.Duration // workers merge until this time
+	assigned bool          // true if workers merge, because the leader cannot, or because a merge was slow or killed a process
+	until    time.Duration // until this time workers do the merges
 }
 
 // planned reports whether the job's plan is known.
@@ -80,12 +80,12 @@ func (j *job) ending() bool { return j.state >= jobEnding }
 
 // contributor contains the item numbers of a worker that holds or held partitions of a job.
 type contributor struct {
-	received      uint64 // number of the last item received
-	checkpointing uint64 // number of the last item in the checkpoint in flight
-	durable       uint64 // number of the last item in a durable checkpoint
+	received      uint64 // number of the last received item
+	checkpointing uint64 // number of the last item that the checkpoint in flight contains
+	durable       uint64 // number of the last item that a durable checkpoint contains
 }
 
-// contributor returns the entry of a worker. If there is none, contributor adds it.
+// contributor returns the entry of a worker, and adds the entry if there is none.
 func (j *job) contributor(worker string) *contributor {
 	c := j.contributors[worker]
 	if c == nil {
@@ -95,7 +95,7 @@ func (j *job) contributor(worker string) *contributor {
 	return c
 }
 
-// addJob adds a job that is new, or resumes it from its manifest.
+// addJob adds a new job, or resumes a job from its manifest.
 func (l *Ledger) addJob(e JobAdded) {
 	tree := jobs.Tree{}
 	var err error
@@ -198,9 +198,8 @@ func (l *Ledger) removeJob(j *job) {
 	delete(l.jobsByID, j.spec.ID)
 }
 
-// finish records a finished node. If a worker computed the node from its partitions (executed), the
-// node contains all of its partitions. If the node was merged from finished nodes, it lacks the
-// skipped partitions.
+// finish records a finished node. If executed is true, a worker computed the node from its partitions, so no
+// partition of the node is skipped. If the node was merged from finished nodes, it may lack skipped partitions.
 func (l *Ledger) finish(j *job, finished FinishedNode, executed bool) {
 	l.endTrial(j)
 	n := finished.Node
@@ -235,10 +234,10 @@ func (l *Ledger) finished(j *job, n jobs.Node) {
 	}
 }
 
-// If the sibling of a finished node is finished too, mergeUp requests their merge, from the caller
-// or from a worker. If all partitions of one of the two were skipped, no merge is needed: the
-// parent gets the partial of the other node, and mergeUp continues with the parent. When the root
-// is finished, mergeUp requests the call of Finish.
+// If the sibling of a finished node is finished too, mergeUp requests the merge of the two nodes, from the
+// caller or from a worker. If all partitions of one of the two nodes were skipped, no merge is needed: the
+// parent gets the partial of the other node, and mergeUp continues with the parent. When the root is finished,
+// mergeUp requests the call of Finish.
 func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 	for !j.ending() {
 		parent, left, right, ok := j.forest.siblings(n)

@@ -13,25 +13,24 @@ import (
 type jobShare struct {
 	job *job
 
-	opened       bool        // the worker has got the data for opening the job
-	ackDue       bool        // the next receipt must acknowledge items
-	sentReceived uint64      // contributor.received in the last receipt that contained this number
-	sentDurable  uint64      // contributor.durable in the last receipt that contained this number
-	release      []jobs.Node // held nodes that the next receipt releases
-	store        []jobs.Node // held nodes that the worker is told to store
-	next         uint64      // for a job with large partials: where the worker's last piece ended
-	rate         rate        // partitions per second of one of the worker's slots
-	openFailures int         // consecutive failures to open the job
+	opened       bool        // true if the worker has received the data for opening the job
+	ackDue       bool        // true if the next receipt must acknowledge items
+	sentReceived uint64      // value of contributor.received that the worker was last told
+	sentDurable  uint64      // value of contributor.durable that the worker was last told
+	release      []jobs.Node // nodes that the next receipt tells the worker to release
+	store        []jobs.Node // nodes that the worker is told to write to storage
+	next         uint64      // partition at which the worker's last piece ended, for a job with large partials
+	rate         rate        // partitions per second that one of the worker's slots finishes
+	openFailures int         // number of consecutive failures to open the job
 	benchedUntil time.Duration
 }
 
-// perSecond estimates how many partitions per second one of the worker's slots finishes.
-// Without a measurement of the worker it returns the job's rate, or 0 if the job's rate
-// is unknown too.
+// perSecond estimates how many partitions per second one of the worker's slots finishes. If the worker was not
+// measured, perSecond returns the job's rate, or 0 if this rate is unknown too.
 func (s *jobShare) perSecond() float64 { return cmp.Or(s.rate.perSecond(), s.job.rate.perSecond()) }
 
-// takes returns how many seconds one slot needs for a number of partitions, or 0 while the worker's
-// speed is not known.
+// takes estimates how many seconds one slot needs for a number of partitions; 0 if the worker's speed is
+// unknown.
 func (s *jobShare) takes(partitions uint64) float64 {
 	if perSecond := s.perSecond(); perSecond > 0 {
 		return float64(partitions) / perSecond
@@ -39,12 +38,12 @@ func (s *jobShare) takes(partitions uint64) float64 {
 	return 0
 }
 
-// share returns a worker's share of a job. If there is none, share adds it.
+// share returns a worker's share of a job, and adds the share if there is none.
 func (w *worker) share(j *job) *jobShare {
 	i, found := w.findShare(j.spec.ID)
 	if !found {
 		w.shares = slices.Insert(w.shares, i, &jobShare{job: j})
-	} else if w.shares[i].job != j { // an earlier job with the same ID has ended
+	} else if w.shares[i].job != j { // the share belongs to an earlier job with the same ID, which has ended
 		w.shares[i] = &jobShare{job: j}
 	}
 	return w.shares[i]

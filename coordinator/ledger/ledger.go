@@ -17,24 +17,24 @@ type Ledger struct {
 	recovery recovery
 	stopping bool
 
-	jobs        []*job // higher priorities first, then older jobs
+	jobs        []*job // active jobs: higher priorities first, then older jobs
 	jobsByID    map[string]*job
 	unknownJobs unknownJobs
 
 	workers     []*worker // by ID
 	departed    map[string]departure
-	slotsByKind map[wire.JobKind]int // number of slots of the workers that know the kind and are not draining
+	slotsByKind map[wire.JobKind]int // number of slots of the workers that know a kind of job and are not draining
 	reserved    int                  // number of workers that are reserved for quarantined partitions and calls
 
-	lastNumber uint64 // the number of the newest assignment
+	lastNumber uint64 // number of the newest assignment
 	counts     uint64 // how often workers were counted for display: see worker.countedIn
-	queueGrew  bool   // the queue grew during this step, so idle workers may have to be nudged
+	queueGrew  bool   // true if the queue grew during this step, so that idle workers may have to be nudged
 
-	actions []Action // actions of this step
+	actions []Action // actions that the current step returns
 }
 
-// New returns the ledger of a leader whose term begins at now. All times are readings of one clock
-// that never goes back.
+// New returns the ledger of a leader whose term begins at now. All times are readings of the same monotonic
+// clock.
 func New(cfg Config, now time.Duration) (*Ledger, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -116,7 +116,7 @@ func (l *Ledger) Step(now time.Duration, e Event) []Action {
 	return actions
 }
 
-// onTick does the work that has become due with time.
+// onTick performs the work that is due.
 func (l *Ledger) onTick() {
 	l.checkLiveness()
 	l.checkRecovery()
@@ -126,7 +126,7 @@ func (l *Ledger) onTick() {
 			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.standing(j)))
 		}
 	}
-	l.queueGrew = true // the backoff of a failed partition may be over
+	l.queueGrew = true // the backoff of a failed partition may have ended
 }
 
 // onStopping requests a last checkpoint of each job. The leader will end in an orderly way, so

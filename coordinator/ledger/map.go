@@ -7,9 +7,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// View contains the data about a job that is the same in the answers to all viewers. A job in a big
-// cluster has tens of thousands of assignments, so it takes a while to make a view. The leader
-// therefore makes one view and answers all questions of a short time with it.
+// View contains the part of a job's map that is the same for all viewers. A job in a big cluster has tens of
+// thousands of assignments, so making a view is expensive. The leader therefore uses one view for all queries
+// within a short time.
 type View struct {
 	Progress wire.JobProgress
 
@@ -22,8 +22,8 @@ type View struct {
 // heldSpan is a span that a worker holds.
 type heldSpan struct {
 	span   jobs.Span
-	worker uint32 // index in View.workers
-	again  bool   // a worker died while it held the span
+	worker uint32 // index of the worker in View.workers
+	again  bool   // true if a worker died while it held the span
 }
 
 // View returns a view of an active job, or nil if the job is not active.
@@ -47,12 +47,11 @@ func (l *Ledger) View(job string) *View {
 	return v
 }
 
-// Map returns how many partitions of each cell of the windows are in which state. Partitions that
-// workers held when the view was made count as held; the other states are the present ones. The
-// parameter durable contains the spans of the job that are in the last checkpoint, in order and
-// without overlaps. Map returns nil if the job is not planned yet. The time that Map takes depends
-// on the number of cells and on the number of the job's assignments, but not on the number of
-// partitions.
+// Map returns the number of partitions in each state for each cell of the windows. A partition that was held
+// when the view was made counts as held; the other states are current. The parameter durable contains the spans
+// of the job that are in the last checkpoint, in order and without overlaps. Map returns nil if the job is not
+// planned yet. The time that Map takes depends on the number of cells and on the number of the job's
+// assignments, but not on the number of partitions.
 func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 	j := v.job
 	if !j.planned() {
@@ -70,7 +69,7 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 		}
 		return holders[worker]
 	}
-	whole := false // one of the windows contains all partitions
+	whole := false // true if one of the windows contains all partitions
 	room := wire.MaxCells
 	for _, w := range windows {
 		w.Step = max(w.Step, 1)
@@ -92,7 +91,7 @@ func (v *View) Map(windows []wire.Window, durable []jobs.Span) *wire.JobMap {
 // cells is a window of a job, with a run of length one for each cell.
 type cells struct {
 	window wire.Window
-	span   jobs.Span // the window, cut at the number of partitions
+	span   jobs.Span // the window, limited to the job's partitions
 	list   []wire.CellRun
 }
 
@@ -141,8 +140,8 @@ func (c *cells) addDurable(durable []jobs.Span) {
 	}
 }
 
-// addExceptions adds to the cells the partitions that wait for a retry, that have failed, and that
-// were skipped. addExceptions then computes the remaining numbers of each cell.
+// addExceptions adds to the cells the partitions that wait for a retry, that have failed, and that were
+// skipped. addExceptions then computes the other counts of each cell.
 func (l *Ledger) addExceptions(j *job, c *cells) {
 	for _, s := range j.queue.suspects.list {
 		c.each(s.span, func(r *wire.CellRun, n uint64) { r.Retrying += n })
@@ -185,9 +184,9 @@ func (c *cells) touched(spans []jobs.Span) []jobs.Span {
 	return set.spans
 }
 
-// settle subtracts the durable and the skipped partitions from the computed partitions. A worker
-// may hold partitions that another worker has finished, so settle also ensures that the sum of the
-// numbers does not exceed the cell's size.
+// settle subtracts the durable and the skipped partitions from the number of computed partitions. A worker may
+// hold partitions that another worker has finished, so settle also ensures that the sum of the numbers does not
+// exceed the cell's size.
 func settle(c *wire.Cell, size, skipped uint64) {
 	c.Durable = min(c.Durable, c.Computed)
 	c.Computed -= c.Durable
@@ -211,7 +210,7 @@ func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 	}
 	step := c.window.Step
 	i := (lo - c.span.Lo) / step
-	room := step - (lo - c.span.Lo - i*step) // partitions of the cell from lo on
+	room := step - (lo - c.span.Lo - i*step) // number of partitions of the cell from lo on
 	for {
 		n := min(hi-lo, room)
 		visit(&c.list[i], n)
@@ -222,7 +221,7 @@ func (c *cells) each(span jobs.Span, visit func(r *wire.CellRun, n uint64)) {
 	}
 }
 
-// addFinished adds the finished partitions of each cell to its Computed.
+// addFinished adds the number of finished partitions to the field Computed of each cell.
 func (c *cells) addFinished(f *forest) {
 	add := func(r *wire.CellRun, n uint64) { r.Computed += n }
 	var walk func(n jobs.Node, p *treeNode)
@@ -242,7 +241,7 @@ func (c *cells) addFinished(f *forest) {
 	walk(f.tree.Root(), f.root)
 }
 
-// total returns the sum of all cells.
+// total returns the sum of the counts of all cells.
 func (c *cells) total() (t wire.Cell) {
 	for _, r := range c.list {
 		t.Held += r.Held
@@ -267,8 +266,7 @@ func (c *cells) runs() []wire.CellRun {
 	return runs
 }
 
-// upperNodes returns the nodes of the tree's upper levels, beginning with the root; within a level
-// from the left.
+// upperNodes returns the nodes of the tree's upper levels, from the root downwards and from left to right.
 func (f *forest) upperNodes(levels int) []wire.TreeNode {
 	root := f.tree.Root()
 	var list []wire.TreeNode

@@ -8,9 +8,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// deathsAfterOne returns an assignment's number of deaths if its worker dies. Above
-// quarantineAfter, a death counts only if the partition ran alone, because then nothing else can
-// have killed the worker.
+// deathsAfterOne returns an assignment's number of deaths, assuming that its worker dies now. Above
+// quarantineAfter, a death counts only if the partition ran alone, because only then the partition must be the
+// cause.
 func (a *assignment) deathsAfterOne() int {
 	if a.quarantined {
 		return a.deaths + 1
@@ -42,7 +42,7 @@ func (l *Ledger) resumeSuspects(j *job, list []store.CrashSuspect, leaderDied bo
 			if leaderDied {
 				deaths = max(deaths, s.Led)
 			}
-			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the higher number counts
+			deaths = max(deaths, j.queue.remove(gap)) // if spans in the list overlap, the higher number of deaths counts
 			if leaderDied && gap.Len() == 1 && blamed(j, deaths) {
 				l.giveUp(j, gap.Lo, blame(gap.Lo, "", deaths, "an earlier leader"))
 				continue
@@ -126,9 +126,9 @@ func (l *Ledger) settled() bool {
 	})
 }
 
-// quarantinedFor returns the first job with a quarantined partition or call for a worker, or nil.
-// After a death the leader's own worker gets none for some time, because a supervisor may restart
-// the worker that died.
+// quarantinedFor returns the first job with a quarantined partition or call for a worker, or nil. For some time
+// after a death the leader's own worker gets no quarantined work, because a supervisor may restart the worker
+// that died.
 func (l *Ledger) quarantinedFor(w *worker) *job {
 	i := slices.IndexFunc(l.jobs, func(j *job) bool {
 		if w.id == l.cfg.Self && l.now < j.spareLeaderUntil {

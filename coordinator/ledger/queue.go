@@ -2,11 +2,11 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// queue contains the partitions of a job that are neither finished nor assigned. Each is in exactly
-// one of the queue's three parts.
+// queue contains the partitions of a job that are neither finished nor assigned. Each of these partitions is in
+// exactly one of the queue's three parts.
 type queue struct {
 	fresh    spanSet
-	failed   failedPartitions // also contains failed partitions that are assigned: see failedPartition.queued
+	failed   failedPartitions // failed partitions, whether queued or assigned: see failedPartition.queued
 	suspects crashSuspects
 }
 
@@ -15,10 +15,9 @@ func (q *queue) size() uint64 {
 	return q.fresh.size + uint64(q.failed.retries.len) + q.suspects.size
 }
 
-// enqueue queues the partitions of a span that no worker holds any more, except finished
-// partitions. The parameter deaths is the number of workers that died while the span was assigned
-// to them. A partition whose backoff is not over has failed a short time ago: it is retried alone,
-// and is not a crash suspect even if deaths is above 0.
+// enqueue queues the unfinished partitions of a span that no worker holds any more. The parameter deaths is the
+// number of workers that died while the span was assigned to them. A partition whose backoff has not ended
+// failed a short time ago: it is retried alone, and is not a crash suspect even if deaths is above 0.
 func (l *Ledger) enqueue(j *job, span jobs.Span, deaths int) {
 	if j.ending() {
 		return

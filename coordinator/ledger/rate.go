@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// When a rate covers both rateWindow slot-seconds and rateCount partitions, older measurements
-	// lose their weight. So a rate covers several partitions even if each partition takes long.
+	// When a rate covers more than rateWindow slot-seconds and more than rateCount partitions, older
+	// measurements lose their weight. So a rate covers several partitions even if each partition takes long.
 	rateWindow = 10.0
 	rateCount  = 8.0
 	// minDisplayed is the lowest rate that is displayed. As long as no partition is finished, the
@@ -44,10 +44,10 @@ func (r rate) perSecond() float64 {
 type rateDisplay struct {
 	perSecond  float64
 	measuredAt time.Duration
-	done       uint64 // finished partitions at the last measurement
+	done       uint64 // number of finished partitions at the last measurement
 }
 
-// update measures again if the last measurement is at least half a second old.
+// update makes a new measurement if the last one is at least half a second old.
 func (d *rateDisplay) update(now time.Duration, done uint64) {
 	elapsed := (now - d.measuredAt).Seconds()
 	if elapsed < 0.5 {

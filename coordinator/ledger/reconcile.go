@@ -50,12 +50,12 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 			l.ranFor(a.job, l.now-a.progressAt)
 		}
 		if a.cut != nil && a.cut.sent {
-			a.removeCut() // this report acknowledges the cut
+			a.removeCut() // the report acknowledges the cut
 		}
 		switch {
 		case a.span.Empty():
 			l.release(a)
-		case a.job.ending(): // the worker is told of the end when the end is durable
+		case a.job.ending(): // the worker learns of the job's end when the end is durable
 		case !a.obsolete && !a.job.forest.anyMissing(a.span):
 			a.obsolete = true
 			a.cutAt(0, nil)
@@ -63,7 +63,7 @@ func (l *Ledger) reconcile(w *worker, spans []wire.HeldSpan) {
 	}
 	l.updateRates(w, work)
 	w.unknownSpans = 0
-	for _, s := range spans { // in the order in which the worker runs them
+	for _, s := range spans { // spans are in the order in which the worker runs them
 		if _, unmatched := reported[s.ID]; unmatched {
 			l.adopt(w, s)
 		}
@@ -92,17 +92,16 @@ func (l *Ledger) advance(a *assignment, reported jobs.Span) (finished uint64) {
 	return finished
 }
 
-// progress is the number of an assignment's partitions that are finished with a report.
+// progress is the number of an assignment's partitions that were finished since the worker's last report.
 type progress struct {
 	assignment *assignment
 	finished   uint64
 }
 
-// updateRates adds a worker's progress since its last report to the rates of its share and of the
-// job. If more assignments have run than the worker has slots, some of them ran one after the
-// other, so each assignment counts only for a part of the time. The time of a running partition
-// counts only when the partition is finished, because otherwise a partition that hangs would lower
-// the rate.
+// updateRates adds a worker's progress since its last report to the rates of its share and of the job. If more
+// assignments have run than the worker has slots, some ran one after the other, so each assignment counts only
+// for a part of the time. The time of a running partition counts only when the partition is finished, because
+// otherwise a partition that hangs would lower the rate.
 func (l *Ledger) updateRates(w *worker, work []progress) {
 	elapsed := (l.now - w.spansReportedAt).Seconds()
 	w.spansReportedAt = l.now
@@ -134,7 +133,7 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 	share := w.share(j)
 	share.opened = share.opened || s.Function != wire.Plan
 	if j.ending() {
-		return // the worker is told of the end when the end is durable
+		return // the worker learns of the job's end when the end is durable
 	}
 	if s.Function != wire.Map {
 		l.adoptCall(w, j, s)
@@ -145,7 +144,7 @@ func (l *Ledger) adopt(w *worker, s wire.HeldSpan) {
 		claim.Hi = claim.Lo // no leader has assigned a span with this ID to this worker, or the job does not admit the worker's build
 	}
 	if claim.Hi < s.Span.Hi {
-		// The worker still finishes the running partition, so this partition may be reported twice.
+		// Despite the cut the worker finishes the running partition, so this partition may be reported twice.
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID, Hi: claim.Hi})
 	}
 	if claim.Empty() {

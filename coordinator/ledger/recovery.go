@@ -9,7 +9,7 @@ import (
 // nothing, because it must not assign work that another worker already holds.
 type recovery struct {
 	active  bool
-	since   time.Duration // when the ledger was created, or when it last resumed a job that has workers
+	since   time.Duration // when the ledger was created, or when the last job with workers was resumed
 	awaited []string      // workers that must report or be dead before recovery ends, sorted
 }
 
@@ -33,7 +33,7 @@ func (l *Ledger) checkRecovery() {
 	l.queueGrew = true
 }
 
-// await adds a worker to r.awaited. await reports whether the worker was not in the list before.
+// await adds a worker to r.awaited. await returns false if the worker was already in the list.
 func (r *recovery) await(id string) (added bool) {
 	i, found := slices.BinarySearch(r.awaited, id)
 	if !r.active || found {
@@ -43,8 +43,7 @@ func (r *recovery) await(id string) (added bool) {
 	return true
 }
 
-// checkOff removes from r.awaited a worker that has reported all of its spans, or is
-// dead.
+// checkOff removes a worker that has reported all of its spans, or is dead, from r.awaited.
 func (r *recovery) checkOff(id string) {
 	if i, found := slices.BinarySearch(r.awaited, id); found {
 		r.awaited = slices.Delete(r.awaited, i, i+1)

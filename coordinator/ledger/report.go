@@ -18,7 +18,7 @@ func (l *Ledger) onReport(e Reported) {
 	w := l.worker(r.Worker)
 	sameConversation := w != nil && r.Conversation == w.conversation
 	switch {
-	case r.Epoch != l.cfg.Epoch: // the report is for another leader
+	case r.Epoch != l.cfg.Epoch: // the report is addressed to another leader
 		l.dropPartials(e.Refs...)
 		return
 	case r.Hello != nil && !wire.SameStorage(r.Hello.Storage, l.cfg.Storage):
@@ -28,21 +28,20 @@ func (l *Ledger) onReport(e Reported) {
 		l.refuse(e, fmt.Sprintf("the leader has %d workers, which is its limit", len(l.workers)))
 		return
 	case w == nil && r.Conversation > 0 && r.Conversation == l.departed[r.Worker].conversation:
-		// The ledger no longer has the receipts of this conversation. If the worker got one of
-		// them, it would ignore the receipt for a repeated hello as a duplicate, and miss the
-		// openings in it.
+		// The ledger no longer has the receipts of this conversation. If the worker got one of these receipts,
+		// it would ignore the receipt for a repeated hello as a duplicate, and miss the openings in it.
 		l.refuse(e, "the leader has removed this worker: begin a new conversation")
 		return
-	case r.Hello != nil && !sameConversation: // a new worker, or a worker that started over
+	case r.Hello != nil && !sameConversation: // the worker is new or has started over
 		w = l.register(r)
 	case !sameConversation || r.Sequence > w.sequence+1:
 		l.refuse(e, "the leader does not know this worker: begin again with sequence 1 and a hello")
 		return
-	case r.Sequence == w.sequence: // the receipt was lost
+	case r.Sequence == w.sequence: // the worker repeats the report, because the receipt was lost
 		l.dropPartials(e.Refs...)
 		l.do(Reply{w.id, w.receipt, w.operands})
 		return
-	case r.Sequence < w.sequence: // the worker has the receipt
+	case r.Sequence < w.sequence: // the worker already has the receipt
 		l.dropPartials(e.Refs...)
 		return
 	}
@@ -57,7 +56,7 @@ func (l *Ledger) onReport(e Reported) {
 	for _, jr := range r.Jobs {
 		refs = l.receiveItems(w, jr, refs)
 	}
-	if r.More { // the spans come with a later report
+	if r.More { // the spans follow in a later report
 		l.recovery.await(w.id)
 	} else {
 		l.reconcileNodes(w, r.Nodes)
@@ -112,9 +111,9 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 		switch {
 		case item.Failure != nil:
 			l.onFailure(j, w, item.Failure)
-		case !j.admits(w.build()): // a leader of an earlier version, which does not pin jobs to builds, assigned the work
+		case !j.admits(w.build()): // the work was assigned by a leader of an earlier version, which does not pin jobs to builds
 			l.dropPartials(ref)
-		case item.Held != nil: // the item only counts executions; reconcileNodes handles the node
+		case item.Held != nil: // the item only counts executions; the node is handled by reconcileNodes
 			s.openFailures = 0
 			j.builds.add(w.build())
 			j.executed += j.tree.Span(*item.Held).Len()
@@ -127,8 +126,8 @@ func (l *Ledger) receiveItems(w *worker, jr wire.JobReport, refs []Ref) []Ref {
 	return refs
 }
 
-// onPartial handles a finished node. The result of a merge that an earlier leader assigned is
-// dropped, because that leader may have skipped other partitions than this one.
+// onPartial handles a finished node. The result of a merge that an earlier leader assigned is dropped, because
+// the earlier leader may have skipped other partitions than this one.
 func (l *Ledger) onPartial(j *job, w *worker, p *wire.Partial, ref Ref) {
 	node := FinishedNode{Node: p.Node, Ref: ref, Size: len(p.Data), Large: p.Blob != ""}
 	switch {
@@ -227,8 +226,7 @@ func (l *Ledger) sendAssignments(w *worker) {
 	}
 }
 
-// wireCall returns a call for a receipt. The caller must add the operands that are not held by
-// workers.
+// wireCall returns a call for a receipt. The caller must add the operands, except those that workers hold.
 func (l *Ledger) wireCall(w *worker, a *assignment, operands []*treeNode) *wire.Call {
 	made := &wire.Call{Function: a.call.function, Node: a.call.node, Operands: make([]wire.Partial, len(operands)), Failed: a.call.failed}
 	if a.call.function == wire.Merge {
@@ -268,7 +266,7 @@ func (a *assignment) wanted() bool {
 	return a.job.forest.anyMissing(a.span)
 }
 
-// sendEnded adds to the receipt that a job has ended.
+// sendEnded adds the end of a job to the receipt.
 func (w *worker) sendEnded(job string) {
 	if !slices.ContainsFunc(w.receipt.Jobs, func(r wire.JobReceipt) bool { return r.Job == job }) {
 		w.receipt.Jobs = append(w.receipt.Jobs, wire.JobReceipt{Job: job, Ended: true})

@@ -2,13 +2,13 @@ package ledger
 
 import "github.com/bellwether-compute/bellwether/jobs"
 
-// maxRetried is the maximum number of spans in retriedPartitions. The maximum number of spans takes
+// maxRetried is the maximum number of spans in retriedPartitions. With this number of spans, the set takes
 // about 3 kB of a manifest.
 const maxRetried = 256
 
-// retriedPartitions is the set of partitions that ran again after a failure or after the death of a
-// worker. retriedPartitions is only displayed. If the set has too many spans, they are made longer
-// until enough of them join, so the set may then also contain neighbours of retried partitions.
+// retriedPartitions is the set of partitions that ran again after a failure or after the death of a worker.
+// retriedPartitions is only displayed. If the set has too many spans, they are extended until enough of them
+// join, so the set may then also contain neighbours of retried partitions.
 type retriedPartitions struct {
 	set   spanSet
 	grain uint64 // each span begins and ends at a multiple of grain; 0 means 1

@@ -11,12 +11,12 @@ const maxChunk = 128
 // sortedList is a sorted list without duplicates. The list is cut into chunks, so that an insertion
 // or a removal moves only few elements, even if the list has a million.
 type sortedList[T interface{ Compare(T) int }] struct {
-	chunks [][]T // no chunk is empty
+	chunks [][]T // the chunks of elements; no chunk is empty
 	len    int
 }
 
-// search finds the first element that is not below x. search returns the index of its chunk, and
-// its position in the chunk. If all elements are below x, the index is len(chunks).
+// search finds the first element that is not below x. search returns the index of the element's chunk, and the
+// position within the chunk. If all elements are below x, the index is len(chunks).
 func (s *sortedList[T]) search(x T) (chunk, at int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, x, func(c []T, x T) int { return c[len(c)-1].Compare(x) })
 	if chunk < len(s.chunks) {
@@ -58,7 +58,7 @@ func (s *sortedList[T]) insert(x T) *T {
 	return &s.chunks[chunk][at]
 }
 
-// remove removes the element that compares as equal to x, if there is one.
+// remove removes the element that compares as equal to x, if the list contains one.
 func (s *sortedList[T]) remove(x T) {
 	chunk, at, found := s.search(x)
 	if !found {

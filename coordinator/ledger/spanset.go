@@ -56,13 +56,13 @@ func (s *spanSet) prefix(span jobs.Span) jobs.Span {
 	return jobs.Span{Lo: span.Lo, Hi: min(span.Hi, s.spans[i].Hi)}
 }
 
-// search returns the index of the first span that ends after p.
+// search returns the index of the first span that ends after partition p.
 func (s *spanSet) search(p uint64) int {
 	i, _ := slices.BinarySearchFunc(s.spans, p, endsAfter)
 	return i
 }
 
-// replace replaces the spans from i up to j.
+// replace replaces the spans from index i up to index j.
 func (s *spanSet) replace(i, j int, spans ...jobs.Span) {
 	for _, old := range s.spans[i:j] {
 		s.size -= old.Len()
@@ -82,8 +82,8 @@ func endsAfter(span jobs.Span, p uint64) int {
 	return 1
 }
 
-// without removes the span gone from span, and returns the parts before and after it. The two spans
-// must overlap. Either part may be empty.
+// without returns the parts of span before and after the span gone. The spans span and gone must overlap.
+// Either part may be empty.
 func without(span, gone jobs.Span) [2]jobs.Span {
 	return [2]jobs.Span{{Lo: span.Lo, Hi: gone.Lo}, {Lo: gone.Hi, Hi: span.Hi}}
 }

@@ -62,9 +62,8 @@ func (l *Ledger) WorkersAfter(after string, limit int) (list []wire.WorkerInfo, 
 				continue
 			}
 			info.Busy++
-			// The death of the worker loses its work since the last report, and the large partials
-			// that only this worker holds. The death does not lose reported small partials, which
-			// are in the leader's memory.
+			// If the worker dies, its work since the last report is lost, and so are the large partials that
+			// only this worker holds. Reported small partials are in the leader's memory, so they are not lost.
 			running := l.now - a.progressAt
 			info.Cost += running.Seconds() + a.share.takes(min(a.ran, a.span.Len()))
 			if len(info.Running) < wire.MaxRunning {
@@ -121,7 +120,7 @@ func (l *Ledger) Totals() wire.Totals {
 	return t
 }
 
-// mostFrequent returns the names with the highest counts, at most wire.MaxBuilds.
+// mostFrequent returns the names with the highest counts, but at most wire.MaxBuilds.
 func mostFrequent(counts map[string]int) []string {
 	names := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
@@ -209,7 +208,7 @@ func (l *Ledger) slowest(j *job) string {
 	return fmt.Sprintf("%s has been running for %v on worker %s", what, took.Truncate(time.Second), slowest.worker.id)
 }
 
-// standing returns a description of a job's progress, for errors and logs.
+// standing describes a job's progress for errors and logs.
 func (l *Ledger) standing(j *job) string {
 	switch slow := l.slowest(j); {
 	case slow != "":

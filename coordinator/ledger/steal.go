@@ -59,17 +59,17 @@ func (l *Ledger) longest(w *worker, n int) []*assignment {
 		if !l.canRun(w, j) || l.heldBack(w, j) {
 			continue
 		}
-		for a := range j.assignments.backward() { // later assignments are probably not started
+		for a := range j.assignments.backward() { // a worker starts later assignments last, so they have probably not started
 			switch {
 			case a.call != nil || a.cut != nil || a.state < stateConfirmed || a.duplicate != nil || a.quarantined || a.obsolete:
 				continue
 			case a.state == stateRunning && a.span.Len() < 2:
 				continue
 			case a.state == stateConfirmed && a.worker == w:
-				continue // w has an idle slot for this assignment
+				continue // an idle slot of w will start this assignment
 			}
 			_, left := l.remaining(a)
-			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the assignment's worker does not start it
+			waits := a.state == stateConfirmed && l.now-a.progressAt > speculateAfter // the assignment's worker has not started it
 			if left <= l.leastWork(j) && !waits || len(found) == n && left <= found[n-1].left {
 				continue
 			}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// trialWorkers is the number of workers that begin a job. If all of them die, and then also
-	// each worker that runs a partition alone (killsToBlame more), five workers have died.
+	// trialWorkers is the number of workers that begin a job. If both workers die, and then each of
+	// killsToBlame workers that run a partition alone, five workers have died.
 	trialWorkers = 2
 	// When a worker has opened the job, the number of workers doubles every trialStep, up to
 	// maxTrialWorkers; the next step is all workers. So a Map that kills its worker at once kills
@@ -24,7 +24,7 @@ const (
 // time survived. Each worker that begins the job may die, so only few workers begin it at first.
 type trial struct {
 	over     bool
-	opened   bool // a worker has opened the job: a report listed a running span
+	opened   bool // true if a worker has opened the job, because a report listed a running span
 	openedAt time.Duration
 	isolated int // number of assignments of quarantined partitions
 }
@@ -46,8 +46,8 @@ func (l *Ledger) endTrial(j *job) {
 	j.trial.over = true
 }
 
-// heldBack reports whether a worker gets no partitions of a job now because of the job's trial.
-// During a trial the leader's own worker is the last worker to get partitions.
+// heldBack reports whether a worker gets no partitions of a job now because of the job's trial. During a trial
+// the leader's own worker gets partitions last.
 func (l *Ledger) heldBack(w *worker, j *job) bool {
 	switch {
 	case j.trial.over:
@@ -83,9 +83,8 @@ func (l *Ledger) heldBack(w *worker, j *job) bool {
 // isolates reports whether a partition of the job is quarantined.
 func (j *job) isolates() bool { return j.queue.suspects.quarantined+j.trial.isolated > 0 }
 
-// If a job has a crash suspect during its trial, isolateSuspect quarantines one partition of it. If
-// this partition also kills its worker, although nothing else runs there, the job probably kills
-// every worker.
+// If a job has a crash suspect during its trial, isolateSuspect quarantines one partition of the suspect. If
+// this partition also kills its worker, although nothing else runs there, the job probably kills every worker.
 func (j *job) isolateSuspect() {
 	s := &j.queue.suspects
 	if !j.trial.over && len(s.list) > 0 && !j.isolates() {

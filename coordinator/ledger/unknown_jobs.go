@@ -6,26 +6,25 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// unknownJobs contains what is known about jobs that reports contain and that the ledger does not
-// have. A worker that is told that a job has ended drops the job's items and spans, so the ledger
-// must tell this only of jobs that have really ended.
+// unknownJobs contains what is known about jobs that appear in reports but not in the ledger. A worker that is
+// told of a job's end drops the job's items and spans, so the ledger must be certain of the end.
 type unknownJobs struct {
 	parked     map[string]bool
-	lookups    map[string]bool // jobs whose [LookUpJob] is in flight
-	ended      map[string]bool // the maxEnded jobs that ended last
-	endedOrder []string        // the jobs in ended, oldest first
+	lookups    map[string]bool // IDs of the jobs for which a [LookUpJob] is in flight
+	ended      map[string]bool // IDs of the maxEnded jobs that ended last
+	endedOrder []string        // IDs of the ended jobs, the oldest first
 }
 
 const (
-	maxLookups = 100  // further jobs are looked up when a later report contains them
-	maxEnded   = 4096 // older jobs are looked up again
+	maxLookups = 100  // beyond this number, a job is looked up when a later report contains it
+	maxEnded   = 4096 // a job that ended earlier is looked up again
 )
 
 func newUnknownJobs() unknownJobs {
 	return unknownJobs{parked: map[string]bool{}, lookups: map[string]bool{}, ended: map[string]bool{}}
 }
 
-// markKnown removes a job, because the ledger has it now.
+// markKnown removes a job that the ledger has now.
 func (u *unknownJobs) markKnown(job string) {
 	delete(u.parked, job)
 	delete(u.lookups, job)
@@ -60,9 +59,9 @@ func (u *unknownJobs) markEnded(job string) {
 // resending them to this leader. Items of a job that may still be added are not acknowledged, so
 // the worker resends them.
 //
-// If a worker's hello did not contain a storage identity, the worker may use another storage and
-// hold a job of that storage. The leader would not find such a job in its own storage and would
-// conclude that the job had ended. So the ledger treats the job as parked.
+// If a worker's hello has no storage identity, the worker may use another storage and hold a job of that
+// storage. The leader would not find such a job in its own storage and would conclude that the job had ended.
+// So the ledger treats the job as parked.
 func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	u := &l.unknownJobs
 	switch {
@@ -81,8 +80,7 @@ func (l *Ledger) onUnknownJob(w *worker, job string, lastItem uint64) {
 	}
 }
 
-// sendEndedParkedJobs tells a worker which of the parked jobs that it reported have ended since
-// then.
+// sendEndedParkedJobs tells a worker which of the parked jobs in its reports have ended since then.
 func (l *Ledger) sendEndedParkedJobs(w *worker) {
 	w.parkedJobs = slices.DeleteFunc(w.parkedJobs, func(job string) bool {
 		if !l.unknownJobs.ended[job] {

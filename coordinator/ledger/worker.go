@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// keepDeparted is how long the item numbers of a worker that has left are kept. If the worker
-	// comes back later than that, its repeated items are counted as executed again, which does no
-	// other harm. If the numbers were kept longer, the manifests of long jobs with many workers
-	// would become large.
+	// keepDeparted is how long the item numbers of a worker that has left are kept. If a worker comes back
+	// later, its repeated items are counted as executed again, which does no other harm. A longer time would
+	// make the manifests of long jobs with many workers large.
 	keepDeparted = 10 * time.Minute
-	// maxDeparted is the largest number of workers that have left and whose item numbers are kept.
-	// If there are more, the workers that left last are kept. The limit is about the maximum number
-	// of workers.
+	// maxDeparted is the maximum number of workers that have left and whose item numbers are kept. If more
+	// workers have left, those that left last are kept. The limit is about the same as the maximum number of
+	// workers.
 	maxDeparted = 10_000
 )
 
@@ -25,32 +24,32 @@ type worker struct {
 	id       string
 	hello    wire.Hello
 	draining bool
-	reserved bool // reserved for quarantined partitions and calls
+	reserved bool // true if the worker is reserved for quarantined partitions and calls
 
-	slots     int // slots that are not lost
-	callSlots int // how many calls the worker can run at a time
+	slots     int // number of slots that are not lost
+	callSlots int // number of calls that the worker can run at the same time
 	calls     int // number of calls among the assignments
 	longCalls int // number of calls of Plan and Finish among the assignments
 
-	usage  wire.Usage // as in the last report, for display
-	lostAt []int      // as in the last report, for display: numbers of the lost slots below wire.MaxRunning
+	usage  wire.Usage // use of the machine in the last report, for display
+	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
 
-	conversation uint64       // the field Conversation of the reports
-	sequence     uint64       // sequence number of the last report
-	receipt      wire.Receipt // receipt for the last report
-	operands     []Ref        // operands of the calls in the receipt
+	conversation uint64       // value of the field Conversation in the reports
+	sequence     uint64       // sequence number of the worker's last report
+	receipt      wire.Receipt // receipt for the worker's last report
+	operands     []Ref        // operands of the calls in the last receipt
 
-	drainsSince     time.Duration // when the worker began to drain; used only while it drains
-	reportedAt      time.Duration // when the last report came
-	spansReportedAt time.Duration // when the last report with spans came
+	drainsSince     time.Duration // when the worker began to drain; valid only while the worker drains
+	reportedAt      time.Duration // time of the last report
+	spansReportedAt time.Duration // time of the last report with spans
 	reportInterval  time.Duration // report interval in the last receipt
 	probedAt        time.Duration
-	nudged          bool // a nudge was sent since the last report
+	nudged          bool // true if a nudge was sent since the last report
 
-	assignments   []*assignment // in the order in which the worker runs them
-	shares        []*jobShare   // by job ID
+	assignments   []*assignment // assignments in the order in which the worker runs them
+	shares        []*jobShare   // shares of the worker, sorted by job ID
 	countedIn     uint64        // value of Ledger.counts when the worker was last counted
-	pendingSteals int           // cuts in flight that free work for this worker
+	pendingSteals int           // number of cuts in flight that free work for this worker
 	nodes         []heldNode    // nodes that the worker held at its last report
 	unknownSpans  int           // spans of unknown jobs that the worker holds
 	parkedJobs    []string      // parked jobs that the worker has reported
@@ -59,7 +58,7 @@ type worker struct {
 // departure describes a worker that died, left or was silent for too long.
 type departure struct {
 	at           time.Duration
-	conversation uint64 // 0 if the worker had none
+	conversation uint64 // number of the last conversation; 0 if the worker had none
 }
 
 // idleSlots returns the number of slots without a span.
@@ -70,12 +69,12 @@ func (w *worker) build() string { return cmp.Or(w.hello.Build, wire.UnknownBuild
 
 func (w *worker) holdsNothing() bool { return len(w.assignments) == 0 && w.unknownSpans == 0 }
 
-// register adds a worker that begins a conversation. The assignments of an earlier conversation are
-// queued. If the worker still holds some of them, its report lists them.
+// register adds a worker that begins a conversation. The assignments of an earlier conversation are queued. If
+// the worker still holds some of these assignments, its report lists them.
 func (l *Ledger) register(r wire.Report) *worker {
 	var nodes []heldNode
 	if old := l.worker(r.Worker); old != nil {
-		nodes, old.nodes = old.nodes, nil // the next report with spans lists those nodes that the worker still holds
+		nodes, old.nodes = old.nodes, nil // the next report with spans lists the nodes that the worker still holds
 		l.removeWorker(old, false)
 	} else {
 		l.log("", r.Worker, "Worker joined")
@@ -121,9 +120,8 @@ func (l *Ledger) checkLiveness() {
 	l.expireDeparted()
 }
 
-// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more
-// than maxDeparted workers are kept, it also drops the item numbers of the workers that left
-// earliest.
+// expireDeparted drops the item numbers of workers that left more than keepDeparted ago. If more than
+// maxDeparted workers are kept, expireDeparted also drops the item numbers of the workers that left earliest.
 func (l *Ledger) expireDeparted() {
 	before := l.now - keepDeparted
 	if len(l.departed) > maxDeparted {
@@ -176,10 +174,10 @@ func (l *Ledger) setDraining(w *worker, draining bool) {
 // When a whole cluster is stopped, all workers begin to drain within drainsTogether.
 const drainsTogether = 500 * time.Millisecond
 
-// OthersDrain reports whether a leader that stops should wait for other draining workers. The
-// leader should wait if a worker has just begun to drain, because more workers may follow, and a
-// draining worker should not become the successor. The leader should also wait if all other workers
-// drain and one of them still has assignments, because the results need a leader.
+// OthersDrain reports whether a leader that stops should wait for other draining workers. If a worker has just
+// begun to drain, the leader should wait, because more workers may follow, and a draining worker should not
+// become the successor. If all other workers drain and one of them still has assignments, the leader should
+// wait too, because a leader must accept their results.
 func (l *Ledger) OthersDrain() bool {
 	able, running := false, false
 	for _, w := range l.workers {

@@ -7,11 +7,11 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// backlog contains the messages that arrive while the active jobs are being loaded. A message that
-// does not fit is dropped; its sender sends it again.
+// backlog contains the messages that arrive before the active jobs are loaded. A message that does not fit is
+// dropped, and its sender repeats it.
 type backlog struct {
 	reports map[string]queuedReport // the last report of each worker
-	bytes   int                     // total size of the reports
+	bytes   int                     // total size of the reports in bytes
 	cancels []queuedCancel
 }
 
@@ -27,11 +27,11 @@ type queuedCancel struct {
 }
 
 const (
-	maxBacklog      = 10_000    // reports, and cancellations
+	maxBacklog      = 10_000    // maximum number of reports, and of cancellations
 	maxBacklogBytes = 512 << 20 // in reports
 )
 
-// addReport queues a worker's report in place of its previous one.
+// addReport queues a worker's report, and removes the worker's previous report from the queue.
 func (b *backlog) addReport(r queuedReport) {
 	worker := r.report.Worker
 	previous, replaces := b.reports[worker]

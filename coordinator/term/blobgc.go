@@ -4,23 +4,23 @@ import "context"
 
 // blobGC finds the blobs of an active job that can be deleted. blobGC is used only on the loop.
 //
-// A blob contains the partial of one node. When the node has entered the ledger's forest, the node
-// or an ancestor of it stays there. This is also true for the forest of each later leader that
-// resumes from a checkpoint of this leader. So when the ledger drops a partial that was in the
-// forest, only two readers may still need the partial's blob:
+// A blob contains the partial of one node. When the node has entered the ledger's forest, the node or one of
+// its ancestors stays there. This is also true for the forest of each later leader that resumes from a
+// checkpoint of this leader. So when the ledger drops a partial that was in the forest, only two readers may
+// still need the partial's blob:
 //
-//   - The next leader, if it resumes from an older checkpoint. So the blob is kept until a
+//   - The next leader needs the blob if it resumes from an older checkpoint. So the blob is kept until a
 //     checkpoint that was requested after the drop is durable.
-//   - Merges in flight. So the blob is kept until these merges are done.
+//   - Merges in flight need the blob. So the blob is kept until these merges are done.
 //
 // A worker may report the node again. The ledger then ignores the partial in the report.
 //
 // Some blobs are kept until the job's end: blobs of nodes that were reported twice or refused, and
 // blobs of nodes that a leader merged between its last checkpoint and its death.
 type blobGC struct {
-	afterNext    []string       // blobs to delete when the next checkpoint, which is not requested yet, is durable
+	afterNext    []string       // blobs to delete when the next checkpoint, which has not been requested, is durable
 	afterCurrent []string       // blobs to delete when the checkpoint in flight is durable
-	merges       map[string]int // number of merges in flight, by blob
+	merges       map[string]int // number of merges in flight that read a blob
 }
 
 func (g *blobGC) acquire(blob string) {
@@ -60,8 +60,7 @@ func (g *blobGC) durable() []string {
 // maxBlobDeletes is the maximum number of concurrent blob deletions of one job.
 const maxBlobDeletes = 4
 
-// deleteBlobs deletes blobs of a job. Blobs that it cannot delete are deleted at the
-// job's end.
+// deleteBlobs deletes blobs of a job. Blobs whose deletion fails are deleted at the job's end.
 func (t *Term) deleteBlobs(j *activeJob, blobs []string) {
 	for _, blob := range blobs {
 		j.blobs.deletes.acquire(func() {

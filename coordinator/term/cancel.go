@@ -8,12 +8,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Each client that may submit jobs may also send requests to cancel, even for jobs that do not
-// exist. So these requests are bounded. A request that exceeds a bound gets no answer, and its
-// sender retries.
+// Each client that may submit jobs may also send requests to cancel jobs, even for jobs that do not exist. The
+// number of these requests is therefore bounded. A request that exceeds a bound gets no answer, and its sender
+// retries.
 const (
-	maxWithdrawing = 100 // concurrent cancellations of jobs that are neither active nor being begun
-	maxCancels     = 100 // requests that wait for the end of one job
+	maxWithdrawing = 100 // maximum number of concurrent cancellations of jobs that are neither active nor being begun
+	maxCancels     = 100 // maximum number of cancellations that wait for the end of one job
 )
 
 // Cancel cancels a job. Cancel calls answer when the cancellation is durable, so a leader that was
@@ -24,7 +24,7 @@ func (t *Term) Cancel(job string, answer func(error)) {
 		return
 	}
 	if t.ledger == nil {
-		t.backlog.addCancel(queuedCancel{job, answer}) // a task may be resuming the job at the moment
+		t.backlog.addCancel(queuedCancel{job, answer}) // a task may be resuming the job now
 		return
 	}
 	if j := t.jobs.active[job]; j != nil {
@@ -75,7 +75,7 @@ func (t *Term) withdrawn(id string, err error) {
 	p := t.jobs.pending[id]
 	t.jobs.withdrawing--
 	delete(t.jobs.pending, id)
-	if p.submission != nil { // admit the job, so that it is cleaned up
+	if p.submission != nil { // admit the job, so that its records are cleaned up
 		t.admit(id, t.addPending(id, &pendingJob{submission: p.submission}))
 	}
 	if err == nil {
@@ -87,10 +87,10 @@ func (t *Term) withdrawn(id string, err error) {
 	}
 }
 
-// putCancelled marks a job as cancelled in its manifest. A leader that later receives the job's
-// submission reads this manifest. No other task of this leader works on the job. If the job has
-// ended in this term and has no manifest, it was removed. Then putCancelled writes nothing,
-// although there may be a spec, which a delayed write has stored again. Tasks call putCancelled.
+// putCancelled marks a job as cancelled in its manifest. A leader that later receives the job's submission
+// reads this manifest. No other task of this leader works on the job. If the job has ended in this term and has
+// no manifest, it was removed. In this case putCancelled writes nothing, although a delayed write may have
+// stored the spec again.
 func (t *Term) putCancelled(id string, ended bool) error {
 	spec, err := t.readSpec(id)
 	if err == nil && ended {

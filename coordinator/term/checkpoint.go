@@ -52,7 +52,7 @@ func (t *Term) checkpoint(c ledger.Checkpoint) {
 func (t *Term) movedToBlob(j *activeJob, ref ledger.Ref, p partial) {
 	if _, known := t.partials.byRef[ref]; known {
 		t.partials.byRef[ref] = p
-	} else { // the partial was merged during the write
+	} else { // the partial was merged during the write of the blob
 		j.blobs.gc.afterNext = append(j.blobs.gc.afterNext, p.blob)
 	}
 }
@@ -81,10 +81,10 @@ func addSnapshot(j *activeJob, m *store.Manifest, s ledger.Snapshot) {
 // addSample adds the job's progress to its manifest, for display.
 func (t *Term) addSample(m *store.Manifest) { m.AddSample(t.since(m.Started)) }
 
-// writeManifest replaces the job's manifest. The function change turns a copy of the last manifest
-// into the next one, and the function then is called when the next manifest is durable. Only one
-// write of a job's manifest is in flight at a time, and each is conditional on the previous write.
-// Nothing is written after a final manifest.
+// writeManifest replaces the job's manifest. The function change turns a copy of the last manifest into the
+// next manifest. When that manifest is durable, writeManifest calls the function then. Only one write of a
+// job's manifest is in flight at a time, and each is conditional on the previous write. Nothing is written
+// after a final manifest.
 func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then func()) {
 	j.manifest.writes.acquire(func() {
 		next, version := j.manifest.last, j.manifest.version
@@ -107,20 +107,19 @@ func (t *Term) writeManifest(j *activeJob, change func(*store.Manifest), then fu
 	})
 }
 
-// replaceManifest writes the manifest next if the stored manifest has the version last. Tasks call
-// replaceManifest.
+// replaceManifest replaces the manifest of the version last with the manifest next. Tasks call replaceManifest.
 func (t *Term) replaceManifest(job string, next store.Manifest, last store.Version) (version store.Version, err error) {
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
 		version, err = t.cfg.Store.PutManifest(ctx, job, next, store.IfVersion(last))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		// Another leader has written the manifest, or this leader has, and the reply was lost.
+		// Either another leader has written the manifest, or this leader has written it and the reply was lost.
 		var current store.Manifest
 		current, version, err = t.cfg.Store.Manifest(ctx, job)
 		switch {
 		case errors.Is(err, store.ErrNotFound) && next.State.Final():
-			return nil // the manifest was written, and the job was removed after that
+			return nil // the manifest was written, and then the job was removed
 		case err != nil:
 			return err
 		case current.Epoch > next.Epoch:

@@ -15,8 +15,7 @@ import (
 // Config is the configuration of a [Term]. If a field has a default, the zero value means the
 // default.
 type Config struct {
-	// Worker is the ID of the worker in the same process. Host and PID describe the
-	// process to operators.
+	// Worker is the ID of the worker in the same process. Host and PID are for display.
 	Worker string
 	Host   string
 	PID    int
@@ -26,7 +25,7 @@ type Config struct {
 	// the storage of workers is not checked.
 	Storage string
 
-	Jobs   []jobs.Job // definitions of the jobs that the leader can plan, merge and finish
+	Jobs   []jobs.Job // definitions of the jobs that the leader can merge
 	Logger *slog.Logger
 
 	// Ledger is the configuration of the ledger. The term sets the fields Epoch, Self, Storage and
@@ -37,10 +36,9 @@ type Config struct {
 	// also ping the leader. Default 1 s.
 	BeaconEvery time.Duration
 
-	// MaxActive is the number of active jobs from which on further jobs of the same or a lower
-	// priority wait. The number of active jobs of all priorities together is at most four times
-	// MaxActive, and never more than 1000. The limit bounds the leader's memory and the size of
-	// receipts. Default 64, at most 1000.
+	// MaxActive is the maximum number of active jobs of the same or a higher priority with which a further job
+	// begins. The number of active jobs of all priorities together is at most four times MaxActive, and never
+	// more than 1000. The limit bounds the leader's memory and the size of receipts. Default 64, at most 1000.
 	MaxActive int
 
 	// MaxMerging is the largest number of concurrent calls of the jobs' Merge in the leader. The
@@ -61,7 +59,7 @@ type Config struct {
 	Observe func(Observation)
 }
 
-// Validate reports the error that [New] would return for the configuration.
+// Validate returns the error that [New] would return for the configuration.
 func (c Config) Validate() error { return c.withDefaults().validate() }
 
 func (c Config) withDefaults() Config {

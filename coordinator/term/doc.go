@@ -19,14 +19,13 @@
 //
 // # Who owns what
 //
-// All mutable state belongs to the loop: the ledger, the table of partials, the jobs and their
-// manifests. A task gets values as arguments. Apart from its arguments, it uses only immutable
-// values (the configuration, the leadership, a job's spec and code). A task returns its outcome as
-// a function, which the loop calls. There is one exception: a task that writes partials checks
-// whether its job is ending, and if it is, stops writing.
+// All mutable state belongs to the loop: the ledger, the table of partials, the jobs and their manifests. A
+// task gets values as arguments. Apart from its arguments, it uses only immutable values (the configuration,
+// the leadership, a job's spec and code). A task returns its outcome as a function, which the loop calls. There
+// is one exception: a task that writes partials checks whether its job is ending, and then stops writing.
 //
-// When a term is over, the outcomes of its tasks are dropped. For the loop, a task that was lost is
-// therefore the same as a task that has not returned, no matter what it has written to storage.
+// When a term is over, the outcomes of its tasks are dropped. For the loop, a lost task is therefore the same
+// as a task that has not returned, no matter what the task has written to storage.
 //
 // # The states of a job
 //
@@ -42,39 +41,37 @@
 //	                      │  └─ it has ended: clean up
 //	                      └─ a parked job's submission is delivered again
 //
-// In each state:
+// The states of a job are:
 //
-//   - pending: one task may write the job's manifest, to begin or to resume the job. If the job is
-//     cancelled in this state, there is a second task. Each task writes on the condition that the
-//     manifest has not changed since the task read it. So one of the two writes fails, and its task
-//     then finds the manifest of the other task. If there are too many active jobs, a pending job
-//     waits, without a task (see waiting.go).
-//   - active: unplanned at first, and planned when the plan that a worker has computed is durable.
-//     The loop knows the manifest that was written last. Only one write of the manifest is in
-//     flight at a time, and each is conditional on the previous write. The ledger requests one
-//     checkpoint of a job at a time, but a job may end while a checkpoint is in flight. The job's
-//     final write then waits for the write of that checkpoint. If the checkpoint has not begun its
-//     write when the end is decided, it is abandoned and does not become durable. The plan is
-//     written in the same sequence of writes, so no plan is written after the final manifest.
-//   - ending: no more partials are written into blobs. Later results of the job's code are dropped.
+//   - pending: one task may write the job's manifest, to begin or to resume the job. If the job is cancelled in
+//     this state, a second task may write the manifest. Each task writes on the condition that the manifest has
+//     not changed since the task read it. So one of the two writes fails, and the task of that write then finds
+//     the other task's manifest. If there are too many active jobs, a pending job waits, without a task (see
+//     waiting.go).
+//   - active: unplanned at first, and planned when the plan that a worker has computed is durable. The loop
+//     knows the manifest that was written last. Only one write of the manifest is in flight at a time, and each
+//     is conditional on the previous write. The ledger requests one checkpoint of a job at a time, but a job
+//     may end while a checkpoint is in flight. The job's final write then waits for the write of that
+//     checkpoint. If the job's end is decided before the write of the checkpoint begins, the checkpoint is
+//     abandoned and does not become durable. The plan is written in the same sequence of writes, so no plan is
+//     written after the final manifest.
+//   - ending: no more partials are written into blobs. Results of the job's code that arrive later are dropped.
 //   - ended: the final manifest is durable. When no task is writing a blob of the job any more, the
 //     leader removes first all blobs of the job, then the index entry, and then the submission. If
 //     the process dies during this clean-up, the next leader finds the remaining entries and
 //     continues the clean-up.
-//   - parked: this leader cannot work on the job, and the job does not count as an active job. If
-//     the reason is that no worker knows the job's definition, the job is admitted when a worker
-//     that knows it sends a hello, or when the submission is delivered while there is such a
-//     worker. A damaged job is loaded again when its submission is delivered, and by the next
-//     leader.
+//   - parked: this leader cannot work on the job, and the job does not count as an active job. If the reason is
+//     that no worker knows the job's definition, the job is admitted when a worker that knows the definition
+//     sends a hello, or when the submission is delivered while there is such a worker. A damaged job is loaded
+//     again when its submission is delivered, and by the next leader.
 //
 // Large partials stay with workers. The leader has the bytes of small partials, and the names of
 // blobs. For a partial that a worker holds, the leader knows only the node, the size and the
 // checksum.
 //
-// The leader does not need the definition of a job, because workers can plan, merge and finish. If
-// it has the definition, it merges in its own process, and each merge has a time limit (see
-// merge.go). A leader that resumes a job does not run any of the job's code before the ledger
-// requests a merge.
+// The leader does not need the definition of a job, because workers can plan, merge and finish. If the leader
+// has the definition, it merges in its own process, and each merge has a time limit (see merge.go). A leader
+// that resumes a job does not run any of the job's code before the ledger requests a merge.
 //
 // Submissions are received only when the ledger's recovery is over. Before the end of the recovery
 // the leader does not know its workers, and would park every job.
@@ -84,8 +81,8 @@
 //
 // # What can fail, step by step
 //
-// At each step the process may die, or the term may end. The table also applies to storage calls
-// that take effect only after that.
+// At each step the process may die, or the term may end. The table also applies to storage calls that take
+// effect after the process has died or the term has ended.
 //
 //	step                what may be left         why that is safe
 //	──────────────────  ───────────────────────  ─────────────────────────────────────────
@@ -163,7 +160,7 @@
 //
 // # Replies from storage
 //
-//   - Unavailable: the call is repeated until the term is over. Only steps that depend on the call
+//   - Storage is unavailable: the call is repeated until the term is over. Only steps that depend on the call
 //     have to wait.
 //   - The condition of a write does not hold: the task reads the stored manifest. If the manifest
 //     has this leader's epoch and the expected sequence number, this leader wrote the manifest and

@@ -11,8 +11,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// end makes a job's end durable: first the result, then the final manifest. After the
-// final manifest it removes the partials, the index entry and the submission.
+// end makes a job's end durable: first the result, then the final manifest. After the final manifest, end
+// removes the partials, the index entry and the submission.
 func (t *Term) end(e ledger.EndJob) {
 	j := t.jobs.active[e.Job]
 	j.ending.Store(true)
@@ -20,7 +20,7 @@ func (t *Term) end(e ledger.EndJob) {
 		t.writeManifest(j, func(m *store.Manifest) {
 			addSnapshot(j, m, e.Snapshot)
 			m.State, m.Error, m.SHA256, m.Finished = outcome, reason, digest, t.env.Now().UTC()
-			t.addSample(m) // while the manifest still has its nodes
+			t.addSample(m) // add the sample while the manifest still has its nodes
 			m.Nodes, m.Attempts, m.CrashSuspects, m.Calls = nil, nil, nil, nil
 		}, func() { t.ended(j) })
 	}
@@ -52,8 +52,7 @@ type jobFault struct{ err error }
 
 func (f *jobFault) Error() string { return f.err.Error() }
 
-// storeResult writes the result that a worker's call of Finish returned, and returns the
-// result's digest. Tasks call it.
+// storeResult writes the result that a worker's call of Finish returned, and returns the result's digest.
 func (t *Term) storeResult(j *activeJob, result partial) (digest string, err error) {
 	data, err := t.read(j.spec.ID, result)
 	if err != nil {
@@ -62,10 +61,10 @@ func (t *Term) storeResult(j *activeJob, result partial) (digest string, err err
 	return t.putResult(j, data)
 }
 
-// errNoRoom means that a job was cancelled while storage had no space for its result.
+// errNoRoom means that storage had no space for a result until the job was cancelled.
 var errNoRoom = errors.New("job was cancelled while there was no room for its result")
 
-// putResult writes the result. Tasks call it.
+// putResult writes the result.
 func (t *Term) putResult(j *activeJob, result []byte) (digest string, err error) {
 	err = t.retry("write result", func(ctx context.Context) error {
 		err := t.cfg.Store.PutResult(ctx, j.spec.ID, result)
@@ -132,9 +131,8 @@ func (t *Term) startCleanUp(id string, submission *store.Submission, blobs bool)
 	})
 }
 
-// cleanUp removes a job that has ended from the places where leaders look for jobs: the index and
-// the queue. The job's blobs are removed first. If cleanUp fails, the next leader repeats it. Tasks
-// call cleanUp.
+// cleanUp removes a job that has ended from the places where leaders look for jobs: the index and the queue.
+// The job's blobs are removed first. If cleanUp fails, the next leader repeats it.
 func (t *Term) cleanUp(id string, submission *store.Submission, blobs bool) {
 	steps := []func(ctx context.Context) error{
 		func(ctx context.Context) error { return t.cfg.Store.Deactivate(ctx, id) },

@@ -7,19 +7,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Env is the process around a term: its clock, its loop and its goroutines. Tasks may
-// call all of its methods.
+// Env is the process around a term: its clock, its loop and its goroutines. Tasks may call all methods of Env.
 type Env interface {
-	// Now returns the time. The results of different calls can be compared.
+	// Now returns the current time. Times from different calls can be compared.
 	Now() time.Time
 
 	// Go runs a task outside the loop. A task blocks only in calls of the store, of
 	// [Transport.Probe], of Pause and of Guard. The task may start before Go returns.
 	Go(task func())
 
-	// Guard calls code of a job, and reports whether the code returned within the limit. If it did
-	// not, the code may continue in the background, and the caller must not use its results. Tasks
-	// call Guard.
+	// Guard calls code of a job, and reports whether that code returned within the limit. If Guard returns
+	// false, the code may continue in the background, and the caller must not use its results.
 	Guard(limit time.Duration, code func()) (returned bool)
 
 	// Post queues a call for the loop, unless the term is over. The call runs after the current
@@ -35,8 +33,8 @@ type Transport interface {
 	Beacon(wire.Beacon)
 	Nudge(worker string)
 
-	// Probe asks the worker for a sign of life, and reports whether the worker's process is
-	// certainly dead. If the worker only does not answer, Probe returns false. Probe may block,
-	// because tasks call it.
+	// Probe asks the worker for a sign of life, and reports whether the worker's process is certainly dead. If
+	// the worker's process may be alive but does not answer, Probe returns false. Probe may block, because
+	// tasks call it.
 	Probe(ctx context.Context, worker string) (dead bool)
 }

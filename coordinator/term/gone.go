@@ -13,10 +13,10 @@ import (
 // nothing, the job counts as removed.
 const goneAfter = time.Second
 
-// confirmGone handles a job that load did not find in storage, by loading it again after some time.
-// If the job is missing again, confirmGone deletes the job's remaining records and its submission.
-// So if a single read wrongly finds nothing, the only records that are deleted are those that this
-// leader wrote to begin the job, and the job begins again with its submission.
+// confirmGone handles a job that load did not find in storage: it loads the job again after some time. If the
+// job is missing again, confirmGone deletes the job's remaining records and its submission. So if a single read
+// wrongly finds nothing, only the records that this leader wrote to begin the job are deleted, and the job
+// begins again with its submission.
 func (t *Term) confirmGone(id string, p *pendingJob) {
 	submission := p.submission
 	t.addPending(id, p)
@@ -24,7 +24,7 @@ func (t *Term) confirmGone(id string, p *pendingJob) {
 		t.env.Pause(t.ctx, goneAfter)
 		loaded, err := t.load(id, submission)
 		switch {
-		case err == nil && loaded.queued: // the job was removed, and a delayed write has stored its spec again
+		case err == nil && loaded.queued: // the job was removed, and then a delayed write has stored its spec again
 			loaded = loadedJob{id: id, ended: true}
 		case err == nil && loaded.gone:
 			t.log.Warn("Job was removed, removing what is left of it", "job", id)
@@ -38,11 +38,10 @@ func (t *Term) confirmGone(id string, p *pendingJob) {
 	})
 }
 
-// withoutSpec returns the state of a job that has no spec. Normally a spec is deleted only when an
-// ended job is removed. A leader that does not know of the removal may have written a first
-// manifest after that. A later manifest is written only if there was a spec after the first
-// manifest. So if a job has a later manifest, its spec was lost in another way: the job is parked
-// and keeps its records.
+// withoutSpec returns the state of a job that has no spec. Normally a spec is deleted only when an ended job is
+// removed. A leader that does not know of the removal may then have written a first manifest. A later manifest
+// is written only if there was a spec after the first manifest. So if a job has a later manifest, its spec was
+// lost in another way: the job is parked and keeps its records.
 func (t *Term) withoutSpec(id string) (loadedJob, error) {
 	manifest, _, err := t.readManifest(id)
 	switch {
@@ -59,15 +58,13 @@ func (t *Term) withoutSpec(id string) (loadedJob, error) {
 	return damagedJob(id, err), nil
 }
 
-// retract deletes the manifest and the plan that this leader has written for a job that was removed
-// before. Tasks call it.
+// retract deletes the manifest and the plan that this leader has written after the job's removal.
 func (t *Term) retract(id string) error {
 	t.log.Warn("Job was removed while it was begun or cancelled, deleting what was written since", "job", id)
 	return t.retry("retract job", func(ctx context.Context) error { return t.cfg.Store.Retract(ctx, id) })
 }
 
-// If err is errRemoved, retractRemoved calls retract. retractRemoved returns err, or the error of
-// retract. Tasks call it.
+// If err is errRemoved, retractRemoved calls retract. retractRemoved returns err, or the error of retract.
 func (t *Term) retractRemoved(id string, err error) error {
 	if errors.Is(err, errRemoved) {
 		if failed := t.retract(id); failed != nil {

@@ -19,8 +19,8 @@ type jobTable struct {
 	parked      map[string]parkedJob
 	cleaning    map[string]*store.Submission // jobs that have ended and are being cleaned up; the value is a later delivery of the submission, or nil
 	withdrawing int                          // number of pending jobs that are being cancelled
-	assessed    int                          // number of pending jobs whose priority is being read
-	waiting     []waitingJob                 // pending jobs that wait until fewer jobs are active, in the order in which they will begin
+	assessed    int                          // number of pending jobs whose priority is being read from storage
+	waiting     []waitingJob                 // pending jobs that wait for the end of active jobs, in the order in which they will begin
 }
 
 func newJobTable() jobTable {
@@ -32,40 +32,40 @@ func newJobTable() jobTable {
 // activeJob is a job that this leader works on.
 type activeJob struct {
 	spec store.Spec
-	job  jobs.Job  // zero if the leader's program does not have the definition
-	tree jobs.Tree // zero until the job is planned
+	job  jobs.Job  // definition of the job; zero if the leader's program does not have it
+	tree jobs.Tree // tree of the job; zero until the job is planned
 
-	submission *store.Submission // nil if this leader has not received the submission
-	cancels    []func(error)     // answers to cancellations, sent at the job's end
-	cancelled  atomic.Bool       // there is a cancellation that has not been answered
+	submission *store.Submission // submission of the job; nil if this leader has not received it
+	cancels    []func(error)     // functions that answer cancellations at the job's end
+	cancelled  atomic.Bool       // true if a cancellation has not been answered
 
 	manifest manifestState
 	blobs    blobState
 	merges   mergeState
 
-	ending atomic.Bool // the job's end is decided, so no more blobs are written
-	ended  bool        // the job's end is durable
+	ending atomic.Bool // true if the job's end is decided, so that no more blobs are written
+	ended  bool        // true if the job's end is durable
 
 	throttle logThrottle
 }
 
 // manifestState describes a job's manifest in storage, and the write in flight.
 type manifestState struct {
-	last    store.Manifest // the manifest that was written last
+	last    store.Manifest // the manifest that this leader wrote or read last
 	version store.Version
-	writes  limiter // manifest writes, one at a time
+	writes  limiter // ensures that only one write of the manifest is in flight
 
-	durable    []jobs.Span // the spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
-	durableFor uint64      // last.Sequence to which durable belongs
+	durable    []jobs.Span // spans of last.Nodes, with neighbouring spans joined, for maps: see durableSpans
+	durableFor uint64      // value of last.Sequence for which durable was computed
 
-	writtenAt       time.Time // when this leader last wrote the manifest
+	writtenAt       time.Time // time at which this leader last wrote the manifest
 	checkpointSince time.Time // when the checkpoint in flight was requested; zero if none is in flight
 }
 
 // blobState describes the blobs of a job's partials.
 type blobState struct {
-	exist   bool // a blob exists or is being written
-	writers int  // tasks that write blobs
+	exist   bool // true if a blob exists or is being written
+	writers int  // number of tasks that write blobs of the job
 	gc      blobGC
 	deletes limiter
 }
@@ -90,10 +90,10 @@ func kindOf(s store.Spec) wire.JobKind { return wire.JobKind{Name: s.Job, Versio
 // writes a manifest knows the previous manifest, and a manifest with this leader's epoch and the
 // expected sequence number was written by this leader.
 type pendingJob struct {
-	withdrawing bool              // the job is being cancelled, not begun
-	waiting     bool              // the job waits until fewer jobs are active, and no task works on it
-	submission  *store.Submission // nil if this leader has not received the submission
-	cancels     []func(error)     // answers to cancellations
+	withdrawing bool              // true if the job is being cancelled instead of begun
+	waiting     bool              // true if the job waits for the end of active jobs, so that no task works on it
+	submission  *store.Submission // submission of the job; nil if this leader has not received it
+	cancels     []func(error)     // functions that answer cancellations of the job
 }
 
 func (t *Term) addPending(id string, p *pendingJob) *pendingJob {

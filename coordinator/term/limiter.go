@@ -27,7 +27,7 @@ func (l *limiter) tryAcquire() bool {
 	return true
 }
 
-// release ends an operation. If operations are waiting, the one that has waited longest begins.
+// release ends an operation. If operations are waiting, the operation that has waited longest begins.
 func (l *limiter) release() {
 	if len(l.waiting) == 0 {
 		l.running--

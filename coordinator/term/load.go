@@ -37,13 +37,13 @@ func (t *Term) receive() {
 	})
 }
 
-// received handles a submission, which may have been delivered before.
+// received handles a submission, which the queue may have delivered before.
 func (t *Term) received(s *store.Submission) {
 	j, p := t.jobs.active[s.ID], t.jobs.pending[s.ID]
 	parked, isParked := t.jobs.parked[s.ID]
 	_, cleaning := t.jobs.cleaning[s.ID]
 	switch {
-	case cleaning: // if the job were loaded now, it could be put back into the index after cleanUp has removed it
+	case cleaning: // loading the job now could put it back into the index after cleanUp has removed it
 		t.jobs.cleaning[s.ID] = s
 	case j != nil:
 		j.submission = s
@@ -52,7 +52,7 @@ func (t *Term) received(s *store.Submission) {
 	case isParked && !parked.damaged() && !t.ledger.Knows(parked.kind):
 		parked.submission = s
 		t.jobs.parked[s.ID] = parked
-	default: // load the job again: if it was damaged, it may have been removed since
+	default: // load the job again: a damaged job may have been removed in the meantime
 		t.schedule(s.ID, t.addPending(s.ID, &pendingJob{submission: s}))
 	}
 }
@@ -78,30 +78,29 @@ func (t *Term) admit(id string, p *pendingJob) {
 // and parked is set.
 type loadedJob struct {
 	id      string
-	active  *activeJob // this leader has fenced the job and may work on it
-	plan    jobs.Plan  // plan of the active job; zero if the job is not planned
-	ended   bool       // the job has ended, or was removed
-	removed bool       // the job has ended, and was removed before its submission was delivered
-	gone    bool       // the job is not in storage: see confirmGone
-	queued  bool       // no leader has begun the job, and its submission has not been received
-	parked  parkedJob  // this leader cannot work on the job
+	active  *activeJob // the job, if this leader has fenced it and may work on it
+	plan    jobs.Plan  // plan of the active job; zero if the job has no plan
+	ended   bool       // true if the job has ended, or was removed
+	removed bool       // true if the job has ended and was removed before its submission was delivered
+	gone    bool       // true if the job is not in storage: see confirmGone
+	queued  bool       // true if no leader has begun the job and its submission has not been received
+	parked  parkedJob  // set if this leader cannot work on the job
 }
 
-// These errors mean that an attempt to load a job must be repeated.
+// errChanged and errRemoved mean that an attempt to load a job must be repeated.
 var (
 	errChanged = errors.New("manifest was changed by another write")
 	errRemoved = errors.New("job was removed")
 )
 
-// load takes over a job for this leader. load fences the job and resumes it from its manifest, or
-// begins the job if no leader has begun it. After the fence the writes of earlier leaders fail.
-// load does not run any of the job's code. The parameter submission is nil if this leader has not
-// received the submission. Tasks call load.
+// load takes over a job for this leader. load fences the job and resumes it from its manifest, or begins the
+// job if no leader has begun it. After the fence the writes of earlier leaders fail. load does not run any of
+// the job's code. The parameter submission is nil if this leader has not received the submission.
 func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) {
 	for {
 		loaded, err := t.loadOnce(id, submission)
 		switch {
-		case errors.Is(err, errChanged): // another leader has changed the manifest, or this leader has and the reply was lost
+		case errors.Is(err, errChanged): // another leader has changed the manifest, or this leader has changed it and the reply was lost
 		case errors.Is(err, errRemoved):
 			return loadedJob{id: id, gone: true}, t.retract(id)
 		case errors.Is(err, store.ErrCorrupt):
@@ -112,11 +111,10 @@ func (t *Term) load(id string, submission *store.Submission) (loadedJob, error) 
 	}
 }
 
-// loadOnce makes one attempt to load a job: it reads the job and writes the job's
-// manifest once.
+// loadOnce makes one attempt to load a job; the attempt writes the job's manifest at most once.
 func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, error) {
-	// The manifest is read first. A removal deletes the spec before the manifest. So if the
-	// manifest is missing because of a removal, the spec is missing too.
+	// The manifest is read before the spec. A removal deletes the spec before the manifest. So if the manifest
+	// is missing because of a removal, the spec is missing too.
 	manifest, version, manifestErr := t.readManifest(id)
 	spec, err := t.readSpec(id)
 	switch {
@@ -141,19 +139,19 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	case manifest.SpecSHA256 != "" && manifest.SpecSHA256 != spec.SHA256:
 		return damagedJob(id, fmt.Errorf("%w: the spec has SHA-256 %s, and the job was begun with %s", store.ErrCorrupt, spec.SHA256, manifest.SpecSHA256)), nil
 	case manifest.Sequence <= 1 && manifest.SpecVersion != "" && manifest.SpecVersion != spec.Written:
-		return loadedJob{}, errRemoved // the writer of the manifest may have died before it could notice this
+		return loadedJob{}, errRemoved // the writer of the manifest may have died before it noticed the removal
 	case manifest.State == store.Queued && manifest.Epoch <= t.leadership.Epoch:
 		return t.begin(spec, manifest, store.IfVersion(version))
 	}
 	j := t.newActiveJob(spec.Spec)
 	j.manifest.last, j.manifest.version = manifest, version
 	switch err := t.fence(j); {
-	case errors.Is(err, store.ErrNotFound): // the last leader has ended the job, and the job was removed after that
+	case errors.Is(err, store.ErrNotFound): // the last leader has ended the job, and then the job was removed
 		return loadedJob{}, errChanged
 	case err != nil:
 		return loadedJob{}, err
 	}
-	if j.manifest.last.State.Final() { // the last leader has ended the job before the fence
+	if j.manifest.last.State.Final() { // the last leader has ended the job before this leader's fence
 		return loadedJob{id: id, ended: true}, nil
 	}
 	plan, err := t.readPlan(id)
@@ -166,11 +164,11 @@ func (t *Term) loadOnce(id string, submission *store.Submission) (loadedJob, err
 	return loadedJob{id: id, active: j, plan: plan}, nil
 }
 
-// begin writes the first manifest of a job if the condition cond holds. The job is not planned yet.
-// If cond requires an existing manifest, the parameter previous is that manifest.
+// begin writes the first manifest of a job if the condition cond holds. The job has no plan at this time. If
+// cond requires an existing manifest, the parameter previous is that manifest.
 func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.Condition) (loadedJob, error) {
 	j := t.newActiveJob(spec.Spec)
-	first := previous // a copy, so that it keeps fields that a later version has written
+	first := previous // the copy keeps fields that a later version of the program has written
 	first.Epoch, first.Sequence, first.State = t.leadership.Epoch, previous.Sequence+1, store.Running
 	first.Epochs, first.Started, first.SpecSHA256 = []uint64{t.leadership.Epoch}, t.env.Now().UTC(), spec.SHA256
 	first.SpecVersion = spec.Written
@@ -182,8 +180,7 @@ func (t *Term) begin(spec store.StoredSpec, previous store.Manifest, cond store.
 	return loadedJob{id: spec.ID, active: j}, nil
 }
 
-// putQueued writes the first manifest of a job that this leader does not begin now. Tasks
-// call it.
+// putQueued writes the first manifest of a job that does not begin yet.
 func (t *Term) putQueued(spec store.StoredSpec) error {
 	queued := store.Manifest{Epoch: t.leadership.Epoch, Sequence: 1, State: store.Queued, SpecSHA256: spec.SHA256, SpecVersion: spec.Written}
 	if _, err := t.putInactive(spec, queued, store.IfAbsent); err != nil {
@@ -192,11 +189,11 @@ func (t *Term) putQueued(spec store.StoredSpec) error {
 	return nil
 }
 
-// putInactive writes the manifest of a job that is not active, if the condition cond holds;
-// otherwise the error is errChanged. Before its first manifest is written, a job may be cancelled
-// and removed after its spec was read. Then cond holds although the job does not exist any more,
-// and the error is errRemoved. If storage still contains the same spec after the write, a possible
-// removal has not reached the manifest yet and will delete the new manifest too.
+// putInactive writes the manifest of a job that is not active, if the condition cond holds; otherwise the error
+// is errChanged. Before its first manifest is written, a job may be cancelled and removed after its spec was
+// read. In this case cond holds although the job does not exist any more, and the error is errRemoved. If
+// storage still contains the same spec after the write, a possible removal has not reached the manifest yet and
+// will delete the new manifest too.
 func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.Condition) (version store.Version, err error) {
 	id := spec.ID
 	err = t.retry("write manifest", func(ctx context.Context) (err error) {
@@ -207,7 +204,7 @@ func (t *Term) putInactive(spec store.StoredSpec, m store.Manifest, cond store.C
 		return "", fmt.Errorf("write manifest of job %s: %w", id, errChanged)
 	}
 	if err != nil || !cond.Absent() {
-		return version, err // the job was not removed, because its manifest was found
+		return version, err // an existing manifest proves that the job was not removed
 	}
 	return version, t.checkSpec(spec)
 }
@@ -278,7 +275,7 @@ func (t *Term) admitted(loaded loadedJob) {
 	case loaded.gone:
 		t.confirmGone(id, p)
 		return
-	case loaded.queued && p.submission != nil: // the submission was received in the meantime
+	case loaded.queued && p.submission != nil: // the submission was received while the job was loaded
 		t.schedule(id, t.addPending(id, p))
 		return
 	}
@@ -295,7 +292,7 @@ func (t *Term) admitted(loaded loadedJob) {
 		t.startCleanUp(id, p.submission, true)
 	}
 	switch {
-	case loaded.removed: // do not write a manifest, because nothing would ever remove it
+	case loaded.removed: // nothing would ever remove a manifest that is written now
 		for _, answer := range p.cancels {
 			answer(fmt.Errorf("cancel job %s: %w", id, store.ErrNotFound))
 		}
@@ -304,9 +301,9 @@ func (t *Term) admitted(loaded loadedJob) {
 	}
 }
 
-// mayActivate reports whether a loaded job may become active. A job that no worker can run does not
-// become active, so that it does not count against the limit. A job that workers have worked on
-// does, because they may report its partitions.
+// mayActivate reports whether a loaded job may become active. A job that no worker can run does not become
+// active, so that it does not count against the limit. A job that workers have worked on does become active,
+// because these workers may report its partitions.
 func (t *Term) mayActivate(j *activeJob) bool {
 	return len(j.manifest.last.Workers) > 0 || t.ledger.Knows(kindOf(j.spec))
 }
@@ -315,7 +312,7 @@ func (t *Term) mayActivate(j *activeJob) bool {
 // leader has not received the submission.
 func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	switch {
-	case loaded.queued: // the job begins when its submission is received
+	case loaded.queued: // the job will begin when its submission is received
 	case loaded.ended:
 		delete(t.jobs.parked, loaded.id)
 		t.step(ledger.JobEnded{Job: loaded.id})
@@ -328,9 +325,8 @@ func (t *Term) leave(loaded loadedJob, submission *store.Submission) {
 	}
 }
 
-// unpark admits parked jobs whose definitions a worker knows, as long as the limit on active jobs
-// allows it for any priority. The other jobs are admitted when their submissions are delivered
-// again.
+// unpark admits parked jobs whose definitions a worker knows, as long as the limit on active jobs allows a job
+// of any priority to begin. The other jobs are admitted when their submissions are delivered again.
 func (t *Term) unpark(known []wire.JobKind) {
 	for _, id := range slices.Sorted(maps.Keys(t.jobs.parked)) {
 		parked := t.jobs.parked[id]

@@ -15,15 +15,15 @@ const (
 	throttleWindow = time.Minute
 )
 
-// logThrottle counts the log lines about a job within a window.
+// logThrottle counts the log lines about a job within a time window.
 type logThrottle struct {
 	since   time.Time
 	lines   int
 	dropped int
 }
 
-// allow reports whether to log one more line, and returns how many lines of the previous
-// window were dropped.
+// allow reports whether one more line may be logged, and returns how many lines of the previous window were
+// dropped.
 func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 	if now.Sub(l.since) >= throttleWindow {
 		dropped = l.dropped
@@ -39,7 +39,7 @@ func (l *logThrottle) allow(now time.Time) (dropped int, ok bool) {
 
 // logDecision logs a decision of the ledger.
 func (t *Term) logDecision(l ledger.Log) {
-	text, _, _ := strings.Cut(l.Text, "\n") // without the stack of a panic, which is in the worker's log
+	text, _, _ := strings.Cut(l.Text, "\n") // omit the stack of a panic, which is in the worker's log
 	var attrs []any
 	if l.Job != "" {
 		attrs = append(attrs, "job", l.Job)

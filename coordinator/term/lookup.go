@@ -8,17 +8,17 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// lookUp reads the state of a job that a worker reports and that this leader did not resume. Either
-// the job has ended, or an earlier leader began the job after this leader had listed the active
-// jobs. In the second case this leader loads the job, either here or when the job's submission is
-// delivered again. Until then only the earlier leader may work on the job.
+// lookUp reads the state of a job that a worker reports and that this leader did not resume. Either the job has
+// ended, or an earlier leader began the job after this leader had listed the active jobs. In the second case
+// this leader loads the job, now or when the job's submission is delivered again. Before that, only the earlier
+// leader may work on the job.
 func (t *Term) lookUp(id string) {
 	if p := t.jobs.pending[id]; p != nil {
 		if p.waiting { // an earlier leader has begun the job
 			t.stopWaiting(id)
 			t.admit(id, p)
 		}
-		return // the task of the pending job will pass the state to the ledger
+		return // the task of the pending job will tell the ledger the job's state
 	}
 	t.addPending(id, &pendingJob{})
 	t.spawn(func() func() {
@@ -34,7 +34,7 @@ func (t *Term) lookUp(id string) {
 			if loaded, err = t.load(id, nil); err != nil {
 				return func() { t.fail(err) }
 			}
-			if loaded.queued { // the manifest was found before, so the job was removed after that
+			if loaded.queued { // the manifest was found before, so the job was removed in between
 				loaded = loadedJob{id: id, ended: true}
 			}
 		}
@@ -42,8 +42,8 @@ func (t *Term) lookUp(id string) {
 	})
 }
 
-// checkStorage returns an error if the storage no longer has the identity that it had when this
-// process started. In that case a job that is not found may not have ended. Tasks call it.
+// checkStorage returns an error if the storage no longer has the identity that it had when this process
+// started. If the identity differs, a job that is not found may not have ended.
 func (t *Term) checkStorage() error {
 	if t.cfg.Storage == "" {
 		return nil

@@ -15,15 +15,15 @@ type pair struct {
 	left, right partial
 }
 
-// One task merges several pairs. If each task merged only one pair, even fast merges
-// would wait for their turns on the loop, one after the other.
+// mergePairs merges several pairs in one task. If each task merged only one pair, even fast merges would wait
+// for each other on the loop.
 const (
-	maxMergeTime  = time.Millisecond // after this time the task ends, and another task merges the remaining pairs
+	maxMergeTime  = time.Millisecond // after this time the task ends, and the remaining pairs are merged by another task
 	maxMergePairs = 256
 )
 
-// maxMergeCall is how long the leader waits for one merge. The code of a merge that takes
-// longer cannot be stopped; it continues in the background.
+// maxMergeCall is the time limit of one merge. The code of a merge that takes longer cannot be stopped; it
+// continues in the background.
 const maxMergeCall = time.Second
 
 // errSlow means that a merge took longer than maxMergeCall.
@@ -65,8 +65,8 @@ func (t *Term) startMerges(j *activeJob) {
 	})
 }
 
-// take removes from the queue as many pairs as one task should merge, if the given number of tasks
-// share the queued pairs.
+// take removes the pairs for one task from the queue, assuming that the given number of tasks share the queued
+// pairs.
 func (m *mergeState) take(tasks int) []pair {
 	n := min((len(m.pairs)+tasks-1)/tasks, maxMergePairs)
 	pairs := m.pairs[:n:n]
@@ -79,15 +79,15 @@ func (t *Term) mergesDone(j *activeJob) {
 	t.limits.merges.release()
 }
 
-// mergePairs merges pairs in order: the first pair, and then further pairs as long as they take
-// little time and memory. Tasks call it.
+// mergePairs merges pairs in order: the first pair, and then further pairs as long as they take little time and
+// memory.
 func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Duration, error) {
 	operands, err := t.readPairs(j.spec.ID, pairs)
 	if err != nil {
 		return nil, nil, err
 	}
 	merged, took := make([]nodePartial, len(operands)), make([]time.Duration, len(operands))
-	var done atomic.Int64 // number of merges that have returned; the code may run on after Guard has returned
+	var done atomic.Int64 // number of merges that have returned; the code may continue after Guard has returned
 	var failed error
 	// One call of Guard covers all pairs, because a goroutine for each pair would cost more than a
 	// small merge.
@@ -114,8 +114,8 @@ func (t *Term) mergePairs(j *activeJob, pairs []pair) ([]nodePartial, []time.Dur
 	return merged[:n], took[:n], failed
 }
 
-// readPairs reads the operands of the first pairs: of all pairs before the first one that must be read
-// from storage, but at least of one pair.
+// readPairs reads the operands of the pairs up to the first pair that must be read from storage, and always
+// those of at least one pair.
 func (t *Term) readPairs(job string, pairs []pair) (operands [][2][]byte, err error) {
 	for i, p := range pairs {
 		if i > 0 && (p.left.stored() || p.right.stored()) {

@@ -18,11 +18,10 @@ type MergeDone struct{ Took time.Duration }
 // the checkpoint.
 type CheckpointDone struct{ Took time.Duration }
 
-// Progress means that a job's manifest is durable. Done is the number of partitions that are done
-// in this manifest and were not done in the previous manifest. Repeated is the number of executions
-// of partitions that this manifest adds, minus Done. Partitions that a leader did not make durable
-// before it died are counted when the manifest of a later leader contains them. So in the sum over
-// all terms, Done counts each partition once.
+// Progress means that a job's manifest is durable. Done is the number of partitions that are done in this
+// manifest and were not done in the previous manifest. Repeated is the number of executions of partitions that
+// this manifest adds, minus Done. Partitions that a dead leader did not make durable are counted when the
+// manifest of a later leader contains them. So in the sum over all terms, Done counts each partition once.
 type Progress struct{ Done, Repeated uint64 }
 
 // PhaseDone means that the term has completed one of the phases at its beginning.
@@ -38,7 +37,7 @@ var Phases = []string{"detect", "elect", "fence", "resume", "first_assignment", 
 // after the active jobs are loaded.
 type Figures struct {
 	Workers int // number of workers that the leader knows
-	Desired int // number of workers that the work needs: see ledger.Ledger.Demand
+	Desired int // number of workers that the jobs need: see ledger.Ledger.Demand
 
 	Planning int // number of jobs that are being planned or resumed
 	Running  int // number of active jobs
@@ -68,7 +67,7 @@ func (t *Term) observeFigures() {
 		Workers: t.ledger.WorkerCount(), Desired: t.ledger.Demand(targetDuration),
 		Planning: len(t.jobs.pending) - len(t.jobs.waiting), Running: len(t.jobs.active), Queued: len(t.jobs.waiting), Waiting: len(t.jobs.parked),
 	}
-	if f.Planning+f.Queued+f.Waiting > 0 { // there are jobs of unknown size
+	if f.Planning+f.Queued+f.Waiting > 0 { // these jobs have an unknown number of partitions
 		f.Desired = max(1, f.Desired)
 	}
 	for _, j := range t.jobs.active {
@@ -113,8 +112,7 @@ func (t *Term) observePhases(before, after store.TermRecord) {
 	}
 }
 
-// phases returns how long each of the Phases took, or nil for a phase whose duration is
-// not known.
+// phases returns how long each of the Phases took, or nil for a phase whose duration is unknown.
 func phases(t store.TermRecord) []*time.Duration {
 	known := func(d time.Duration) *time.Duration {
 		if d == 0 {

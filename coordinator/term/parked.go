@@ -8,12 +8,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// parkedJob is a job that this leader cannot work on. The next leader tries it again.
+// parkedJob is a job that this leader cannot work on. The next leader loads a parked job again.
 type parkedJob struct {
 	kind   wire.JobKind // name and version of the definition, which no worker knows; zero if the job is damaged
 	reason string
 
-	submission *store.Submission // last delivery of the submission; nil if this leader has not received the submission
+	submission *store.Submission // last delivery of the job's submission; nil if this leader has not received the submission
 }
 
 func (p parkedJob) damaged() bool { return p.kind == wire.JobKind{} }

@@ -16,16 +16,16 @@ type partial struct {
 	data []byte
 	blob string
 
-	job      string // the ID of the node's job
-	inForest bool   // the node is, or was, in the ledger's forest
+	job      string // ID of the node's job
+	inForest bool   // true if the node is, or was, in the ledger's forest
 }
 
 const (
 	// maxInMemory is the largest size in bytes of a partial that the leader keeps in memory, and of
 	// a partial that a worker puts into a report.
 	maxInMemory = 256 << 10
-	// maxInManifest is the maximum size in bytes of a partial in a manifest. The whole manifest is
-	// written each time, so a larger partial is written only once, into a blob.
+	// maxInManifest is the maximum size in bytes of a partial in a manifest. Each checkpoint writes the whole
+	// manifest, so a larger partial goes into a blob, which is written only once.
 	maxInManifest = 4 << 10
 )
 
@@ -41,7 +41,7 @@ func (p *partialTable) add(added partial) ledger.Ref {
 	return p.last
 }
 
-// use returns a partial, and records that its node is in the forest.
+// use returns a partial, and records that the partial's node is in the forest.
 func (p *partialTable) use(ref ledger.Ref) partial {
 	used := p.byRef[ref]
 	if ref != ledger.NoRef && !used.inForest {
@@ -61,11 +61,10 @@ func (t *Term) dropPartial(ref ledger.Ref) {
 	}
 }
 
-// stored reports whether the bytes of a partial are only in storage.
+// stored reports whether the bytes of a partial are in storage but not in memory.
 func (p partial) stored() bool { return p.blob != "" && p.data == nil }
 
-// read returns the bytes of a partial. If no later leader could read the partial either,
-// the error is a *jobFault. Tasks call it.
+// read returns the bytes of a partial. If the bytes are lost or damaged, the error is a *jobFault.
 func (t *Term) read(job string, p partial) (data []byte, err error) {
 	if !p.stored() {
 		return p.data, nil
@@ -86,9 +85,9 @@ type nodePartial struct {
 	partial
 }
 
-// writeBlobs writes the partials that are larger than limit bytes and have no blob yet into blobs,
-// and after that calls the function then. If the job is ending, it writes nothing, because the
-// job's blobs are removed as soon as the tasks that write blobs have returned.
+// writeBlobs writes the partials that are larger than limit bytes and have no blob into blobs, and then calls
+// the function then. If the job is ending, writeBlobs writes nothing, because the job's blobs are removed as
+// soon as the tasks that write blobs have returned.
 func (t *Term) writeBlobs(j *activeJob, list []nodePartial, limit int, then func(err error)) {
 	large := func(p nodePartial) bool { return p.blob == "" && len(p.data) > limit }
 	if !slices.ContainsFunc(list, large) || j.ending.Load() {

@@ -25,9 +25,9 @@ func (j *activeJob) setPlan(plan jobs.Plan) (partitions uint64, data []byte, inS
 	return plan.Partitions, plan.Data, false
 }
 
-// storePlan writes a plan that a worker has computed to storage. If a leader has stored a plan
-// before, that plan is used. The plan is written in the same sequence as the job's manifests, so
-// that no plan is written after a final manifest.
+// storePlan writes a plan that a worker has computed to storage. If a leader has already stored a plan, that
+// plan is used. The plan is written in the same sequence as the job's manifests, so that no plan is written
+// after a final manifest.
 func (t *Term) storePlan(a ledger.StorePlan) {
 	j := t.jobs.active[a.Job]
 	data := t.partials.byRef[a.Data]
@@ -62,7 +62,7 @@ func (t *Term) planStored(j *activeJob, plan jobs.Plan, err error) {
 	}
 }
 
-// putPlan writes a plan. If a plan was written before, putPlan returns that plan. Tasks call it.
+// putPlan writes a plan. If storage already has a plan, putPlan returns that plan.
 func (t *Term) putPlan(job string, partitions uint64, data partial) (plan jobs.Plan, err error) {
 	plan.Partitions = partitions
 	if plan.Data, err = t.read(job, data); err != nil {

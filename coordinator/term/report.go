@@ -9,9 +9,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Report processes a worker's report. The report must be valid; the parameter size is the size of
-// its message in bytes. The reply follows at once, or when the active jobs are loaded. Before that,
-// a report that does not fit into the backlog gets no reply.
+// Report processes a worker's report. The report must be valid; the parameter size is the size of its message
+// in bytes. The reply follows at once, or after the active jobs are loaded. If the jobs are not loaded and the
+// report does not fit into the backlog, there is no reply.
 func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	if report.Epoch != t.leadership.Epoch {
 		reply(wire.Receipt{
@@ -30,7 +30,7 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 	for _, n := range report.Nodes {
 		if j := t.jobs.active[n.Job]; j != nil {
-			j.blobs.exist = true // the holder may write the partial to storage at any time
+			j.blobs.exist = true // the worker may write the held partial to storage at any time
 		}
 	}
 	if report.Hello != nil {
@@ -43,10 +43,10 @@ func (t *Term) Report(report wire.Report, size int, reply func(wire.Receipt)) {
 	}
 }
 
-// storePartials puts the partials of a job's report into the table and appends their refs. A
-// damaged item is replaced by a failure, so that the item's partitions run again. If this leader has
-// no plan of the job, because an earlier leader that still led has planned it, storePartials removes
-// the items that need the plan. The worker then reports them again.
+// storePartials puts the partials of a job's report into the table and appends their refs. A damaged item is
+// replaced by a failure, so that the item's partitions run again. If an earlier leader has planned the job
+// after this leader's term began, this leader has no plan, and storePartials removes the items that need the
+// plan. The worker then reports these items again.
 func (t *Term) storePartials(report *wire.JobReport, worker string, refs []ledger.Ref) []ledger.Ref {
 	j := t.jobs.active[report.Job]
 	for i := range report.Items {
@@ -117,7 +117,7 @@ func checkPartial(p *wire.Partial, tree jobs.Tree) *wire.Failure {
 
 // outsideTree returns the failure for a node that is not in a job's tree.
 func outsideTree(n jobs.Node, tree jobs.Tree) *wire.Failure {
-	noPartition := tree.Partitions() // the index of no partition of the job
+	noPartition := tree.Partitions() // this index belongs to no partition of the job
 	return &wire.Failure{Partition: noPartition, Error: fmt.Sprintf("node %v is not in a tree of %d partitions", n, tree.Partitions())}
 }
 
@@ -139,7 +139,7 @@ func (t *Term) withOperands(r ledger.Reply) wire.Receipt {
 				continue
 			}
 			if _, known := t.partials.byRef[refs[k]]; !known {
-				call.Function = wire.Map // marks the call for omission
+				call.Function = wire.Map // marks the call for omission from the receipt
 				break
 			}
 			p := t.partials.use(refs[k])

@@ -57,9 +57,9 @@ func (t *Term) loadAll(ids []string) {
 	}
 }
 
-// beginDispatch creates a ledger with the active jobs, whose manifests all contain this leader's
-// epoch by now. Submissions are received only when the ledger's recovery is over. Before that, some
-// workers may be unknown, and a job that no worker knows would be parked.
+// beginDispatch creates a ledger with the active jobs, after this leader's epoch was written into all of their
+// manifests. Submissions are received only when the ledger's recovery is over. Before that, some workers may be
+// unknown, and a job that no worker knows would be parked.
 func (t *Term) beginDispatch(all []loadedJob) {
 	cfg := t.cfg.Ledger
 	cfg.Epoch, cfg.Self, cfg.Storage, cfg.Build = t.leadership.Epoch, t.cfg.Worker, t.cfg.Storage, wire.ThisBuild()

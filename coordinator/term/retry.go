@@ -8,14 +8,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Bounds of the waits between attempts of a storage call that fails.
 const (
 	firstRetryWait = 50 * time.Millisecond
 	maxRetryWait   = 2 * time.Second
 )
 
-// retry repeats a storage call while storage is unavailable and the term is not over. retry logs
-// when an outage begins and when it ends. Tasks call it.
+// retry repeats a storage call while storage is unavailable and the term is not over. retry logs when an outage
+// begins and when it ends.
 func (t *Term) retry(action string, call func(ctx context.Context) error) error {
 	for wait := firstRetryWait; ; wait = min(2*wait, maxRetryWait) {
 		err := call(t.ctx)

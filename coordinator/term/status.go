@@ -46,14 +46,13 @@ func (t *Term) WorkersAfter(query wire.WorkerQuery) wire.Workers {
 	return answer
 }
 
-// recentFor is how long a view of a job is used for queries that allow answers that are not quite
-// new.
+// recentFor is how long a view of a job is reused for queries that accept slightly old answers.
 const recentFor = 400 * time.Millisecond
 
-// views is a cache of the latest views of jobs, which all viewers share.
+// views is a cache of views of jobs, which all viewers share.
 type views struct {
 	byJob map[string]*ledger.View
-	begun time.Time // time at which the first of these views was made
+	begun time.Time // time at which the oldest view in the cache was made
 }
 
 // view returns a view of a job for answering a query, or nil if the job is not active.
@@ -75,8 +74,7 @@ func (t *Term) view(query wire.JobQuery) *ledger.View {
 	return v
 }
 
-// jobMap returns the map of a job for which a query asks, or nil if the job is not planned or its
-// end is durable.
+// jobMap returns the map of a job for a query, or nil if the job is not planned or its end is durable.
 func (t *Term) jobMap(v *ledger.View, query wire.JobQuery) *wire.JobMap {
 	j := t.jobs.active[query.Job]
 	if len(query.Windows) == 0 || j == nil {
@@ -136,7 +134,7 @@ func (t *Term) Jobs(query wire.JobQuery) wire.Jobs {
 		answer.Jobs = append(answer.Jobs, parkedProgress(id, t.jobs.parked[id]))
 	}
 	answer.More = len(ids) - len(listed)
-	for i := range answer.Jobs { // only an answer to a query for one job contains all details
+	for i := range answer.Jobs { // only the answer to a query for one job contains all details
 		p := &answer.Jobs[i]
 		p.Skipped, p.Trouble = nil, p.Trouble[:min(len(p.Trouble), maxTrouble)]
 	}

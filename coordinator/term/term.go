@@ -16,18 +16,18 @@ import (
 // of them blocks.
 type Term struct {
 	cfg        Config
-	kinds      map[wire.JobKind]jobs.Job // the job definitions in cfg.Jobs
-	ctx        context.Context           // done when the term is over
+	kinds      map[wire.JobKind]jobs.Job // job definitions in cfg.Jobs by their kind
+	ctx        context.Context           // the context is done when the term is over
 	leadership *election.Term
 	env        Env
 	transport  Transport
 	log        *slog.Logger
 
-	ledger    *ledger.Ledger     // nil until the active jobs are loaded
-	reply     func(wire.Receipt) // answers the report that the ledger is processing
+	ledger    *ledger.Ledger     // state machine of the leader; nil until the active jobs are loaded
+	reply     func(wire.Receipt) // function that answers the report that the ledger is processing
 	backlog   backlog
 	jobs      jobTable
-	receiving bool // a task is receiving a submission
+	receiving bool // true while a task is receiving a submission
 	partials  partialTable
 	limits    limits
 	times     times
@@ -35,14 +35,14 @@ type Term struct {
 	views     views
 }
 
-// limits bound the operations that run outside the loop.
+// limits bound the number of concurrent operations outside the loop.
 type limits struct {
-	merges     limiter // tasks that merge
+	merges     limiter // limits the number of tasks that merge
 	extensions limiter // of submissions
 }
 
-// times has when the term began and was told to stop, and when it last sent a beacon and extended
-// submissions. Zero means never.
+// times contains the times when the term began and was told to stop, and of the last beacon and the last
+// extension of submissions. A zero time means never.
 type times struct {
 	begun      time.Time
 	beacon     time.Time
@@ -82,8 +82,8 @@ func (t *Term) Begin() {
 	t.resume()
 }
 
-// The interval of ticks is the resolution of everything that depends on time. During recovery ticks
-// are more frequent, because workers may be waiting for work.
+// The interval of ticks limits the precision of everything that depends on time. During recovery ticks are more
+// frequent, because workers may be waiting for work.
 const (
 	tickEvery         = 50 * time.Millisecond
 	tickEveryRecovery = 5 * time.Millisecond
@@ -97,7 +97,7 @@ func (t *Term) TickEvery() time.Duration {
 	return tickEvery
 }
 
-// Tick does the work that has become due.
+// Tick performs the work that is due.
 func (t *Term) Tick() {
 	if t.since(t.times.beacon) >= t.cfg.BeaconEvery {
 		t.sendBeacon(false)
@@ -135,8 +135,8 @@ func (t *Term) Left() (successor string, left bool) {
 	return t.successor(), true
 }
 
-// Leave sends the last beacon, so that followers do not take the leader for dead before it has
-// handed over. The loop calls Leave at the end of a term that may end.
+// Leave sends the last beacon, so that followers believe in this leader until it has handed over. The loop
+// calls Leave at the end of a term that may end.
 func (t *Term) Leave() { t.sendBeacon(true) }
 
 // step passes an event to the ledger and performs the actions that the ledger returns. While the

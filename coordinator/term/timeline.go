@@ -11,13 +11,13 @@ import (
 // timeline contains the milestones of a term, each as the time from the acquisition of the lease to
 // the milestone. Zero means that the term has not reached the milestone.
 type timeline struct {
-	fenced          time.Duration // every active job's manifest has the epoch
-	recovered       time.Duration // the ledger may assign work
-	firstAssignment time.Duration // a span was assigned to a worker
-	firstResult     time.Duration // a worker reported a node that it had finished in this term
+	fenced          time.Duration // every active job's manifest contains this leader's epoch
+	recovered       time.Duration // the ledger may begin to assign work
+	firstAssignment time.Duration // the first span was assigned to a worker
+	firstResult     time.Duration // a worker reported the first node that was finished in this term
 
 	record    store.TermRecord // the record that was written last
-	recording bool             // a write of the record is in flight
+	recording bool             // true while a write of the record is in flight
 }
 
 // mark sets a milestone to now, unless it was reached earlier.
@@ -49,7 +49,7 @@ func (t *Term) recordTerm() {
 	}
 	if line.firstAssignment > 0 {
 		record.FirstAssignment = new(max(0, line.firstAssignment-line.recovered))
-		if line.firstResult > 0 { // the result may come from work that an earlier leader assigned
+		if line.firstResult > 0 { // the worker may have computed the result for an earlier leader
 			record.FirstResult = new(max(0, line.firstResult-line.firstAssignment))
 		}
 	}

@@ -9,20 +9,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// The code in this file decides which submitted jobs begin, and when. The queue delivers
-// submissions in the order of their arrival. So the leader receives more submissions than it
-// begins, and of these it begins jobs of higher priority first, and among jobs of equal priority
-// the oldest.
+// The code in this file decides which submitted jobs begin, and when. The queue delivers submissions in the
+// order of their arrival. The leader therefore receives more submissions than it can begin jobs. It begins jobs
+// of higher priority first, and among jobs of equal priority the oldest.
 
 const (
 	// maxWaiting is the largest number of jobs that wait because there are too many active jobs.
 	// Further submissions stay in the queue, where their priority has no effect. A waiting job
 	// takes about 2 KB, and its submission is extended every Config.ExtendEvery.
 	maxWaiting = 1000
-	// maxActiveShare bounds the active jobs of all priorities, as a multiple of
-	// Config.MaxActive.
+	// maxActiveShare is the maximum number of active jobs of all priorities, as a multiple of Config.MaxActive.
 	maxActiveShare = 4
-	// maxActive bounds the active jobs for any value of Config.MaxActive.
+	// maxActive is the maximum number of active jobs for any value of Config.MaxActive.
 	maxActive = 1000
 )
 
@@ -36,8 +34,8 @@ func compareWaiting(a, b waitingJob) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), strings.Compare(a.id, b.id))
 }
 
-// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may
-// wait and the ledger's recovery is over, it also receives the next submission.
+// beginNext begins waiting jobs as far as the limit on active jobs allows it. If one more job may wait and the
+// ledger's recovery is over, beginNext also receives the next submission.
 func (t *Term) beginNext() {
 	for len(t.jobs.waiting) > 0 && t.mayBegin(t.jobs.waiting[0].priority) {
 		id := t.jobs.waiting[0].id
@@ -49,9 +47,9 @@ func (t *Term) beginNext() {
 	}
 }
 
-// mayBegin reports whether a job of a priority may begin: fewer than MaxActive jobs of the same or
-// a higher priority must be active. So a job does not wait for active jobs of lower priorities,
-// unless the total number of active jobs has reached its bound.
+// mayBegin reports whether a job of a priority may begin: fewer than MaxActive jobs of the same or a higher
+// priority must be active. So a job does not wait for active jobs of lower priorities, unless the total number
+// of active jobs has reached its limit.
 func (t *Term) mayBegin(priority int) bool {
 	// The priorities of the jobs that are being loaded are not known yet.
 	loading := len(t.jobs.pending) - len(t.jobs.waiting) - t.jobs.assessed - t.jobs.withdrawing
@@ -96,13 +94,12 @@ func (t *Term) schedule(id string, p *pendingJob) {
 	})
 }
 
-// errNoWait means that a job need not wait until fewer jobs are active: the job is not new, or it
-// cannot be read.
+// errNoWait means that a job must be loaded at once, because it is not new or cannot be read.
 var errNoWait = errors.New("job need not wait")
 
-// assess returns the priority of a submitted job that has to wait. If the job has already waited
-// under an earlier leader, assess also writes a manifest for it. Without a manifest, a submission
-// that was delivered often would be considered one that crashes leaders. Tasks call assess.
+// assess returns the priority of a submitted job that has to wait. If the job has already waited under an
+// earlier leader, assess also writes a manifest for it. Without a manifest, a submission that was delivered
+// often would be treated like a job that crashes leaders.
 func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	spec, err := t.readSpec(s.ID)
 	switch {
@@ -129,7 +126,7 @@ func (t *Term) assess(s *store.Submission) (priority int, err error) {
 	return spec.Priority, err
 }
 
-// stopWaiting removes a job from the list of waiting jobs. The caller must admit the job.
+// stopWaiting removes a job from the list of waiting jobs. The caller must then admit the job.
 func (t *Term) stopWaiting(id string) {
 	t.jobs.pending[id].waiting = false
 	t.jobs.waiting = slices.DeleteFunc(t.jobs.waiting, func(w waitingJob) bool { return w.id == id })
