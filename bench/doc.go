@@ -36,6 +36,8 @@
 // reads and writes, in files and sockets together, because Linux does not count the bytes in
 // sockets per process.
 //
+// Scan compares the job scan with a loop that is written by hand. Both run in the calling process.
+//
 // Scale runs the leader in a process without a worker ([Lead]). The workers are simulated in the
 // calling process: simulated workers use the session code of real workers over shared connections,
 // and wait instead of computing. The partials of the job are known without any computation, so the
@@ -44,6 +46,6 @@
 // # What can fail
 //
 // A benchmark fails if the cluster does not react within a minute, or if a result is wrong. The
-// resource usage of processes is read from /proc. On a system without /proc, Overhead, Aggregate
-// and Scale fail with [ErrNoProc].
+// resource usage of processes is read from /proc. On a system without /proc, Overhead, Aggregate,
+// Scan and Scale fail with [ErrNoProc].
 package bench

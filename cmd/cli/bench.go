@@ -37,7 +37,7 @@ scale also start Azurite, the emulator of Azure Storage. Only
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchAggregateCommand(), a.benchScaleCommand(),
+	cmd.AddCommand(a.benchFailoverCommand(), a.benchOverheadCommand(), a.benchThroughputCommand(), a.benchAggregateCommand(), a.benchScanCommand(), a.benchScaleCommand(),
 		a.benchWorkerCommand(), a.benchLeaderCommand())
 	return cmd
 }

@@ -68,6 +68,7 @@ var secretCommands = map[string]secretCommand{
 	"bench leader":     {args: []string{"secrets"}, stays: true},
 	"bench overhead":   {none: true},
 	"bench scale":      {none: true},
+	"bench scan":       {none: true},
 	"bench throughput": {none: true},
 }
 

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/bellwether-compute/bellwether/bench/plot"
+	"github.com/bellwether-compute/bellwether/jobs"
+	"github.com/bellwether-compute/bellwether/jobs/scan"
+)
+
+// ScanConfig is the configuration of [Scan].
+type ScanConfig struct {
+	File   string // name of the file to write and read; it must not exist, and Scan removes it
+	Rows   uint64
+	Slots  int
+	Rounds int
+
+	Progress func(doing string, done, all uint64) // as in FailoverConfig
+}
+
+func (c ScanConfig) validate() error {
+	switch {
+	case c.Rows < 1:
+		return fmt.Errorf("Rows %d: want at least 1", c.Rows)
+	case c.Slots < 1:
+		return fmt.Errorf("Slots %d: want at least 1", c.Slots)
+	case c.Rounds < 1:
+		return fmt.Errorf("Rounds %d: want at least 1", c.Rounds)
+	}
+	return nil
+}
+
+// ScanReport is the result of Scan. Times are in seconds, for the whole file.
+type ScanReport struct {
+	Rows  uint64   `json:"rows"`
+	Bytes int64    `json:"bytes"`
+	Keys  int      `json:"keys"`
+	Slots int      `json:"slots"`
+	Scan  ScanTime `json:"scan"`
+	Loop  ScanTime `json:"loop"`
+	Ratio float64  `json:"ratio"` // processor time of the loop divided by that of the scan
+}
+
+// ScanTime is the median of the times of all rounds.
+type ScanTime struct {
+	Wall float64 `json:"wall_s"`
+	CPU  float64 `json:"cpu_s"` // processor time, user and system
+}
+
+// stations is the number of keys in the file.
+const stations = 413
+
+// Scan measures the job scan beside a loop that is written by hand for one query and one format of
+// file: the minimum, mean and maximum of a column by key. Both run in this process, with as many
+// goroutines, and must compute the same. The loop reads the file in pieces, as the scan does. Other
+// work on the machine changes the processor time less than the time that passes.
+func Scan(ctx context.Context, c ScanConfig) (r ScanReport, err error) {
+	if c.Progress == nil {
+		c.Progress = func(string, uint64, uint64) {}
+	}
+	if err := c.validate(); err != nil {
+		return r, fmt.Errorf("configure scan benchmark: %w", err)
+	}
+	if _, err := processorTime(); err != nil {
+		return r, err
+	}
+	r = ScanReport{Rows: c.Rows, Slots: c.Slots}
+	defer func() {
+		if removeErr := os.Remove(c.File); !errors.Is(removeErr, os.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+	}()
+	if r.Bytes, err = c.write(ctx); err != nil {
+		return r, err
+	}
+	var scans, loops struct{ wall, cpu []float64 }
+	for round := range c.Rounds {
+		c.Progress("scan and loop", uint64(round), uint64(c.Rounds))
+		var byScan, byLoop map[string]measured
+		took, err := timed(func() (err error) {
+			byScan, err = c.scan(ctx)
+			return err
+		})
+		if err != nil {
+			return r, err
+		}
+		scans.wall, scans.cpu = append(scans.wall, took.Wall), append(scans.cpu, took.CPU)
+		took, err = timed(func() (err error) {
+			byLoop, err = scanByHand(c.File, r.Bytes, c.Slots)
+			return err
+		})
+		if err != nil {
+			return r, err
+		}
+		loops.wall, loops.cpu = append(loops.wall, took.Wall), append(loops.cpu, took.CPU)
+		if r.Keys = len(byLoop); len(byScan) != len(byLoop) {
+			return r, fmt.Errorf("the scan has %d keys, the loop %d", len(byScan), len(byLoop))
+		}
+		for key, want := range byLoop {
+			if got := byScan[key]; got != want {
+				return r, fmt.Errorf("key %q: the scan has %+v, the loop %+v", key, got, want)
+			}
+		}
+	}
+	r.Scan = ScanTime{Median(scans.wall), Median(scans.cpu)}
+	r.Loop = ScanTime{Median(loops.wall), Median(loops.cpu)}
+	r.Ratio = r.Loop.CPU / r.Scan.CPU
+	return r, nil
+}
+
+// write writes the file. Its rows are the same in each run.
+func (c ScanConfig) write(ctx context.Context) (size int64, err error) {
+	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	random := rand.New(rand.NewPCG(1, 2))
+	line := []byte("station;temperature\n")
+	for n := uint64(0); ; n++ {
+		size += int64(len(line))
+		if _, err := w.Write(line); err != nil {
+			return size, err
+		}
+		if n == c.Rows {
+			return size, w.Flush()
+		}
+		if n%(1<<20) == 0 {
+			if ctx.Err() != nil {
+				return size, context.Cause(ctx)
+			}
+			c.Progress("writing the file", n, c.Rows)
+		}
+		line = append(strconv.AppendInt(append(line[:0], "Station "...), int64(random.IntN(stations)), 10), ';')
+		line = append(strconv.AppendFloat(line, float64(random.IntN(1400)-500)/10, 'f', 1, 64), '\n')
+	}
+}
+
+// measured are the minimum, mean and maximum of one key.
+type measured struct{ min, mean, max float64 }
+
+// scan runs the job.
+func (c ScanConfig) scan(ctx context.Context) (map[string]measured, error) {
+	job := jobs.MustNew(scan.Definition)
+	params, err := job.Params(nil, "input="+c.File, "format=csv", "delimiter=;", "by=station",
+		"aggregate=min(temperature),mean(temperature),max(temperature)")
+	if err != nil {
+		return nil, err
+	}
+	done, err := jobs.Local{Slots: c.Slots}.Run(ctx, job, params)
+	if err != nil {
+		return nil, err
+	}
+	var result struct{ Rows [][4]json.RawMessage }
+	if err := json.Unmarshal(done.Result, &result); err != nil {
+		return nil, err
+	}
+	all := map[string]measured{}
+	for _, row := range result.Rows {
+		var key, least, most string
+		var mean float64
+		if err := errors.Join(json.Unmarshal(row[0], &key), json.Unmarshal(row[1], &least), json.Unmarshal(row[2], &mean), json.Unmarshal(row[3], &most)); err != nil {
+			return nil, err
+		}
+		low, lowErr := strconv.ParseFloat(least, 64)
+		high, highErr := strconv.ParseFloat(most, 64)
+		if err := errors.Join(lowErr, highErr); err != nil {
+			return nil, err
+		}
+		all[key] = measured{low, mean, high}
+	}
+	return all, nil
+}
+
+// timed measures how long do takes.
+func timed(do func() error) (t ScanTime, err error) {
+	before, err := processorTime()
+	if err != nil {
+		return t, err
+	}
+	began := time.Now()
+	if err := do(); err != nil {
+		return t, err
+	}
+	t.Wall = time.Since(began).Seconds()
+	after, err := processorTime()
+	t.CPU = after - before
+	return t, err
+}
+
+// processorTime returns the processor time of this process in seconds.
+func processorTime() (float64, error) {
+	p, err := procfs.Self()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNoProc, err)
+	}
+	s, err := p.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrNoProc, err)
+	}
+	return s.CPUTime(), nil
+}
+
+// Table implements the interface of reports.
+func (r ScanReport) Table(w io.Writer) {
+	fmt.Fprintf(w, "%s rows, %s bytes, %d keys, %d slots\n\n", about(float64(r.Rows)), about(float64(r.Bytes)), r.Keys, r.Slots)
+	fmt.Fprintf(w, "\tWALL\tPROCESSOR TIME\tPER ROW\n")
+	for _, line := range []struct {
+		name string
+		time ScanTime
+	}{{"scan", r.Scan}, {"loop by hand", r.Loop}} {
+		fmt.Fprintf(w, "%s\t%.2f s\t%.2f s\t%.0f ns\n", line.name, line.time.Wall, line.time.CPU, line.time.CPU/float64(r.Rows)*1e9)
+	}
+	fmt.Fprintf(w, "\nspeed of the scan by processor time\t%.2f of the loop\n", r.Ratio)
+}
+
+// Figure draws the processor time of the scan and of the loop.
+func (r ScanReport) Figure() plot.Figure {
+	return plot.Figure{
+		Title: fmt.Sprintf("Scan of %s rows", about(float64(r.Rows))),
+		Panels: []plot.Panel{{
+			X: plot.Axis{Label: "1: scan, 2: loop by hand"}, Y: plot.Axis{Label: "seconds of processor time"},
+			Lines: []plot.Line{{Color: plot.Blue, Dots: true, Points: []plot.Point{{X: 1, Y: r.Scan.CPU}, {X: 2, Y: r.Loop.CPU}}}},
+		}},
+	}
+}
