@@ -51,6 +51,8 @@
 //     ends itself.
 //   - A call takes longer than the parameter timeout: its process is killed.
 //   - A call writes more than the parameter max-output allows: the job fails.
+//   - The worker has no folder for temporary files, such as in an image made from scratch: the job
+//     fails. TMPDIR names the folder.
 //
 // All errors name the phase. The folder examples has modules in Go and C.
 package wasm
