@@ -181,7 +181,7 @@ func (c *call) end(item wire.Item, err error) {
 	case err == nil && c.held != nil:
 		made, id := c.call.Call(), c.job.spec.ID
 		if w.session.ReturnHeld(c.call, described(made.Node, c.held, made.Lacking)) {
-			w.holds(id, made.Node, c.held)
+			w.holds(id, made.Node, c.held, true, made.Lacking != 0)
 		}
 	default:
 		if err != nil {

@@ -22,6 +22,7 @@ type checks struct {
 	invented  map[uint64]bool // epochs of the beacons that a fault invented: no leader has sent these beacons
 	kept      map[*process]map[string]*keptItems
 	assigned  map[*process][]assigned
+	copies    map[string][]copied // nodes whose partials workers have had, by job ID
 	deaths    map[partitionOf]int // number of processes that died while the partition was assigned to them
 	callsDied map[callOf]int      // number of processes that died while the call was assigned to them
 
@@ -71,7 +72,7 @@ func newChecks(s *Sim) *checks {
 	return &checks{
 		sim: s, manifests: map[string]store.Manifest{}, first: map[string]uint64{}, terms: map[uint64]*observedTerm{},
 		epochs: map[*process]followedEpoch{}, invented: map[uint64]bool{}, kept: map[*process]map[string]*keptItems{},
-		assigned: map[*process][]assigned{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{},
+		assigned: map[*process][]assigned{}, copies: map[string][]copied{}, deaths: map[partitionOf]int{}, callsDied: map[callOf]int{},
 		conversations: map[*process]*observedConversation{},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // the scenario makes the partition fail or kill its process, or so many workers died while the
 // partition was assigned to them that the leader suspects the partition.
 func (c *checks) mayBeBlamed(j *job, partition uint64) bool {
-	return partition == j.broken || partition == j.permanent || partition == j.killer ||
+	return partition == j.broken || partition == j.permanent || partition == j.sours || partition == j.killer ||
 		c.deaths[partitionOf{j.spec.ID, partition}] >= min(j.spec.MaxAttempts, 3)
 }
 

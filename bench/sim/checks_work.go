@@ -53,6 +53,9 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 		if i.Partial != nil && i.Partial.MergedFor == 0 && !i.Partial.Stored {
 			item.span = j.tree.Span(i.Partial.Node)
 		}
+		if i.Partial != nil && !i.Partial.Stored {
+			c.has(p, j.spec.ID, i.Partial.Node, i.Partial.MergedFor > 0)
+		}
 		k.items = append(k.items, item)
 	}
 }

@@ -60,6 +60,7 @@ fault: message duplicated
 fault: message lost
 fault: message overtook another
 fault: partition failed
+fault: repeated attempt failed
 fault: partition hung
 fault: partition killed its process
 fault: Finish hung
@@ -114,6 +115,8 @@ seen: call of Finish
 seen: call of Merge
 seen: call of Plan
 seen: held partial stored
+seen: held partial stored for want of memory
+seen: durable partial dropped
 seen: operand fetched
 seen: worker without usable slots
 seen: new leader told of held nodes

@@ -29,8 +29,9 @@
 // its writer has died, or executes a client's write after the job was removed. Processes are
 // killed, alone or all at once, with or without their host. Processes stop, join, and stall for any
 // time. Clocks drift. Workers that hold large partials die, or lose a partial as if its file could
-// not be read; a fetch of a held partial stops half-way or returns damaged bytes. Partitions fail,
-// hang and kill their process. Jobs are cancelled, and are removed when they have ended. A process
+// not be read, or run out of memory while the spill folder is full; a fetch of a held partial stops
+// half-way or returns damaged bytes. Partitions fail, succeed once and fail afterwards, hang and kill
+// their process. Jobs are cancelled, and are removed when they have ended. A process
 // joins with another storage than that of the other processes, and leads there until the simulation
 // ends. A beacon has an epoch that no leader has. After some time all faults stop, except for the
 // process with the other storage.
@@ -54,6 +55,8 @@
 //   - Workers wait between reports, and wait longer after refusals. A worker that is told to stop
 //     leaves in time. When a worker leaves before its drain timeout has passed, none of its slots
 //     runs and its items are durable.
+//   - A worker that is told to release a partial drops it only if its partitions are durable, or if
+//     it is not the operand of another worker's merge.
 //   - In calm simulations, where processes die and nothing else goes wrong, no worker computes a
 //     partition that another living worker had finished before the current leader's term began, and
 //     no worker computes a partition for which another living worker has held a partial since

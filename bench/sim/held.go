@@ -18,6 +18,7 @@ type holdings map[string]map[jobs.Node]heldPartial
 type heldPartial struct {
 	data  []byte
 	since time.Duration
+	lacks bool // skipped partitions are missing, so a leader that has skipped others does not need the partial
 }
 
 type heldNode struct {
@@ -25,13 +26,15 @@ type heldNode struct {
 	data []byte
 }
 
-// holds adds a partial to those that the worker holds.
-func (w *worker) holds(job string, n jobs.Node, data []byte) {
+// holds adds a partial to those that the worker holds. The partial is the result of a merge, or of a
+// slot. The parameter lacks says whether skipped partitions are missing from the partial.
+func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
+	w.process.sim.checks.has(w.process, job, n, merged)
 	if w.holdings[job] == nil {
 		w.holdings[job] = map[jobs.Node]heldPartial{}
 	}
 	if _, found := w.holdings[job][n]; !found {
-		w.holdings[job][n] = heldPartial{data, w.process.sim.now}
+		w.holdings[job][n] = heldPartial{data, w.process.sim.now, lacks}
 	}
 }
 
@@ -49,9 +52,17 @@ func (w *worker) storeNode(job string, n jobs.Node) {
 		return
 	}
 	p.sim.cover("seen: held partial stored")
+	w.writeNode(job, n, held.data, func() {})
+}
+
+// writeNode writes a held partial to storage, tells the session whether the write succeeded, and
+// calls the function then.
+func (w *worker) writeNode(job string, n jobs.Node, data []byte, then func()) {
+	p := w.process
 	var blob string
 	var err error
-	p.spawn(func() { blob, err = p.store.PutPartial(context.Background(), job, n, held.data) }, func() {
+	p.spawn(func() { blob, err = p.store.PutPartial(context.Background(), job, n, data) }, func() {
+		then()
 		ended := w.ended[job]
 		switch {
 		case ended:
@@ -63,6 +74,46 @@ func (w *worker) storeNode(job string, n jobs.Node) {
 		}
 		w.called()
 	})
+}
+
+// fillsFolder makes the worker's memory short for a while, and its spill folder full.
+func (w *worker) fillsFolder() {
+	w.stuck = true
+	w.session.Pause(true)
+	w.freeMemory()
+	w.process.timer(w.process.sim.faultDuration(), w.emptiesFolder)
+}
+
+// emptiesFolder makes room in the worker's memory again, so that waiting slots go on.
+func (w *worker) emptiesFolder() {
+	w.stuck = false
+	w.session.Pause(false)
+	w.fill()
+	w.called()
+}
+
+// freeMemory does what package worker/executor does if partials cannot be spilled: it drops partials
+// that are durable, and writes the others to storage, at most two at a time.
+func (w *worker) freeMemory() {
+	if !w.stuck || w.left {
+		return
+	}
+	for _, j := range w.process.sim.list {
+		id := j.spec.ID
+		for _, n := range w.nodes(id) {
+			switch {
+			case w.session.NodeDurable(id, n):
+				w.process.sim.cover("seen: durable partial dropped")
+				delete(w.holdings[id], n)
+				w.session.NodeLost(id, n)
+			case w.storing < 2 && w.session.BeginStore(id, n):
+				w.process.sim.cover("seen: held partial stored for want of memory")
+				w.storing++
+				w.writeNode(id, n, w.holdings[id][n].data, func() { w.storing-- })
+			}
+		}
+	}
+	w.called()
 }
 
 // loses makes the worker lose one of its held partials. If onlyDurable is true, the worker loses
@@ -177,6 +228,44 @@ func (c *checks) holdsOn(p *process) {
 	}
 	if nodes, _ := p.worker.session.Held(); nodes != have {
 		c.sim.fail("%s holds %d partials, its session lists %d", p.name, have, nodes)
+	}
+}
+
+// copied is a node whose partial a worker has had.
+type copied struct {
+	by     *process
+	node   jobs.Node
+	merged bool // a call of Merge has returned the partial
+	at     time.Duration
+}
+
+// has is called when a worker has a partial that a slot or a call has returned.
+func (c *checks) has(p *process, job string, n jobs.Node, merged bool) {
+	c.copies[job] = append(c.copies[job], copied{p, n, merged, c.sim.now})
+}
+
+// drops is called when a worker drops a partial because the partial is not needed any more. drops
+// checks that something else contains it: a stored manifest, or another partial of the same worker.
+// A partial that was computed twice may be dropped too: another worker has had a copy, or a partial
+// that contains the node and that was not merged from this copy.
+func (c *checks) drops(p *process, job string, n jobs.Node) {
+	j, m := c.sim.jobs[job], c.manifests[job]
+	held, found := p.worker.holdings[job][n]
+	span := j.tree.Span(n)
+	if !found || held.lacks || m.State.Final() || j.removing || covered(j.tree, m, span) {
+		return
+	}
+	redundant := func(o copied) bool {
+		switch {
+		case !j.tree.Span(o.node).Contains(span):
+			return false
+		case o.by == p:
+			return o.node != n
+		}
+		return o.node == n || !o.merged || o.at <= held.since
+	}
+	if !slices.ContainsFunc(c.copies[job], redundant) {
+		c.sim.fail("%s drops node %v of job %s, which is neither durable nor held elsewhere", p.name, n, job)
 	}
 }
 

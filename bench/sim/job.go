@@ -49,6 +49,7 @@ type jobBehaviour struct {
 	flaky      map[uint64]int
 	broken     uint64 // number of the partition that always fails; noPartition: none
 	permanent  uint64 // number of the partition that fails with a permanent error
+	sours      uint64 // number of the partition whose first attempt succeeds and whose later attempts all fail
 	killer     uint64 // number of the partition that kills the process that runs it
 	killsMost  int    // maximum number of processes that the killer partition kills
 	hangs      uint64 // number of the partition whose first attempt takes 15 s longer
@@ -188,6 +189,11 @@ func (m mapper) Map(_ context.Context, partition uint64) (leaf, error) {
 		return leaf{}, jobs.Permanent(errBroken)
 	case partition == j.broken:
 		return leaf{}, errBroken
+	case partition == j.sours:
+		if j.tried[partition]++; j.tried[partition] > 1 {
+			j.sim.cover("fault: repeated attempt failed")
+			return leaf{}, errFlaky
+		}
 	case j.tried[partition] < j.flaky[partition]:
 		j.tried[partition]++
 		j.sim.cover("fault: partition failed")

@@ -34,6 +34,7 @@ var faultKinds = []fault{
 	{"NATS servers apart", false, func(s *Sim) { s.partition(true, noRoute) }},
 	{"process cut off from NATS", false, func(s *Sim) { s.disconnect(s.anyWorker()) }},
 	{"leader cut off from NATS", false, func(s *Sim) { s.disconnect(s.anyLeader()) }},
+	{"holder of partials cut off from NATS", false, func(s *Sim) { s.disconnect(s.anyHolder()) }},
 	{"process cut off from storage", false, func(s *Sim) { s.cutFromStorage(s.anyWorker()) }},
 	{"leader cut off from storage", false, func(s *Sim) { s.cutFromStorage(s.anyLeader()) }},
 	{"NATS outage", false, (*Sim).natsOutage},
@@ -41,6 +42,7 @@ var faultKinds = []fault{
 	{"everything killed", true, (*Sim).killAll},
 	{"process on another storage joins", false, (*Sim).joinOther},
 	{"worker short of memory", true, func(s *Sim) { s.anyHolder().worker.loses(true) }},
+	{"spill folder full", true, func(s *Sim) { s.anyHolder().worker.fillsFolder() }},
 	{"worker loses a held partial", false, func(s *Sim) { s.anyHolder().worker.loses(false) }},
 	{"beacon of an epoch that no leader has", false, (*Sim).highBeacon},
 }
@@ -71,6 +73,9 @@ func (s *Sim) heal() {
 	for _, p := range s.processes {
 		p.cutFromStorage = false
 		if p.alive {
+			if p.worker != nil {
+				p.worker.emptiesFolder()
+			}
 			s.reconnect(p)
 			p.resume()
 		}

@@ -92,7 +92,7 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 	c := s.rng
 	b := jobBehaviour{
 		partitions: uint64(c.intBetween(1, 90)),
-		broken:     noPartition, permanent: noPartition, killer: noPartition, hangs: noPartition,
+		broken:     noPartition, permanent: noPartition, sours: noPartition, killer: noPartition, hangs: noPartition,
 		submitAt: c.between(0, min(6*time.Second, sc.faultsUntil)), cancelAt: -1, removeIn: -1, specAgain: -1, flaky: map[uint64]int{},
 	}
 	b.each = min(c.logBetween(500*time.Millisecond, 20*time.Second)/time.Duration(b.partitions), time.Second)
@@ -122,6 +122,8 @@ func (s *Sim) drawJob(sc scenario) jobBehaviour {
 		b.broken = any()
 	case c.chance(0.05):
 		b.permanent = any()
+	case !sc.calm && b.pad > 256<<10 && c.chance(0.5): // a worker that was silent may hold a partition that was skipped in the meantime
+		b.sours = any()
 	case !sc.calm && c.chance(0.08):
 		b.killer, b.killsMost = any(), c.intBetween(1, 8)
 	case !sc.calm && c.chance(0.1):

@@ -157,7 +157,7 @@ func (s *slot) enter(hi uint64, failed error, items []wire.Item, held []heldNode
 	for _, h := range held {
 		nodes = append(nodes, described(h.node, h.data, 0))
 		if w.session.Holds(s.span) {
-			w.holds(s.task.job.spec.ID, h.node, h.data)
+			w.holds(s.task.job.spec.ID, h.node, h.data, false, false)
 		}
 	}
 	if err := w.session.Deliver(s.span, hi, next, items, nodes...); err != nil {

@@ -21,6 +21,8 @@ type worker struct {
 	tasks   map[string]*task
 
 	holdings holdings
+	stuck    bool            // memory is short and the spill folder is full
+	storing  int             // number of held partials that are being written to storage because of stuck
 	ended    map[string]bool // jobs that have ended according to the session
 
 	report   wire.Report   // the last report sent
@@ -83,6 +85,7 @@ func (w *worker) step(in session.Input) {
 	p.sim.checks.followed(p, w.session.Epoch())
 	p.sim.checks.holdsOn(p)
 	w.setTimer()
+	w.freeMemory()
 }
 
 // called is called after a method of the session other than Step was called. called calls Step if
@@ -130,6 +133,7 @@ func (w *worker) perform(action session.Action) {
 	case session.OpenJob:
 		w.open(a.Opening)
 	case session.DropNode:
+		s.checks.drops(p, a.Job, a.Node)
 		delete(w.holdings[a.Job], a.Node)
 	case session.StoreNode:
 		w.storeNode(a.Job, a.Node)
