@@ -153,8 +153,8 @@ func (l *Ledger) hasWork(w *worker, j *job) bool {
 		(len(j.queue.fresh.spans) > 0 || l.hasSuspect(w, j) || l.dueRetry(w, j) != nil)
 }
 
-// takePiece removes a piece from a job's queue: a failed partition first, then a crash suspect, then the first
-// fresh partitions. The caller must have checked with hasWork that there is a piece for the worker.
+// takePiece removes a piece from a job's queue: a failed partition first, then a crash
+// suspect, then fresh partitions. The queue must have a piece for the worker.
 func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	if f := l.dueRetry(w, j); f != nil {
 		j.queue.failed.setQueued(f, false)
@@ -165,13 +165,24 @@ func (l *Ledger) takePiece(w *worker, j *job) assignment {
 	}
 	fresh := &j.queue.fresh
 	piece := fresh.spans[0]
-	if size := l.pieceSize(w, j); j.large {
+	if size := l.pieceSize(w, j); j.large || l.spreads(w, j) {
 		piece = l.takeSubtree(w, j, size)
 	} else if piece.Len() > size+size/4 { // take the whole piece if the rest would be tiny
 		piece = jobs.Span{Lo: piece.Lo, Hi: piece.Lo + size}.Aligned()
 	}
 	fresh.remove(piece)
 	return assignment{span: piece}
+}
+
+// maxSpread is the number of gaps in a job's queue from which on workers no longer begin the job far
+// from one another. It bounds the time that dispatching takes.
+const maxSpread = 64
+
+// spreads reports whether a worker's first pieces of a job are chosen as if the job's partials were
+// large, because they probably are. A worker that began between the pieces of other workers would
+// hold partials whose siblings are elsewhere.
+func (l *Ledger) spreads(w *worker, j *job) bool {
+	return j.expectLarge && w.share(j).perSecond() == 0 && len(j.queue.fresh.spans) < maxSpread
 }
 
 // dueRetry returns a failed partition that a worker can retry now, or nil. A partition is not

@@ -29,6 +29,10 @@ type JobAdded struct {
 	Elapsed    time.Duration // time since the job began
 	CanMerge   bool          // true if the leader can merge: its program has the job's definition, which has no Merger
 
+	// ExpectLarge means that the job's partials are probably large, because its codec does not copy
+	// them. Only the first report shows whether they are.
+	ExpectLarge bool
+
 	// ParamsSHA256 is set if the parameters are too large for a message: see [wire.Opening].
 	ParamsSHA256 []byte
 

@@ -370,10 +370,10 @@ func (l *Ledger) leastWork(j *job) time.Duration {
 	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }
 
-// takeSubtree returns the span of the next piece of a job with large partials. The piece consists of whole
-// nodes of the tree, so that few partials have to move between workers. A worker continues where its last piece
-// ended, so that it holds siblings. If that is not possible, the piece begins in the middle of the largest gap,
-// so that the worker can continue there for the longest time.
+// takeSubtree returns the span of the next piece of a job with large partials. The piece is a whole
+// node of the tree, so that few partials have to move between workers. A worker continues
+// where its last piece ended, so that it holds siblings. If that is not possible, it begins in the
+// middle of the largest gap, where it can continue for the longest time.
 func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 	fresh := j.queue.fresh.spans
 	s := w.share(j)

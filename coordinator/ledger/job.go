@@ -27,8 +27,9 @@ type job struct {
 	deadline    time.Duration // time at which the job fails because it has exceeded its time limit; 0 means never
 	merges      mergePlace
 	mergedBytes uint64
-	large       bool   // true if a worker has held a partial of the job
-	largest     uint64 // size in bytes of the largest held partial so far
+	large       bool   // a worker has held a partial of the job
+	expectLarge bool   // JobAdded.ExpectLarge
+	largest     uint64 // size of the largest of these partials
 	settling    []settling
 	skipsIn     uint64 // number of the first checkpoint that contains all skipped partitions of the job
 
@@ -119,6 +120,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
+		expectLarge: e.ExpectLarge,
 	}
 	if e.Spec.Timeout > 0 {
 		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)

@@ -257,6 +257,7 @@ func (s *script) jobAdded(d *datadriven.TestData, job string, arg func(string, u
 			MaxAttempts: int(arg("attempts", 3)), MaxSkipped: arg("skip", 0),
 		},
 		Partitions: arg("partitions", 0), LeaderDied: d.HasArg("died"), LeaderSilent: d.HasArg("silent"), CanMerge: !d.HasArg("cannot-merge"),
+		ExpectLarge: d.HasArg("expect-large"),
 	}
 	d.MaybeScanArgs(s.t, "priority", &e.Spec.Priority)
 	e.Spec.StrictBuilds = d.HasArg("strict-builds")
