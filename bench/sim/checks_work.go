@@ -53,8 +53,8 @@ func (c *checks) delivered(p *process, j *job, items []wire.Item) {
 		if i.Partial != nil && i.Partial.MergedFor == 0 && !i.Partial.Stored {
 			item.span = j.tree.Span(i.Partial.Node)
 		}
-		if i.Partial != nil && !i.Partial.Stored {
-			c.has(p, j.spec.ID, i.Partial.Node, i.Partial.MergedFor > 0)
+		if i.Partial != nil {
+			c.has(p, j.spec.ID, i.Partial.Node, i.Partial.MergedFor > 0, i.Partial.Stored)
 		}
 		k.items = append(k.items, item)
 	}

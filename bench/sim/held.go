@@ -29,7 +29,7 @@ type heldNode struct {
 // holds adds a partial to those that the worker holds. The partial is the result of a merge, or of a
 // slot. The parameter lacks says whether skipped partitions are missing from the partial.
 func (w *worker) holds(job string, n jobs.Node, data []byte, merged, lacks bool) {
-	w.process.sim.checks.has(w.process, job, n, merged)
+	w.process.sim.checks.has(w.process, job, n, merged, false)
 	if w.holdings[job] == nil {
 		w.holdings[job] = map[jobs.Node]heldPartial{}
 	}
@@ -236,18 +236,20 @@ type copied struct {
 	by     *process
 	node   jobs.Node
 	merged bool // a call of Merge has returned the partial
+	stored bool // the worker has written the partial to storage
 	at     time.Duration
 }
 
 // has is called when a worker has a partial that a slot or a call has returned.
-func (c *checks) has(p *process, job string, n jobs.Node, merged bool) {
-	c.copies[job] = append(c.copies[job], copied{p, n, merged, c.sim.now})
+func (c *checks) has(p *process, job string, n jobs.Node, merged, stored bool) {
+	c.copies[job] = append(c.copies[job], copied{p, n, merged, stored, c.sim.now})
 }
 
 // drops is called when a worker drops a partial because the partial is not needed any more. drops
 // checks that something else contains it: a stored manifest, or another partial of the same worker.
 // A partial that was computed twice may be dropped too: another worker has had a copy, or a partial
-// that contains the node and that was not merged from this copy.
+// that contains the node and that was not merged from this copy. The worker itself may have written
+// the partial to storage, which it reports until that is durable.
 func (c *checks) drops(p *process, job string, n jobs.Node) {
 	j, m := c.sim.jobs[job], c.manifests[job]
 	held, found := p.worker.holdings[job][n]
@@ -260,7 +262,7 @@ func (c *checks) drops(p *process, job string, n jobs.Node) {
 		case !j.tree.Span(o.node).Contains(span):
 			return false
 		case o.by == p:
-			return o.node != n
+			return o.node != n || o.stored
 		}
 		return o.node == n || !o.merged || o.at <= held.since
 	}

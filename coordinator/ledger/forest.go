@@ -31,7 +31,8 @@ type treeNode struct {
 	large    bool // true if FinishedNode.Large was true or a worker holds the partial
 	ref      Ref
 	size     int      // FinishedNode.Size
-	held     *holding // the holding of the worker that holds the partial; nil if no worker does
+	durable  bool     // a durable checkpoint contains the partial of ref
+	held     *holding // the worker that holds the partial; nil if no worker does
 }
 
 // holding is a large partial that a worker holds. If all partitions of the node's sibling were skipped, the
@@ -138,7 +139,7 @@ func (f *forest) strip(p *treeNode, refs []Ref) []Ref {
 		if child.ref != NoRef {
 			refs = append(refs, child.ref)
 		}
-		child.ref, child.size, child.merging = NoRef, 0, false
+		child.ref, child.size, child.merging, child.durable = NoRef, 0, false, false
 		child.finished = child.held != nil
 		refs = f.strip(child, refs)
 		f.prune(p, i)
@@ -222,10 +223,9 @@ func (f *forest) hold(h holding) (needed, added bool) {
 		case i == depth:
 			return false, false
 		case at.held != nil && at.held.worker == h.worker:
-			return false, false // the partial is not needed: it would be lost together with its ancestor's partial
-		case !at.fragile():
+			return false, false // not needed: it would be lost together with the ancestor
+		case at.durable || at.empty():
 			mayAdd = false
-			fallthrough
 		default:
 			covered = true
 		}
@@ -306,12 +306,17 @@ func (f *forest) lose(worker string, node jobs.Node) (lost jobs.Span) {
 	return lost
 }
 
-// settle removes the tree nodes that were kept below a node, because the node is durable now.
+// settle records that a node is durable if the caller has its partial, and removes the tree nodes
+// that were kept below the node.
 func (f *forest) settle(n jobs.Node) {
-	n = f.tree.Lift(n)
-	path := f.walk(n, func(*treeNode) bool { return true })
-	if at := path[len(path)-1]; len(path) == int(f.tree.Root().Level-n.Level)+1 && at.ref != NoRef {
-		f.clear(at)
+	lifted := f.tree.Lift(n)
+	for i, at := range f.walk(lifted, func(*treeNode) bool { return true }) {
+		exact := i == int(f.tree.Root().Level-lifted.Level)
+		if at.ref != NoRef && (exact || at.held != nil && at.held.node == n) {
+			at.durable = true
+			f.clear(at)
+			return
+		}
 	}
 }
 
@@ -419,14 +424,14 @@ func (f *forest) operands(n jobs.Node) (left, right *treeNode, ok bool) {
 func (f *forest) replace(n jobs.Node, with *treeNode) {
 	path := f.path(n)
 	at := path[len(path)-1]
-	as := treeNode{ref: with.ref, size: with.size, large: with.large, held: with.held}
+	as := treeNode{ref: with.ref, size: with.size, large: with.large, durable: with.durable, held: with.held}
 	f.partials -= maximal(at)
 	switch {
 	case with.fragile():
 	case with.child == [2]*treeNode{}:
 		f.clear(at)
-	default: // the children are kept until the node's partial is durable
-		with.ref, with.finished = NoRef, with.held != nil
+	default: // the children are kept until the partial is durable
+		with.ref, with.durable, with.finished = NoRef, false, with.held != nil
 	}
 	f.setFinished(at, as)
 }

@@ -67,7 +67,13 @@ func (l *Ledger) hold(w *worker, j *job, n wire.HeldNode) (needed bool) {
 	if !j.large && j.skipped.len > 0 {
 		j.skipsIn = j.checkpoint.request()
 	}
-	j.large, j.largest = true, max(j.largest, n.Size)
+	if !j.large {
+		j.large = true
+		for _, finished := range j.forest.finishedNodes() {
+			j.settle(finished.Node)
+		}
+	}
+	j.largest = max(j.largest, n.Size)
 	needed, added := j.forest.hold(holding{worker: w.id, node: n.Node, size: n.Size, sum: n.Sum, whole: n.Lacking == 0})
 	if added {
 		if j.calls.find(wire.Merge, n.Node) != nil {

@@ -145,6 +145,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		j.large = j.large || n.Large
 		drop, _ := j.forest.insert(n)
 		l.dropPartials(drop...)
+		j.forest.settle(n.Node)
 	}
 	l.queueGrew = true
 	for _, gap := range j.forest.missing(jobs.Span{Hi: e.Partitions}) {
@@ -249,10 +250,12 @@ func (l *Ledger) mergeUp(j *job, n jobs.Node) {
 		switch {
 		case left.empty():
 			j.forest.replace(parent, right)
+			j.settle(parent)
 			n = parent
 			continue
 		case right.empty():
 			j.forest.replace(parent, left)
+			j.settle(parent)
 			n = parent
 			continue
 		case l.mergedByWorkers(j, left, right) || j.merges.assigned || l.now < j.merges.until || !j.admits(l.cfg.Build):
