@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,9 @@ const (
 	// Window is the maximum number of bytes that a fetch has in flight.
 	Window = window * chunkSize
 
+	// If nothing comes for probeAfter, one chunk is requested again: if the holder has died, requests
+	// that were on their way to it are lost, and only a later one gets the answer that nobody listens.
+	probeAfter  = 200 * time.Millisecond
 	resendAfter = 2 * time.Second
 	stalledFor  = 10 * time.Second
 )
@@ -154,7 +159,7 @@ func (f *fetch) chunks() int { return (len(f.data) + chunkSize - 1) / chunkSize 
 
 func (f *fetch) run(ctx context.Context) error {
 	heard := time.Now()
-	tick := time.NewTicker(resendAfter / 2)
+	tick := time.NewTicker(probeAfter)
 	defer tick.Stop()
 	for f.next < f.chunks() || len(f.asked) > 0 {
 		for ; f.next < f.chunks() && len(f.asked) < window; f.next++ {
@@ -177,8 +182,10 @@ func (f *fetch) run(ctx context.Context) error {
 			if now.Sub(heard) > stalledFor {
 				return ErrStalled
 			}
-			for chunk, at := range f.asked {
-				if now.Sub(at) > resendAfter {
+			probe := now.Sub(heard) > probeAfter
+			for _, chunk := range slices.Sorted(maps.Keys(f.asked)) {
+				if again := now.Sub(f.asked[chunk]) > resendAfter; again || probe {
+					probe = false
 					if err := f.ask(chunk); err != nil {
 						return err
 					}

@@ -19,6 +19,7 @@
 //	the holder is dead             NATS says that there are no responders: [ErrGone]
 //	the holder does not have the   it says so: [ErrNotHeld]
 //	partial any more
+//	the holder dies half-way       the same, since the fetcher asks again after 200 ms of silence
 //	a request or chunk is lost     the fetcher asks again after 2 s
 //	nothing comes for 10 s         [ErrStalled]
 //	the bytes are not those that   [ErrDamaged], which names both checksums
