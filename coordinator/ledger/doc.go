@@ -140,8 +140,8 @@
 //     run and another worker can begin the call; or the call's node is finished in another way.
 //   - A merge that the leader has given up becomes a call too. The merge's code may still run in
 //     the leader and kill the leader, so the manifest records that the leader has begun it.
-//   - The leader's own worker makes a call only if no other worker can make it, or if no other
-//     worker can begin it for 5 s.
+//   - The leader's own worker makes a call only if no other worker can make it, if no other worker
+//     can begin it for 5 s, or if it holds all large operands of the call.
 //
 // A plan is accepted from a call of any leader. A merge or a result that was computed for an earlier leader is
 // dropped, and the call is repeated, because the earlier leader may have skipped other partitions than this

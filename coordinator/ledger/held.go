@@ -340,9 +340,19 @@ func (w *worker) busy(c *call) bool { return w.calls >= w.callSlots && c.assignm
 // fetch operands from other workers.
 func (w *worker) fetches(j *job, c *call) bool { return w.hello.Holds || len(j.heldOperands(c)) == 0 }
 
-// mayKill reports whether a worker is the leader's own and the call's code may kill its process.
+// mayKill reports whether a worker is the leader's own and the code of a call may kill its process.
+// If the leader's own worker holds all held operands, so that otherwise all of them would move, it
+// makes the call nevertheless, provided that the call is durable before it begins.
 func (l *Ledger) mayKill(w *worker, j *job, c *call) bool {
-	return w.id == l.cfg.Self && (c.deaths > 0 || j.writeAhead || j.spareLeaderUntil > 0)
+	switch {
+	case w.id != l.cfg.Self:
+		return false
+	case c.deaths > 0:
+		return true
+	case j.writeAhead:
+		return slices.ContainsFunc(j.heldOperands(c), func(o *treeNode) bool { return o.held.worker != w.id })
+	}
+	return j.spareLeaderUntil > 0
 }
 
 // onFetchFailed handles a failed fetch of a call's operand. A failed fetch does not count as a failure of the
