@@ -290,6 +290,7 @@ func (l *Ledger) adoptCall(w *worker, j *job, s wire.HeldSpan) {
 		w.receipt.Cuts = append(w.receipt.Cuts, wire.Cut{ID: s.ID})
 		if s.Running { // the running call cannot be stopped, and occupies the worker
 			w.callSlots = max(0, w.callSlots-1)
+			w.strayCalls++
 		}
 		return
 	}

@@ -83,7 +83,17 @@ func (s *crashSuspects) first(quarantined bool) int {
 	return slices.IndexFunc(s.list, func(x crashSuspect) bool { return x.quarantined() == quarantined })
 }
 
-// search returns the index of the first crash suspect that ends after partition p.
+// spans lists the spans of the crash suspects that are quarantined, or of those that are not.
+func (s *crashSuspects) spans(quarantined bool) (list []jobs.Span) {
+	for _, x := range s.list {
+		if x.quarantined() == quarantined {
+			list = append(list, x.span)
+		}
+	}
+	return list
+}
+
+// search returns the index of the first crash suspect that ends after p.
 func (s *crashSuspects) search(p uint64) int {
 	i, _ := slices.BinarySearchFunc(s.list, p, func(x crashSuspect, p uint64) int { return endsAfter(x.span, p) })
 	return i

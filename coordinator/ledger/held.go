@@ -314,7 +314,7 @@ func (l *Ledger) place(j *job, c *call) *worker {
 		switch at := slices.IndexFunc(holders, func(h holder) bool { return h.worker == w }); {
 		case at >= 0:
 			holders[at].bytes += o.held.size
-		case w != nil && l.takesCalls(w, j) && w.hello.Holds && !l.mayKill(w, j, c):
+		case w != nil && (l.takesCalls(w, j) || w.finishesStray(j)) && w.hello.Holds && !l.mayKill(w, j, c):
 			holders = append(holders, holder{w, o.held.size, j.forest.heldNear(w.id, c.node)})
 		}
 	}
@@ -331,6 +331,12 @@ func (l *Ledger) place(j *job, c *call) *worker {
 			cmp.Compare(a.calls, b.calls),
 			cmp.Compare(a.id, b.id))
 	}).worker
+}
+
+// finishesStray reports whether a worker makes no calls now only because it still runs calls that an
+// earlier leader assigned. These end soon, and then the worker need not move what it holds.
+func (w *worker) finishesStray(j *job) bool {
+	return w.callSlots == 0 && w.strayCalls > 0 && !w.draining && !w.reserved && w.knows(j)
 }
 
 // busy reports whether a worker cannot begin a call at once.
@@ -386,26 +392,31 @@ func (l *Ledger) leastWork(j *job) time.Duration {
 	return max(l.minWork(), duration(2*float64(j.largest)/fetchBytesPerSecond))
 }
 
-// takeSubtree returns the span of the next piece of a job with large partials. The piece is a whole
-// node of the tree, so that few partials have to move between workers. A worker continues
-// where its last piece ended, so that it holds siblings. If that is not possible, it begins in the
-// middle of the largest gap, where it can continue for the longest time.
-func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
-	fresh := j.queue.fresh.spans
-	s := w.share(j)
-	var gap jobs.Span
-	for _, f := range fresh {
-		if s.next > 0 && f.Lo <= s.next && s.next < f.Hi {
-			gap = jobs.Span{Lo: s.next, Hi: f.Hi}
-			break
+// gapFor returns the part of a job's queue in which a worker should run its next piece, from the
+// beginning of the part. The job's partials are large, so few of them should move between workers.
+// A worker continues where its last piece ended, so that it holds siblings. If that is not possible,
+// it begins in the middle of the largest span, where it can continue for the longest time. The
+// parameter queued contains the queued spans, and size is the size of the piece.
+func (l *Ledger) gapFor(w *worker, j *job, queued []jobs.Span, size uint64) (gap jobs.Span) {
+	next := w.share(j).next
+	for _, q := range queued {
+		if next > 0 && q.Lo <= next && next < q.Hi {
+			return jobs.Span{Lo: next, Hi: q.Hi}
 		}
-		if f.Len() > gap.Len() {
-			gap = f
+		if q.Len() > gap.Len() {
+			gap = q
 		}
 	}
-	if gap.Lo != s.next && gap.Len() > 2*size && l.continues(w, j, gap.Lo) {
+	if gap.Len() > 2*size && l.continues(w, j, gap.Lo) {
 		gap.Lo = roundest(gap.Lo+gap.Len()/4, gap.Hi-gap.Len()/4)
 	}
+	return gap
+}
+
+// takeSubtree returns the span of the next piece of a job with large partials. The piece is a whole
+// node of the tree.
+func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
+	gap := l.gapFor(w, j, j.queue.fresh.spans, size)
 	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + 1}
 	for level := uint8(1); level < 62; level++ {
 		step := uint64(1) << level
@@ -414,13 +425,13 @@ func (l *Ledger) takeSubtree(w *worker, j *job, size uint64) jobs.Span {
 		}
 		piece.Hi = min(piece.Lo+step, gap.Hi)
 	}
-	s.next = piece.Hi
+	w.share(j).next = piece.Hi
 	return piece
 }
 
 // continues reports whether another worker will continue at a partition, because its last piece ended there.
 func (l *Ledger) continues(w *worker, j *job, at uint64) bool {
-	return slices.ContainsFunc(l.workers, func(o *worker) bool {
+	return at > 0 && slices.ContainsFunc(l.workers, func(o *worker) bool {
 		i, found := o.findShare(j.spec.ID)
 		return o != w && found && o.shares[i].job == j && o.shares[i].next == at
 	})

@@ -13,15 +13,15 @@ import (
 type jobShare struct {
 	job *job
 
-	opened       bool        // true if the worker has received the data for opening the job
-	ackDue       bool        // true if the next receipt must acknowledge items
-	sentReceived uint64      // value of contributor.received that the worker was last told
-	sentDurable  uint64      // value of contributor.durable that the worker was last told
-	release      []jobs.Node // nodes that the next receipt tells the worker to release
-	store        []jobs.Node // nodes that the worker is told to write to storage
-	next         uint64      // partition at which the worker's last piece ended, for a job with large partials
-	rate         rate        // partitions per second that one of the worker's slots finishes
-	openFailures int         // number of consecutive failures to open the job
+	opened       bool        // the worker has got the data for opening the job
+	ackDue       bool        // the next receipt must acknowledge items
+	sentReceived uint64      // contributor.received in the last receipt that contained this number
+	sentDurable  uint64      // contributor.durable in the last receipt that contained this number
+	release      []jobs.Node // held nodes that the next receipt releases
+	store        []jobs.Node // held nodes that the worker is told to store
+	next         uint64      // where the worker's last piece ended; used if partials are large
+	rate         rate        // partitions per second of one of the worker's slots
+	openFailures int         // consecutive failures to open the job
 	benchedUntil time.Duration
 }
 

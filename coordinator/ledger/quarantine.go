@@ -155,8 +155,14 @@ func (l *Ledger) takeSuspect(w *worker, j *job) (a assignment, ok bool) {
 	}
 	suspects := &j.queue.suspects
 	s := suspects.list[suspects.first(false)]
-	piece := jobs.Span{Lo: s.span.Lo, Hi: s.span.Lo + min(s.span.Len(), s.piece, l.pieceSize(w, j))}
+	gap := s.span
+	if j.large {
+		gap = l.gapFor(w, j, suspects.spans(false), 1)
+		s = suspects.list[suspects.search(gap.Lo)]
+	}
+	piece := jobs.Span{Lo: gap.Lo, Hi: gap.Lo + min(gap.Len(), s.piece, l.pieceSize(w, j))}
 	suspects.remove(piece)
+	w.share(j).next = piece.Hi
 	return assignment{span: piece, deaths: s.deaths}, true
 }
 

@@ -26,10 +26,11 @@ type worker struct {
 	draining bool
 	reserved bool // true if the worker is reserved for quarantined partitions and calls
 
-	slots     int // number of slots that are not lost
-	callSlots int // number of calls that the worker can run at the same time
-	calls     int // number of calls among the assignments
-	longCalls int // number of calls of Plan and Finish among the assignments
+	slots      int // slots that are not lost
+	strayCalls int // running calls that an earlier leader assigned
+	callSlots  int // how many calls the worker can run at a time
+	calls      int // number of calls among the assignments
+	longCalls  int // number of calls of Plan and Finish among the assignments
 
 	usage  wire.Usage // use of the machine in the last report, for display
 	lostAt []int      // numbers of the lost slots in the last report, below wire.MaxRunning, for display
