@@ -39,7 +39,11 @@ type jobStatus struct {
 	Epoch       uint64          `json:"epoch"`        // epoch of the leader that answered; 0: no leader answered
 	Workers     int             `json:"workers"`      // number of workers that hold spans of the job
 	Rate        float64         `json:"rate"`         // partitions per second, over the last seconds
-	SecondsLeft float64         `json:"seconds_left"` // until the job is done, at the rate above; -1: unknown
+	SecondsLeft float64         `json:"seconds_left"` // until all partitions are done at the rate above, or all merges at the merge rate; -1: unknown
+	HeldBytes   uint64          `json:"held_bytes"`   // large partials that workers hold
+	MergedBytes uint64          `json:"merged_bytes"` // results of merges of large partials since the present leader began
+	MergeRate   float64         `json:"merge_rate"`   // bytes of such results per second, over the last seconds
+	Merges      []merge         `json:"merges"`       // merges that run, at most twenty
 	Trouble     string          `json:"trouble"`      // the reason why the job does not advance, or the last failure
 	Error       string          `json:"error"`
 	Errors      []errorText     `json:"errors"`       // the most frequent errors of failed attempts to run partitions
@@ -57,6 +61,14 @@ type errorText struct {
 	Partition uint64 `json:"partition"` // one of the partitions that failed with the error
 }
 
+// merge is the JSON that the command status prints for a merge that runs on a worker.
+type merge struct {
+	Node    string  `json:"node"`
+	Worker  string  `json:"worker"`
+	Bytes   uint64  `json:"bytes"` // size of the operands that workers hold
+	Seconds float64 `json:"seconds"`
+}
+
 func newJobStatus(s client.Status) jobStatus {
 	j := jobStatus{
 		ID: s.ID, Job: s.Job, Version: s.Version, Params: json.RawMessage(s.Params),
@@ -65,7 +77,7 @@ func newJobStatus(s client.Status) jobStatus {
 		State: s.State, Partitions: s.Partitions, Done: s.Done, Executed: s.Executed,
 		Stage: s.Stage(), MergesLeft: s.MergesLeft,
 		Skipped: listed(s.Skipped), Epochs: listed(s.Epochs), Epoch: s.Epoch, Error: s.Error, SHA256: s.SHA256, SecondsLeft: -1,
-		Errors: []errorText{}, OtherErrors: s.OtherErrors, Builds: append([]string{}, s.Builds...),
+		Merges: []merge{}, Errors: []errorText{}, OtherErrors: s.OtherErrors, Builds: append([]string{}, s.Builds...),
 		Submitted: timestamp(s.Submitted), Started: timestamp(s.Started), Finished: timestamp(s.Finished),
 	}
 	for _, e := range s.Errors {
@@ -73,6 +85,10 @@ func newJobStatus(s client.Status) jobStatus {
 	}
 	if s.Live != nil {
 		j.Live, j.Workers, j.Rate, j.Trouble = true, s.Live.Workers, s.Live.Rate, s.Live.Trouble
+		j.HeldBytes, j.MergedBytes, j.MergeRate = s.Live.HeldBytes, s.Live.MergedBytes, s.Live.MergeRate
+		for _, m := range s.Live.Merges {
+			j.Merges = append(j.Merges, merge{m.Node, m.Worker, m.Bytes, m.For.Seconds()})
+		}
 	}
 	if left, ok := s.Remaining(); ok {
 		j.SecondsLeft = left.Seconds()
@@ -123,7 +139,11 @@ func mergeWords(s client.Status) string {
 	if s.Live == nil || s.Live.HeldBytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s merged, %s held", humanize.Bytes(s.Live.MergedBytes), humanize.Bytes(s.Live.HeldBytes))
+	words := fmt.Sprintf("%s merged, %s held", humanize.Bytes(s.Live.MergedBytes), humanize.Bytes(s.Live.HeldBytes))
+	if s.Live.MergeRate >= 1 {
+		words += fmt.Sprintf(", merging %s/s", humanize.Bytes(uint64(s.Live.MergeRate)))
+	}
+	return words
 }
 
 func statusTable(w io.Writer, s client.Status) {

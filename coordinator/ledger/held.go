@@ -244,6 +244,7 @@ func (l *Ledger) heldProgress(j *job, p *wire.JobProgress) {
 		return
 	}
 	p.Unreported, p.MergedBytes = j.unreported(), j.mergedBytes
+	p.MergeRate, p.MergeLeft = j.merging.perSecond, p.MergesLeft*j.largest
 	for _, w := range l.workers {
 		for _, n := range w.nodes {
 			if n.job != j {

@@ -42,6 +42,7 @@ type job struct {
 
 	rate       rate // partitions per second that one slot finishes, averaged over all workers
 	display    rateDisplay
+	merging    rateDisplay // bytes of results of merges
 	checkpoint checkpointState
 
 	// writeAhead is true if the job may have killed a leader. Then an assignment to the leader's own worker is
@@ -120,7 +121,7 @@ func (l *Ledger) addJob(e JobAdded) {
 		checkpoint: checkpointState{requestedAt: l.now - l.cfg.CheckpointEvery},
 		writeAhead: e.LeaderDied || slices.ContainsFunc(e.CrashSuspects, died) || slices.ContainsFunc(e.Calls, killed),
 		merges:     mergePlace{assigned: !e.CanMerge}, trial: trial{over: len(e.Nodes) > 0},
-		expectLarge: e.ExpectLarge,
+		expectLarge: e.ExpectLarge, merging: rateDisplay{measuredAt: l.now},
 	}
 	if e.Spec.Timeout > 0 {
 		j.deadline = max(1, l.now+e.Spec.Timeout-e.Elapsed)

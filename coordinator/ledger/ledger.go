@@ -122,6 +122,7 @@ func (l *Ledger) onTick() {
 	l.checkRecovery()
 	for _, j := range l.jobs {
 		j.display.update(l.now, j.forest.done()+j.unreported())
+		j.merging.update(l.now, j.mergedBytes)
 		if j.deadline > 0 && l.now >= j.deadline {
 			l.fail(j, fmt.Sprintf("took longer than its timeout of %v: %s", j.spec.Timeout, l.standing(j)))
 		}

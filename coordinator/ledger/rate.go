@@ -39,12 +39,12 @@ func (r rate) perSecond() float64 {
 	return r.partitions / r.slotSeconds
 }
 
-// rateDisplay is the rate of a job for display: the number of finished partitions per second, as a
-// moving average over some seconds.
+// rateDisplay is a rate of a job for display, such as the number of finished partitions per second,
+// as a moving average over some seconds.
 type rateDisplay struct {
 	perSecond  float64
 	measuredAt time.Duration
-	done       uint64 // number of finished partitions at the last measurement
+	done       uint64 // finished partitions or merged bytes at the last measurement
 }
 
 // update makes a new measurement if the last one is at least half a second old.

@@ -72,6 +72,8 @@ type Live struct {
 	Unreported  uint64  // number of partitions that are computed and do not count as done yet
 	HeldBytes   uint64  // bytes of partial results that workers hold
 	MergedBytes uint64  // bytes of results of merges since the present leader began
+	MergeRate   float64 // bytes of results of merges per second, averaged over the last seconds
+	MergeLeft   uint64  // about how many bytes of results of merges are left; 0 until all partitions are done
 	Merges      []Merge // merges that run, at most twenty
 }
 
@@ -134,10 +136,16 @@ func (s Status) Err() error {
 	return err
 }
 
-// Remaining returns the time that the rest of the partitions takes at the job's current rate.
-// Remaining returns false if the time is not known, or if all partitions are done.
+// Remaining returns the time that the rest of the partitions takes at the job's current rate. For a
+// job with large partial results whose partitions are all done, Remaining returns the time that the
+// rest of the merges takes. Remaining returns false if the time is not known.
 func (s Status) Remaining() (time.Duration, bool) {
-	if s.Live == nil || s.Stage() != Mapping {
+	switch {
+	case s.Live == nil:
+		return 0, false
+	case s.Stage() == Merging:
+		return Remaining(0, s.Live.MergeLeft, s.Live.MergeRate)
+	case s.Stage() != Mapping:
 		return 0, false
 	}
 	return Remaining(s.Done+s.Live.Unreported, s.Partitions, s.Live.Rate)
@@ -182,7 +190,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	s.MergesLeft = p.MergesLeft
 	s.Live = &Live{
 		Workers: p.Workers, Rate: p.Rate, Trouble: p.Trouble,
-		Unreported: p.Unreported, HeldBytes: p.HeldBytes, MergedBytes: p.MergedBytes,
+		Unreported: p.Unreported, HeldBytes: p.HeldBytes, MergedBytes: p.MergedBytes, MergeRate: p.MergeRate, MergeLeft: p.MergeLeft,
 	}
 	for _, m := range p.Merging {
 		s.Live.Merges = append(s.Live.Merges, Merge{Node: m.Node.String(), Worker: m.Worker, Bytes: m.Bytes, For: m.For})

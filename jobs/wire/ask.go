@@ -254,12 +254,15 @@ type JobProgress struct {
 
 	// The following fields are for jobs with large partials: the number of partitions that workers
 	// have run and not reported yet; the size of the partials that workers hold; the size of the
-	// operands that workers have merged under this leader; and the running merges, at most the
-	// first MaxMerging.
+	// operands that workers have merged under this leader; the running merges, at most the first
+	// MaxMerging; how many bytes of results of merges are computed per second, averaged over the
+	// last seconds; and about how many are left, 0 until all partitions are done.
 	Unreported  uint64    `cbor:"11,keyasint,omitempty"`
 	HeldBytes   uint64    `cbor:"12,keyasint,omitempty"`
 	MergedBytes uint64    `cbor:"13,keyasint,omitempty"`
 	Merging     []Merging `cbor:"14,keyasint,omitempty"`
+	MergeRate   float64   `cbor:"15,keyasint,omitempty"`
+	MergeLeft   uint64    `cbor:"16,keyasint,omitempty"`
 }
 
 // Usage describes a worker's use of its machine's resources, for display.
