@@ -122,7 +122,8 @@ type clusterRun struct {
 	seconds   float64 // from submission to the durable result
 	processes []ProcessUse
 	epochs    int
-	repeated  uint64 // number of repeated executions of partitions
+	repeated  uint64    // number of repeated executions of partitions
+	answers   []float64 // seconds that the leader took for each answer
 }
 
 func (a *aggregation) round(ctx context.Context, s AggregateShape, done, all uint64) (r aggregateRound, err error) {
@@ -180,6 +181,7 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err != nil {
 		return r, errors.Join(err, observer.stop())
 	}
+	asked := a.askLeader(ctx)
 	if victim != KillNobody {
 		err = a.killHalfWay(ctx, id, a.choose(victim, lead.PID))
 	}
@@ -187,16 +189,39 @@ func (a *aggregation) runCluster(ctx context.Context, params jobs.Params, want [
 	if err == nil {
 		m, err = finish(ctx, a.Cluster, id, func(uint64, uint64) {})
 	}
+	answers := asked()
 	err = errors.Join(err, observer.stop())
 	if err != nil {
 		return r, errors.Join(err, cancel(context.WithoutCancel(ctx), a.Cluster, id))
 	}
-	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), m.Repeated}
+	r = clusterRun{m.Finished.Sub(began).Seconds(), observer.uses, len(m.Epochs), m.Repeated, answers}
 	if err := sameResult(ctx, a.Cluster, id, want); err != nil {
 		return r, err
 	}
 	_, err = a.Cluster.Remove(ctx, id)
 	return r, err
+}
+
+// askLeader asks the leader for its state every few milliseconds, until the returned function is
+// called. This function returns how many seconds each answer took. The answers come from the loop
+// that also answers pings.
+func (a *aggregation) askLeader(ctx context.Context) (stop func() []float64) {
+	ctx, cancel := context.WithCancel(ctx)
+	result := make(chan []float64, 1)
+	go func() {
+		var took []float64
+		for wait(ctx, 4*glance) == nil {
+			began := time.Now()
+			if _, err := a.Cluster.Leader(ctx); ctx.Err() == nil && err == nil {
+				took = append(took, time.Since(began).Seconds())
+			}
+		}
+		result <- took
+	}()
+	return func() []float64 {
+		cancel()
+		return <-result
+	}
 }
 
 // roles returns the roles of the processes, by process ID.

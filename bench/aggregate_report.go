@@ -26,7 +26,8 @@ type AggregatePoint struct {
 	Cluster      float64      `json:"cluster_seconds"` // from submission to the durable result
 	LocalRatio   float64      `json:"run_ratio"`       // Local divided by the loop's time in the same round
 	ClusterRatio float64      `json:"cluster_ratio"`
-	Repeated     uint64       `json:"repeated"` // maximum over the rounds of the number of repeated executions of partitions
+	AnswerP99    float64      `json:"answer_p99_seconds"` // 99 % of the leader's answers took at most this long, over all rounds
+	Repeated     uint64       `json:"repeated"`           // maximum over the rounds of the number of repeated executions of partitions
 	Processes    []ProcessUse `json:"processes"`
 	Killed       *KilledPoint `json:"killed,omitempty"`
 }
@@ -41,12 +42,13 @@ type KilledPoint struct {
 }
 
 func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint {
-	var loop, local, cluster, localRatio, clusterRatio, killed, extra []float64
+	var loop, local, cluster, localRatio, clusterRatio, killed, extra, answers []float64
 	p := AggregatePoint{AggregateShape: s}
 	var k KilledPoint
 	for _, r := range rounds {
 		loop, local, cluster = append(loop, r.loop), append(local, r.local), append(cluster, r.cluster.seconds)
 		localRatio, clusterRatio = append(localRatio, r.local/r.loop), append(clusterRatio, r.cluster.seconds/r.loop)
+		answers = append(answers, r.cluster.answers...)
 		p.Repeated, p.Processes = max(p.Repeated, r.cluster.repeated), r.cluster.processes
 		if r.killed.epochs > 0 {
 			killed, extra = append(killed, r.killed.seconds), append(extra, r.killed.seconds-r.cluster.seconds)
@@ -54,6 +56,9 @@ func newAggregatePoint(s AggregateShape, rounds []aggregateRound) AggregatePoint
 		}
 	}
 	p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio = Median(loop), Median(local), Median(cluster), Median(localRatio), Median(clusterRatio)
+	if len(answers) > 0 {
+		p.AnswerP99 = Quantile(answers, 0.99)
+	}
 	if len(killed) > 0 {
 		k.Seconds, k.Extra = Median(killed), Median(extra)
 		p.Killed = &k
@@ -102,10 +107,10 @@ func most(uses []ProcessUse, role string) (bytes uint64) {
 // Table writes the report as tables with tabs between columns.
 func (r AggregateReport) Table(w io.Writer) {
 	fmt.Fprintf(w, "sums of vectors: %d workers with one slot each, and a plain loop of %d goroutines\n\n", r.Workers, r.Cores)
-	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\n")
+	fmt.Fprintf(w, "VECTORS\tLOOP\tRUN\tCLUSTER\tRUN/LOOP\tCLUSTER/LOOP\tMEMORY: LEADER\tWORKER\tNATS\tLEADER MOVES\tANSWERS P99\n")
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
-			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare())
+		fmt.Fprintf(w, "%v\t%.2f s\t%.2f s\t%.2f s\t%.2f\t%.2f\t%s\t%s\t%s\t+%.2f %%\t%.0f ms\n", p.AggregateShape, p.Loop, p.Local, p.Cluster, p.LocalRatio, p.ClusterRatio,
+			humanize.Bytes(most(p.Processes, roleLeader)), humanize.Bytes(most(p.Processes, roleWorker)), humanize.Bytes(most(p.Processes, roleNATS)), 100*p.LeaderShare(), 1000*p.AnswerP99)
 	}
 	if r.Kill == KillNobody {
 		return
