@@ -286,15 +286,8 @@ var defects = []defect{
 	{
 		name:   "operands are released before the merged partial is durable",
 		file:   "coordinator/ledger/held.go",
-		old:    "		if s.checkpoint > j.checkpoint.durable {\n",
-		new:    "		if false {\n",
+		old:    "		j.settling = append(j.settling, settling{n, j.checkpoint.requested + 1})\n",
+		new:    "		j.forest.settle(n)\n",
 		within: "2000",
-	},
-	{
-		name:   "a partial that lacks other partitions than the leader has skipped is used",
-		file:   "coordinator/ledger/held.go",
-		old:    "	if n.Lacking != 0 && n.Lacking != j.lacking(span) || !j.admits",
-		new:    "	if !j.admits",
-		within: "6000",
 	},
 }

@@ -264,7 +264,7 @@ func (c *checks) drops(p *process, job string, n jobs.Node) {
 		case o.by == p:
 			return o.node != n || o.stored
 		}
-		return o.node == n || !o.merged || o.at <= held.since
+		return !o.stored && (o.node == n || !o.merged || o.at <= held.since)
 	}
 	if !slices.ContainsFunc(c.copies[job], redundant) {
 		c.sim.fail("%s drops node %v of job %s, which is neither durable nor held elsewhere", p.name, n, job)

@@ -61,6 +61,8 @@ func (s *Sim) draw() (scenario, faultRates) {
 		ReportEvery:     100 * time.Millisecond,
 		CheckpointEvery: c.logBetween(100*time.Millisecond, 2*time.Second),
 		SilentAfter:     c.between(2*time.Second, 5*time.Second),
+
+		MeanTimeBetweenFailures: c.logBetween(time.Second, 10*time.Hour), // so that some leaders order many writes of held partials
 	}
 	var f faultRates
 	if !sc.calm {
