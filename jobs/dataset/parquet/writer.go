@@ -12,7 +12,7 @@ import (
 // Writer writes the rows of an object. All columns are optional.
 type Writer struct {
 	out   bytes.Buffer
-	w     *library.Writer
+	w     *library.GenericWriter[any]
 	types []string
 	row   library.Row
 }
@@ -49,7 +49,7 @@ func NewWriter(names, types []string) (w *Writer, err error) {
 		return slices.Index(names, a.Name()) - slices.Index(names, b.Name())
 	})
 	w = &Writer{types: types, row: make(library.Row, len(names))}
-	w.w = library.NewWriter(&w.out, library.NewSchema("rows", &ordered{group, fields}), library.Compression(&library.Zstd))
+	w.w = library.NewGenericWriter[any](&w.out, library.NewSchema("rows", &ordered{group, fields}), library.Compression(&library.Zstd))
 	return w, nil
 }
 
