@@ -13,13 +13,13 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// Attachment describes the attachment of the result. Attachment reports false if the result has no
-// attachment. [Client.WriteAttachment] fetches the bytes.
+// Attachment describes the attachment of the result. If the result has no attachment, Attachment returns false.
+// [Client.WriteAttachment] fetches the bytes.
 func (o Outcome) Attachment() (jobs.Attachment, bool) { return jobs.FindAttachment(o.Result) }
 
-// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time.
-// WriteAttachment fails with [ErrDamaged] if the stored bytes do not have the SHA-256 that the
-// result contains. In this case wrong bytes have been written to w.
+// WriteAttachment writes the bytes of an attachment of a job to w, a few MiB at a time. WriteAttachment fails
+// with [ErrDamaged] if the stored bytes do not have the SHA-256 that the result contains. In this case
+// WriteAttachment has already written wrong bytes to w.
 func (c *Client) WriteAttachment(ctx context.Context, id string, a jobs.Attachment, w io.Writer) error {
 	s, err := c.open(ctx)
 	if err != nil {

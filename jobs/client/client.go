@@ -49,7 +49,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Client talks to one cluster.
+// Client is a connection to one cluster.
 type Client struct {
 	cfg      Config
 	nc       *nats.Conn
@@ -57,7 +57,7 @@ type Client struct {
 	active   activeJobs
 
 	mu      sync.Mutex
-	storage *cluster.Storage // nil until a method needs storage
+	storage *cluster.Storage // storage of the cluster; nil until a method needs it
 	store   *store.Store
 
 	own   ownStorage
@@ -106,7 +106,7 @@ func (c *Client) Close() {
 	c.nc.Close()
 }
 
-// Cluster returns the configuration of the cluster, defaults filled in.
+// Cluster returns the configuration of the cluster, including defaults.
 func (c *Client) Cluster() cluster.Config { return c.cfg.Cluster }
 
 // Conn returns the NATS connection. The caller must not close the connection.
@@ -134,9 +134,9 @@ func (c *Client) open(ctx context.Context) (*store.Store, error) {
 func (c *Client) explain(err error) error { return c.storage.Explain(err) }
 
 const (
-	askTimeout  = time.Second            // of one request to the leader, which usually answers within milliseconds
+	askTimeout  = time.Second            // timeout of one request to the leader, which usually answers within milliseconds
 	liveTimeout = 500 * time.Millisecond // timeout of a request to the leader for which older data in storage can replace the answer
-	askInterval = 100 * time.Millisecond // between two requests while there is no leader
+	askInterval = 100 * time.Millisecond // interval between requests while there is no leader
 )
 
 // ask sends a request to the leader once. ask fails with [ErrNoLeader] if no leader answers, and
@@ -164,8 +164,8 @@ func ask[A wire.Message](ctx context.Context, c *Client, what string, question [
 	return answer, nil
 }
 
-// askUntil repeats a request until a leader answers or Config.Timeout has passed, because an
-// election may be in progress. A leader may receive the request twice.
+// Because an election may be in progress, askUntil repeats a request until a leader answers or Config.Timeout
+// has passed. A leader may receive the request twice.
 func askUntil[A wire.Message](ctx context.Context, c *Client, what string, question []byte) (A, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

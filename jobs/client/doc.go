@@ -7,10 +7,9 @@
 //	          /                    \
 //	the leader, over NATS       storage: specs, checkpoints, results
 //
-// A [Client] asks the leader for what only the leader knows: workers, rates, live progress,
-// cancellation. The client uses storage for everything else, so a program can submit jobs, look up
-// their states and read results while there is no leader. Storage is opened when a method first
-// needs it.
+// A [Client] asks the leader for data that only the leader has: workers, rates, live progress, cancellation.
+// The client uses storage for everything else, so a program can submit jobs, look up their states and read
+// results while there is no leader. Storage is opened when a method first needs it.
 //
 //	Submit                           storage
 //	Status, List, Each, Watch, Wait  storage, and the leader if it answers

@@ -10,7 +10,6 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Errors of the client. The package documentation explains each error.
 var (
 	ErrNoLeader  = errors.New("no leader")
 	ErrAmbiguous = errors.New("ambiguous job ID")
@@ -34,8 +33,8 @@ var (
 type JobError struct {
 	ID      string
 	State   State
-	Message string // why the job failed; a panic's stack follows its first line
-	Err     error  // one of the four errors above
+	Message string // reason why the job failed; the stack of a panic follows the first line
+	Err     error  // ErrNotEnded, ErrEnded, ErrFailed or ErrCancelled
 }
 
 func (e *JobError) Error() string {

@@ -26,8 +26,8 @@ func (c *Client) Poisoned(ctx context.Context) ([]Poisoned, error) {
 	return list, nil
 }
 
-// PoisonedAfter returns up to limit entries of the poison list whose names are above after,
-// sorted by name, and the number of entries above them.
+// PoisonedAfter returns up to limit entries of the poison list whose names are above after, sorted by name, and
+// the number of further entries.
 func (c *Client) PoisonedAfter(ctx context.Context, after string, limit int) (list []Poisoned, more int, err error) {
 	s, err := c.open(ctx)
 	if err != nil {

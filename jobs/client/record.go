@@ -14,13 +14,13 @@ import (
 // record holds the stored spec and manifest of a job.
 type record struct {
 	spec     store.Spec
-	manifest store.Manifest // if no leader has begun the job, only State is set, to Queued
+	manifest store.Manifest // manifest of the job; if no leader has begun the job, only State is set, to Queued
 }
 
 // record reads a job's spec and manifest from storage. If only one of them is damaged, record
 // returns the other one together with the error.
 func (c *Client) record(ctx context.Context, s *store.Store, id string) (record, error) {
-	// The manifest is read first, because a removal deletes the spec before the manifest.
+	// The manifest is read before the spec, because a removal deletes the spec before the manifest.
 	manifest, err := c.manifest(ctx, s, id)
 	spec, specErr := s.Spec(ctx, id)
 	if specErr != nil {
@@ -52,14 +52,13 @@ type DamagedJob struct {
 	ID  string
 	Err error // wraps ErrDamaged
 
-	state State // empty if the manifest could not be read
+	state State // state in the manifest; empty if the manifest could not be read
 }
 
-// readJobs reads jobs in the order of ids, calls keep with each record, and passes the result of
-// keep to visit. The function keep is called from several goroutines. Records are large, so
-// readJobs reads the jobs in batches and retains only the results of keep. If a job does not exist,
-// readJobs skips it, because the job may have been removed since the IDs were listed. At the first
-// error of visit, readJobs stops.
+// readJobs reads the jobs with the given IDs in order, calls keep with each record, and passes the result of
+// keep to visit. The function keep is called from several goroutines. Records are large, so readJobs reads the
+// jobs in batches and retains only the results of keep. If a job does not exist, readJobs skips it, because the
+// job may have been removed since the IDs were listed. At the first error of visit, readJobs stops.
 func readJobs[T any](ctx context.Context, c *Client, s *store.Store, ids []string, keep func(record) T, visit func(T) error) (damaged []DamagedJob, err error) {
 	for batch := range slices.Chunk(ids, maxBatch) {
 		kept, errs, states := make([]T, len(batch)), make([]error, len(batch)), make([]State, len(batch))

@@ -43,11 +43,11 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// Remove removes jobs that have ended, and their results, from storage. No leader is needed. If one
-// of the jobs has not ended ([ErrNotEnded]) or does not exist, Remove removes none of them. Remove
-// also removes damaged jobs, except jobs that a later version of Bellwether wrote. After an error,
-// or once ctx is done, Remove completes the removals that it has begun and begins no more. Remove
-// returns the IDs of the removed jobs.
+// Remove removes jobs that have ended, and their results, from storage. Remove works without a leader. If one
+// of the jobs has not ended ([ErrNotEnded]) or does not exist, Remove removes none of them. Remove also removes
+// damaged jobs, except jobs that a later version of Bellwether wrote. After an error, or once ctx is done,
+// Remove completes the removals that it has begun and begins no more. Remove returns the IDs of the removed
+// jobs.
 func (c *Client) Remove(ctx context.Context, ids ...string) (removed []string, err error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Client) checkRemovable(ctx context.Context, s *store.Store, ids []strin
 		if errors.Is(d.Err, ErrNewer) {
 			return d.Err
 		}
-		if d.state == Running { // a leader that read the job's records before the damage may still run the job
+		if d.state == Running { // a leader that read the records before they were damaged may still run the job
 			notEnded = cmp.Or(notEnded, &JobError{ID: d.ID, State: d.state, Err: ErrNotEnded})
 		}
 	}
@@ -163,7 +163,7 @@ func (c *Client) remove(ctx context.Context, s *store.Store, ids []string) (remo
 			return nil
 		})
 	}
-	_ = removals.Wait() // the errors are in errs
+	_ = removals.Wait() // the slice errs already contains the errors
 	var failed []error
 	for i, err := range errs {
 		switch {

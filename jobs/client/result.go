@@ -11,7 +11,7 @@ import (
 // Outcome is the final status of a job, and its result.
 type Outcome struct {
 	Status
-	Result json.RawMessage // nil unless the job completed
+	Result json.RawMessage // result of the job; nil unless the job completed
 }
 
 // Outcome returns how a job ended, with its result if it completed. Outcome fails with

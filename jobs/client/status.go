@@ -17,7 +17,7 @@ import (
 // State is the state of a job.
 type State = store.State
 
-// The states of a job. The last three states are final.
+// The last three states are final.
 const (
 	Queued    = store.Queued
 	Running   = store.Running
@@ -36,40 +36,41 @@ type ErrorText = store.ErrorText
 type Status struct {
 	Spec
 	State      State
-	Partitions uint64   // 0 until the job is planned
+	Partitions uint64   // number of partitions; 0 until the job is planned
 	Done       uint64   // number of finished partitions; see DoneKnown
-	MergesLeft uint64   // number of remaining merges of partials if all partitions are done
-	Executed   uint64   // number of executions of partitions that workers reported, including repeated ones
+	MergesLeft uint64   // number of merges that remain after all partitions are done; 0 before
+	Executed   uint64   // number of reported executions of partitions, including repeated executions
 	Repeated   uint64   // number of repeated executions of partitions
 	Skipped    []uint64 // partitions omitted from the result, sorted; only the first thousand if Live is not nil or if the status is from a list of jobs
 	Epochs     []uint64 // epochs of the leaders that led the job, ascending
 	Builds     []string // builds of the workers that computed parts of the result, sorted; see [Status.MixedBuilds]
-	Error      string   // why the job failed; a panic's stack follows the first line
+	Error      string   // reason why the job failed; the stack of a panic follows the first line
 	SHA256     string   // SHA-256 of the result, in hexadecimal
 	Started    time.Time
 	Finished   time.Time
 
-	// Errors has the most frequent errors of failed attempts to run partitions, the most
-	// frequent first, and OtherErrors counts the failed attempts with other errors.
-	// Errors and OtherErrors come from the last checkpoint.
+	// Errors contains the most frequent errors of failed attempts to run partitions, the most frequent first.
+	// OtherErrors is the number of failed attempts with other errors. Errors and OtherErrors come from the last
+	// checkpoint.
 	Errors      []ErrorText
 	OtherErrors uint64
 
-	// Epoch is the epoch of the leader that answered, 0 if no leader answered.
+	// Epoch is the epoch of the leader that answered, or 0 if no leader answered.
 	Epoch uint64
-	// Live has the figures that only the leader knows. If Live is nil, the fields above
-	// come from the last checkpoint.
+	// Live contains the figures that only the leader knows. If Live is nil, all figures come from the last
+	// checkpoint.
 	Live *Live
 }
 
 // Live is the part of a status that only the leader knows.
 type Live struct {
 	Workers int     // number of workers that hold spans of the job
-	Rate    float64 // partitions per second, averaged over the last seconds
+	Rate    float64 // partitions per second, averaged over the last few seconds
 	Trouble string  // the reason why the job does not advance, or the last failure
 
-	// Of a job with large partial results, which stay with the workers that made them:
-	Unreported  uint64  // number of partitions that are computed and do not count as done yet
+	// The following fields are for jobs with large partial results, which stay with the workers that computed
+	// them.
+	Unreported  uint64  // number of partitions that are computed but do not count as done yet
 	HeldBytes   uint64  // bytes of partial results that workers hold
 	MergedBytes uint64  // bytes of results of merges since the present leader began
 	MergeRate   float64 // bytes of results of merges per second, averaged over the last seconds
@@ -79,18 +80,18 @@ type Live struct {
 
 // Merge is a merge of large partial results that runs on a worker.
 type Merge struct {
-	Node   string // level/index in the aggregation tree
+	Node   string // position of the node in the aggregation tree: level/index
 	Worker string
-	Bytes  uint64        // size of the operands that workers hold
+	Bytes  uint64        // size of the operands that workers hold, in bytes
 	For    time.Duration // time since the merge began
 }
 
 // Stage is the current step of a running job.
 type Stage string
 
-// The stages of a running job, in order. A job that is not running has no stage.
+// A job that is not running has no stage.
 const (
-	Planning  Stage = "planning"  // the number of its partitions is not known yet
+	Planning  Stage = "planning"  // a worker computes the plan, and the number of partitions is unknown
 	Mapping   Stage = "mapping"   // workers run the job's partitions, and their results are merged
 	Merging   Stage = "merging"   // all partitions are done, and Status.MergesLeft merges are left
 	Finishing Stage = "finishing" // all partials are merged, and the result is computed and written
@@ -111,10 +112,9 @@ func (s Status) Stage() Stage {
 	return Finishing
 }
 
-// MixedBuilds reports whether workers of different builds computed the job: programs
-// compiled for different architectures, for different levels of one architecture (such
-// as GOAMD64), or by different versions of Go. If builds are mixed, the last bits of
-// floats may differ from another run's.
+// MixedBuilds reports whether workers of different builds computed the job: programs compiled for different
+// architectures, for different levels of one architecture (such as GOAMD64), or by different versions of Go. If
+// builds are mixed, the last bits of floats may differ between runs.
 func (s Status) MixedBuilds() bool { return len(s.Builds) > 1 }
 
 // DoneKnown reports whether Done is known. DoneKnown returns false for a job that failed or was
@@ -195,7 +195,7 @@ func newStatus(r record, live *wire.Jobs) Status {
 	for _, m := range p.Merging {
 		s.Live.Merges = append(s.Live.Merges, Merge{Node: m.Node.String(), Worker: m.Worker, Bytes: m.Bytes, For: m.For})
 	}
-	if p.HeldBytes > 0 { // the checkpoint does not have what is held
+	if p.HeldBytes > 0 { // the checkpoint does not contain held partials, so use the leader's figures
 		s.Repeated = p.Executed - min(p.Executed, p.Done-min(p.Done, uint64(len(p.Skipped))))
 	}
 	return s
@@ -208,7 +208,7 @@ func (r record) done() uint64 {
 	}
 	tree, err := jobs.NewTree(r.manifest.Partitions)
 	if err != nil {
-		return 0 // the job is not planned
+		return 0 // the job is not planned yet
 	}
 	var n uint64
 	for _, stored := range r.manifest.Nodes {
@@ -217,8 +217,8 @@ func (r record) done() uint64 {
 	return n
 }
 
-// mergesLeft returns the number of remaining merges according to the job's checkpoint, if all
-// partitions are done.
+// mergesLeft returns the number of merges that remain after all partitions are done, according to the job's
+// checkpoint.
 func (r record) mergesLeft() (n uint64) {
 	for _, stored := range r.manifest.Nodes {
 		if !stored.Empty {
@@ -228,9 +228,8 @@ func (r record) mergesLeft() (n uint64) {
 	return max(n, 1) - 1
 }
 
-// repeated returns the number of repeated executions of partitions. For a job that failed or was
-// cancelled, repeated returns the least possible number, because the checkpoint does not contain
-// which partitions were done.
+// repeated returns the number of repeated executions of partitions. For a job that failed or was cancelled,
+// repeated returns the minimum, because the checkpoint does not contain which partitions were done.
 func (r record) repeated() uint64 {
 	m := r.manifest
 	once := r.done() - min(r.done(), uint64(len(m.Skipped)))
@@ -240,15 +239,15 @@ func (r record) repeated() uint64 {
 	return m.Executed - min(m.Executed, once)
 }
 
-// Status returns the status of a job. No leader is needed. If the job has not ended and the leader
-// uses another storage than the client, Status fails with [ErrOtherStorage], because that leader
-// will never run the job.
+// Status returns the status of a job. Status works without a leader. If the job has not ended and the leader
+// uses another storage than the client, Status fails with [ErrOtherStorage], because that leader will never run
+// the job.
 func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	live, err := c.live(ctx, id) // ask the leader before reading storage: a job that ends between the two must not be reported as running
+	live, err := c.live(ctx, id) // ask the leader before reading storage, so that a job that ends in between is not reported as running
 	if err != nil && !errors.Is(err, ErrOtherStorage) {
 		return Status{}, err
 	}
@@ -291,9 +290,8 @@ func (c *Client) Progress(ctx context.Context, id string) (Progress, error) {
 	return answer.Jobs[0], nil
 }
 
-// List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read.
-// No leader is needed. A status may take many kilobytes, so for thousands of jobs [Client.Each]
-// needs less memory.
+// List returns the statuses of all jobs, oldest first, and separately the jobs that cannot be read. List works
+// without a leader. A status may take many kilobytes, so for thousands of jobs [Client.Each] needs less memory.
 func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	var list []Status
 	damaged, err := c.Each(ctx, func(s Status) error {
@@ -306,15 +304,15 @@ func (c *Client) List(ctx context.Context) ([]Status, []DamagedJob, error) {
 	return list, damaged, nil
 }
 
-// Each calls visit with the status of each job, oldest first, and then returns the jobs that cannot
-// be read. Each stops at the first error of visit and returns that error. No leader is needed.
+// Each calls visit with the status of each job, oldest first, and then returns the jobs that cannot be read.
+// Each stops at the first error of visit and returns that error. Each works without a leader.
 func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJob, error) {
 	s, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	live, err := c.live(ctx, "")
-	if err != nil && !errors.Is(err, ErrOtherStorage) { // a leader on another storage knows none of the jobs
+	if err != nil && !errors.Is(err, ErrOtherStorage) { // a leader on another storage knows none of these jobs
 		return nil, err
 	}
 	ids, err := c.ids(ctx, s)
@@ -324,7 +322,7 @@ func (c *Client) Each(ctx context.Context, visit func(Status) error) ([]DamagedJ
 	return readJobs(ctx, c, s, ids, func(r record) Status {
 		status := newStatus(r, live)
 		if len(status.Skipped) > wire.MaxSkipped {
-			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the rest can be megabytes
+			status.Skipped = slices.Clone(status.Skipped[:wire.MaxSkipped]) // the full list may take megabytes
 		}
 		return status
 	}, visit)

@@ -12,18 +12,18 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// ownStorage is what the client knows about the storage that it uses.
+// ownStorage describes the storage that the client uses.
 type ownStorage struct {
 	mu         sync.Mutex
-	identity   string    // empty if it is not known
-	unreadable bool      // the identity could not be read, so leaders are not checked
-	matched    time.Time // when a leader that uses the same storage last answered
+	identity   string    // identity of the storage; empty if it is unknown
+	unreadable bool      // true if the identity could not be read, so that leaders are not checked
+	matched    time.Time // time of the last answer of a leader that uses the same storage
 }
 
 const (
-	identityTimeout = 2 * time.Second  // of reading the storage's identity
-	matchLasts      = 10 * time.Second // Submit does not check the leader's storage again for this time after an answer
-	electionTakes   = 2 * time.Second  // upper bound of an election; during it a leader on another storage may be the only one that answers
+	identityTimeout = 2 * time.Second  // timeout of reading the storage's identity
+	matchLasts      = 10 * time.Second // time after such an answer during which Submit does not check the leader's storage again
+	electionTakes   = 2 * time.Second  // maximum duration of an election; until it ends, only a leader on another storage may answer
 )
 
 // neverUsed stands in an error for the identity of a storage that has no identity.
@@ -45,8 +45,8 @@ func (c *Client) checkStorage(ctx context.Context, leaders string) error {
 	defer own.mu.Unlock()
 	identity := own.identity
 	if identity == "" && !own.unreadable {
-		// A leader writes an identity to its storage before it leads. So if the client's storage
-		// has no identity although a leader has answered, that leader uses another storage.
+		// A leader writes an identity to its storage before it leads. So if the client's storage has no
+		// identity but a leader has answered, that leader uses another storage.
 		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 		defer cancel()
 		var err error
@@ -87,9 +87,9 @@ func (c *Client) checkLeader(ctx context.Context) error {
 	}
 }
 
-// askOthers repeats a request that a leader on another storage has answered, and returns the first
-// answer of a leader on the client's storage. If no such leader answers before ctx is done,
-// askOthers returns the error mismatch.
+// If a leader on another storage has answered, askOthers repeats the request and returns the first answer of a
+// leader on the client's storage. If no such leader answers before ctx is done, askOthers returns the error
+// mismatch.
 func askOthers[A wire.Message](ctx context.Context, c *Client, what string, question []byte, mismatch error) (A, error) {
 	var none A
 	inbox := c.nc.NewRespInbox()
@@ -97,7 +97,7 @@ func askOthers[A wire.Message](ctx context.Context, c *Client, what string, ques
 	if err != nil {
 		return none, mismatch
 	}
-	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed
+	defer func() { _ = answers.Unsubscribe() }() // Unsubscribe fails only if the connection is closed
 	if err := c.nc.PublishMsg(&nats.Msg{Subject: c.subjects.Ask(what), Reply: inbox, Data: question}); err != nil {
 		return none, mismatch
 	}

@@ -55,9 +55,9 @@ type SubmitOptions struct {
 	// Timeout is how long the job may take from its beginning to its end, including partitions,
 	// merges and retries. A job that takes longer fails. Default: no limit.
 	Timeout time.Duration
-	// PartitionTimeout is how long one partition may take, including the merges that follow it. A
-	// partition that takes longer counts as failed, and is tried up to MaxAttempts times. A worker
-	// may notice the timeout after up to twice the time. Default: the definition's Limits.Map.
+	// PartitionTimeout is how long one partition may take, including the merges that follow it. A partition
+	// that takes longer counts as failed, and is tried up to MaxAttempts times. The timeout may be noticed
+	// late: after up to twice PartitionTimeout. Default: the definition's Limits.Map.
 	PartitionTimeout time.Duration
 	// Audit is the share of the partitions that are computed twice, in millionths. If the two
 	// results of a partition differ, the job fails. See [jobs.Audit].
@@ -87,7 +87,7 @@ func (o SubmitOptions) validate() error {
 	return nil
 }
 
-// fileTime is how long the files may take: a second for each MiB.
+// fileTime returns the timeout for writing files: one second per MiB.
 func (o SubmitOptions) fileTime() (d time.Duration) {
 	for _, f := range o.Files {
 		d += time.Second + time.Duration(len(f)>>20)*time.Second
@@ -95,7 +95,7 @@ func (o SubmitOptions) fileTime() (d time.Duration) {
 	return d
 }
 
-// params returns the parameters in the stored form.
+// params returns the parameters as JSON, their stored form.
 func (o SubmitOptions) params(job jobs.Job) (base jobs.Params, err error) {
 	switch p := o.Params.(type) {
 	case nil:

@@ -15,9 +15,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// The methods in this file are for programs that show a cluster continuously. The size of the
-// methods' answers is bounded for any number of workers and jobs. If there is no leader, the
-// methods fail at once and do not wait for one.
+// The methods in this file are for programs that show a cluster continuously. The size of the methods' answers
+// is bounded for any number of workers and jobs. If there is no leader, the methods fail at once.
 
 // Totals are the leader's figures for the whole cluster.
 type Totals = wire.Totals
@@ -70,8 +69,8 @@ type Sample = store.Sample
 type Life struct {
 	Samples    []Sample
 	Partitions uint64
-	Started    time.Time   // zero if no leader has begun the job
-	Retried    []jobs.Span // partitions that ran again after a failure or the death of a worker, perhaps with some of their neighbours
+	Started    time.Time   // time when a leader began the job; zero if no leader has begun it
+	Retried    []jobs.Span // partitions that ran again after a failure or the death of a worker; may include neighbouring partitions
 }
 
 // Life reads the Life of a job from the job's last checkpoint.
@@ -94,20 +93,19 @@ func (c *Client) Life(ctx context.Context, id string) (Life, error) {
 type Summary struct {
 	ID, Job, Version string
 	Priority         int
-	State            State // empty if the job's records are damaged
+	State            State // state of the job; empty if the job's records are damaged
 	Partitions, Done uint64
 	MergesLeft       uint64
 	Rate             float64 // partitions per second; 0 if no leader answered
-	Trouble          string  // the reason why the job does not advance, or why it failed
+	Trouble          string  // reason why the job does not advance, or why it failed
 	Submitted        time.Time
 	Started          time.Time // zero if unknown
 	Finished         time.Time
 }
 
-// Show says which jobs a list contains.
+// Show selects the jobs in a list.
 type Show string
 
-// The selections of jobs.
 const (
 	ShowAll    Show = "all"
 	ShowActive Show = "active" // jobs that have not ended
@@ -117,22 +115,22 @@ const (
 // Page is a part of the list of jobs, newest first.
 type Page struct {
 	Jobs   []Summary
-	Next   string // the page's last ID if there may be older jobs, for the next page; otherwise empty
-	All    int    // number of all jobs
+	Next   string // argument before for the next page; empty if there are no older jobs
+	All    int    // total number of jobs
 	Active int    // number of jobs in the index of active jobs
 }
 
 const (
-	maxLook      = 500  // jobs whose records one page may read
-	maxRemember  = 2000 // ended jobs that are kept in memory
-	maxTrouble   = 300  // bytes of Summary.Trouble
-	youngIDs     = 200  // the newest jobs, which may not be in the index of active jobs yet
-	summaryBatch = 100  // jobs that are read before the next check whether the page is full
+	maxLook      = 500  // maximum number of jobs whose records are read for one page
+	maxRemember  = 2000 // maximum number of ended jobs in the cache
+	maxTrouble   = 300  // maximum length of Summary.Trouble in bytes
+	youngIDs     = 200  // number of newest jobs that are always checked, because they may not be in the index of active jobs yet
+	summaryBatch = 100  // number of jobs that are read before the next check whether the page is full
 )
 
-// Page returns up to limit jobs that were submitted before the job whose ID is the argument before,
-// or the newest jobs if before is empty. No leader is needed. Page reads a bounded number of
-// records, so a page may have fewer than limit jobs although there are older jobs.
+// Page returns up to limit jobs that were submitted before the job whose ID is the argument before, or the
+// newest jobs if before is empty. Page works without a leader. Page reads a bounded number of records, so a
+// page may have fewer than limit jobs although there are older jobs.
 func (c *Client) Page(ctx context.Context, show Show, before string, limit int) (Page, error) {
 	s, err := c.open(ctx)
 	if err != nil {
@@ -214,7 +212,7 @@ func (c *Client) summaries(ctx context.Context, s *store.Store, ids []string, li
 	return slices.DeleteFunc(list, func(j Summary) bool { return j.ID == "" }), err
 }
 
-// summary reads a job. Data that cannot change is read only once.
+// summary reads a job. Data that cannot change is cached.
 func (c *Client) summary(ctx context.Context, s *store.Store, id string, live *wire.Jobs) (Summary, error) {
 	j, known := c.known.get(id)
 	if known && j.State.Final() {

@@ -10,12 +10,12 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/wire"
 )
 
-// Watch returns a sequence of the latest statuses of a job. The sequence ends when the job has
-// ended; the last status is final. The intervals between statuses grow with the duration of the
-// watch, so the end of a short job is noticed quickly and watching a long job takes few requests.
-// If there is no leader, the status has Epoch 0; this is no error. The sequence ends with an error
-// if ctx is done. The sequence also ends with an error if, for longer than Config.Timeout, storage
-// does not answer or the only leaders that answer use another storage.
+// Watch returns a sequence of the latest statuses of a job. The sequence ends when the job has ended; the last
+// status is final. The intervals between statuses grow with the duration of the watch, so the end of a short
+// job is noticed quickly and watching a long job takes few requests. While there is no leader, statuses have
+// Epoch 0, and the sequence continues. The sequence ends with an error if ctx is done. The sequence also ends
+// with an error if, for longer than Config.Timeout, storage does not answer or the only leaders that answer use
+// another storage.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		began := time.Now()
@@ -41,14 +41,13 @@ func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Status, error] 
 }
 
 const (
-	watchInterval = 20 * time.Millisecond // between the first two reads of Watch; later intervals are longer
-	waitInterval  = 5 * time.Millisecond  // between the first two requests of Wait to the leader; later intervals are longer
+	watchInterval = 20 * time.Millisecond // interval between the first two reads of Watch; later intervals are longer
+	waitInterval  = 5 * time.Millisecond  // interval between the first two requests of Wait to the leader; later intervals are longer
 	maxInterval   = 250 * time.Millisecond
 )
 
-// pause returns the time until the next read of a job that has been watched since the time began.
-// The pause is a tenth of the time since then, so the end of the job is noticed with a delay of at
-// most a tenth of the job's duration.
+// pause returns the time until the next read of a watched job. The pause is a tenth of the time since the watch
+// began, so the delay until the job's end is noticed is at most a tenth of the job's duration.
 func pause(began time.Time, least time.Duration) time.Duration {
 	return min(max(time.Since(began)/10, least), maxInterval)
 }
@@ -68,8 +67,8 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 	}
 	began := time.Now()
 	answered := began
-	matched := began                             // when a leader on the client's storage, or no leader, last answered
-	looked := began.Add(firstLook - maxInterval) // when storage was last read
+	matched := began                             // last time at which a leader on the client's storage answered, or no leader answered
+	looked := began.Add(firstLook - maxInterval) // last time at which storage was read
 	for listed := false; ; {
 		if err := sleep(ctx, pause(began, waitInterval)); err != nil {
 			return Status{}, err
@@ -82,9 +81,8 @@ func (c *Client) Wait(ctx context.Context, id string) (Status, error) {
 			listed = true
 			continue
 		}
-		// If the leader has never listed the job, either the leader has not received the job yet,
-		// or the job began and ended between two requests. So storage is read from time to time
-		// too.
+		// If the leader has never listed the job, either the leader has not received the job yet, or the job
+		// began and ended between two requests. Reading storage from time to time detects such a job's end.
 		if !listed && time.Since(looked) < maxInterval {
 			continue
 		}
@@ -109,9 +107,9 @@ const firstLook = 50 * time.Millisecond
 // activeJobs is the leader's latest list of its active jobs, shared by all calls of
 // Wait.
 type activeJobs struct {
-	turn chan struct{} // holds a token while a goroutine uses the fields below
+	turn chan struct{} // contains a token while a goroutine uses the following fields
 	at   time.Time     // time of the latest answer
-	list *wire.Jobs    // nil if no leader answered
+	list *wire.Jobs    // answer of the leader; nil if no leader answered
 	err  error         // ErrOtherStorage if the latest request returned it, otherwise nil
 }
 

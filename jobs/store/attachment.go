@@ -14,13 +14,13 @@ const MaxAttachmentPiece = 4 << 20
 
 // Sizer is an optional interface of a Blobs whose storage has a size limit.
 type Sizer interface {
-	// Fits returns ErrTooLarge if size bytes exceed the storage's capacity, even with everything
-	// else deleted, and ErrFull if there is no room for size more bytes at the moment.
+	// Fits returns ErrTooLarge if size bytes exceed the storage's capacity, even if everything else is deleted,
+	// and ErrFull if there is currently no room for size more bytes.
 	Fits(ctx context.Context, size int64) error
 }
 
-// Fits returns [ErrTooLarge] or [ErrFull] if storage has no room for size more bytes. If the
-// storage's limit is not known, Fits returns nil.
+// Fits returns [ErrTooLarge] or [ErrFull] if storage has no room for size more bytes. If the storage has no
+// known limit, Fits returns nil.
 func (s *Store) Fits(ctx context.Context, size int64) error {
 	if s.sizer == nil {
 		return nil
@@ -40,7 +40,7 @@ func (s *Store) PutAttachmentPiece(ctx context.Context, id, sha256 string, offse
 	_, err = s.blobs.Put(ctx, key, piece, IfAbsent)
 	if errors.Is(err, ErrFull) {
 		if stored, _, getErr := s.blobs.Get(ctx, key); getErr == nil && bytes.Equal(stored, piece) {
-			return nil // the piece is already stored
+			return nil // the piece is already in storage
 		}
 	}
 	if err != nil && !errors.Is(err, ErrConflict) {
@@ -67,8 +67,8 @@ func attachmentKey(id, sha256 string, offset int64) (string, error) {
 	return jobKey(attachments, id, sha256, fmt.Sprintf("%020d", offset))
 }
 
-// DropAttachment removes the pieces of an attachment. The caller must be sure that no result that
-// is committed, or will be, describes the attachment.
+// DropAttachment removes the pieces of an attachment. The caller must be sure that no committed or future
+// result describes the attachment.
 func (s *Store) DropAttachment(ctx context.Context, id, sha256 string) error {
 	return s.dropAll(ctx, attachments, id, sha256)
 }

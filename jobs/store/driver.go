@@ -11,8 +11,8 @@ import (
 var (
 	// ErrNotFound: no value is stored under the key.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict: the condition of a Put does not hold, because another write came first. That
-	// other write may be an earlier Put of the same caller whose answer was lost.
+	// ErrConflict: the condition of a Put does not hold, because another write came first. The other write may
+	// be an earlier Put of the same caller whose answer was lost.
 	ErrConflict = errors.New("condition does not hold")
 	// ErrUnavailable: storage cannot be reached or refuses temporarily; a retry may
 	// succeed. A write that returned ErrUnavailable may have taken effect, or may still
@@ -27,7 +27,7 @@ var (
 	// ErrFull is an ErrUnavailable: storage has no room until values are deleted.
 	ErrFull = fmt.Errorf("%w: it is full", ErrUnavailable)
 
-	// ErrNewer is an ErrCorrupt: a later version of the program has written the record.
+	// ErrNewer is an ErrCorrupt: a later version of Bellwether has written the record.
 	ErrNewer = fmt.Errorf("%w: written by a later version", ErrCorrupt)
 )
 
@@ -100,11 +100,10 @@ type RemainsDeleter interface {
 	DeleteRemains(ctx context.Context, key string) error
 }
 
-// Queue carries submissions. A message is delivered at least once. A received message stays in the
-// queue and is hidden from other receivers as long as its receiver extends it. So an autoscaler
-// that counts messages does not stop busy workers. The time for which a message is hidden is set in
-// the driver's configuration. All methods except Receive return within a bounded time, like the
-// methods of [Blobs].
+// Queue carries submissions. A message is delivered at least once. A received message stays in the queue and is
+// hidden from other receivers as long as its receiver extends it. So an autoscaler that counts messages in the
+// queue does not stop busy workers. The time for which a message is hidden is set in the driver's
+// configuration. All methods except Receive return within a bounded time, like the methods of [Blobs].
 type Queue interface {
 	// Send adds a message of at most MaxMessage bytes, which is durable when Send returns.
 	Send(ctx context.Context, body []byte) error
@@ -117,8 +116,8 @@ type Queue interface {
 type Message interface {
 	// Body returns the bytes that were sent.
 	Body() []byte
-	// Deliveries returns how many times the message was received, including this time. The count
-	// may be too low after the storage server has restarted.
+	// Deliveries returns how many times the message has been received so far. The count may be too low after
+	// the storage server has restarted.
 	Deliveries() int
 	// Extend hides the message for the configured time, counted from now.
 	Extend(ctx context.Context) error

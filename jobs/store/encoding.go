@@ -12,8 +12,8 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/internal/record"
 )
 
-// These types are the stored forms of the records. The records store times as integers: such a
-// field has the same CBOR key as the embedded struct's time field, and replaces it.
+// The following types are the stored forms of the records. The stored forms contain times as integers: the
+// integer field has the same CBOR key as the time field of the embedded struct, and replaces it.
 type (
 	specRecord struct {
 		Spec
@@ -159,7 +159,7 @@ const formatVersion = 1
 
 var (
 	recordOptions = record.Strict(
-		1<<27, // a manifest lists all skipped partitions
+		1<<27, // a manifest can list many skipped partitions
 		256,
 	)
 	recordFormat = record.New(formatVersion, cbor.CoreDetEncOptions(), recordOptions)

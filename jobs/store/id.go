@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// A job ID consists of a time and a random number. Each digit stands for five bits, and
-// digits sort like their values. Nine digits count milliseconds since 1970, up to the
-// year 3084. Seven digits are random: two IDs made in the same millisecond are equal
-// with probability 2^-35.
+// A job ID consists of a time and a random number. In an ID, each digit stands for five bits, and digits sort
+// like their values. The first nine digits are the milliseconds since 1970, up to the year 3084. The other
+// seven digits are random: two IDs made in the same millisecond are equal with probability 2^-35.
 const (
 	idDigits     = "0123456789abcdefghijklmnopqrstuv"
 	idTimeDigits = 9
@@ -23,7 +22,7 @@ var idForm = regexp.MustCompile(`^[0-9a-v]{16}$`)
 // milliseconds sort by time.
 func NewID(now time.Time) string {
 	var id [idLength]byte
-	_, _ = rand.Read(id[idTimeDigits:]) // never fails: see crypto/rand
+	_, _ = rand.Read(id[idTimeDigits:]) // Read never returns an error: see crypto/rand
 	for i := idTimeDigits; i < idLength; i++ {
 		id[i] = idDigits[id[i]%32]
 	}

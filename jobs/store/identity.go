@@ -14,11 +14,10 @@ const identityKey = "identity"
 
 var identityForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish the
-// storage from every other storage, including one that later takes its place under the same name.
-// If the storage has no identity, Identity writes one. Several processes may call Identity at once:
-// all get the identity that was written first. After an [ErrUnavailable] the identity may have been
-// written; a retry then returns it.
+// Identity returns the storage's identity: 128 random bits in hexadecimal that distinguish the storage from
+// every other storage, including one that later takes its place under the same name. If the storage has no
+// identity, Identity writes one. If several processes call Identity at once, all of them get the identity that
+// was written first. After an [ErrUnavailable] the identity may have been written; a retry then returns it.
 func (s *Store) Identity(ctx context.Context) (string, error) {
 	id, err := s.KnownIdentity(ctx)
 	if !errors.Is(err, ErrNotFound) {
@@ -33,7 +32,7 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("write %s: %w", identityKey, err)
 	}
 	id, err = s.KnownIdentity(ctx)
-	if errors.Is(err, ErrNotFound) { // a lagging replica has answered
+	if errors.Is(err, ErrNotFound) { // a lagging replica has answered the read
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return id, err
@@ -55,6 +54,6 @@ func (s *Store) KnownIdentity(ctx context.Context) (string, error) {
 
 func newIdentity() string {
 	var bits [16]byte
-	_, _ = rand.Read(bits[:]) // never fails: see crypto/rand
+	_, _ = rand.Read(bits[:]) // Read never returns an error: see crypto/rand
 	return hex.EncodeToString(bits[:])
 }

@@ -17,8 +17,7 @@ type entry[T any] struct {
 // readers is the number of records that readKeys reads concurrently.
 const readers = 8
 
-// readAll reads the records whose keys begin with prefix, sorted by key. Like readKeys, it omits
-// damaged records.
+// readAll reads the records whose keys begin with prefix, sorted by key. readAll omits damaged records.
 func readAll[T any](ctx context.Context, s *Store, prefix string, decode func([]byte) (T, error)) ([]entry[T], error) {
 	keys, err := s.blobs.List(ctx, prefix)
 	if err != nil {

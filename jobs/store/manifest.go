@@ -9,10 +9,10 @@ import (
 // State is the state of a job.
 type State string
 
-// The states of a job. The last three are final.
+// The last three states are final.
 const (
-	Queued    State = "queued"  // submitted, but not planned by a leader yet
-	Running   State = "running" // planned by a leader
+	Queued    State = "queued"  // the job was submitted, but no leader has planned it
+	Running   State = "running" // the job was planned by a leader
 	Completed State = "completed"
 	Failed    State = "failed"
 	Cancelled State = "cancelled"
@@ -26,26 +26,26 @@ func (s State) valid() bool { return s == Queued || s == Running || s.Final() }
 // Spec describes a submitted job. A spec never changes.
 type Spec struct {
 	ID          string      `cbor:"1,keyasint"`
-	Job         string      `cbor:"2,keyasint"` // the definition's name
-	Version     string      `cbor:"3,keyasint"` // the definition's version
+	Job         string      `cbor:"2,keyasint"` // name of the job's definition
+	Version     string      `cbor:"3,keyasint"` // version of the job's definition
 	Params      jobs.Params `cbor:"4,keyasint"`
 	Priority    int         `cbor:"5,keyasint"` // jobs with a higher priority run first
-	MaxAttempts int         `cbor:"6,keyasint"` // attempts per partition, at least 1
+	MaxAttempts int         `cbor:"6,keyasint"` // maximum number of attempts per partition, at least 1
 	MaxSkipped  uint64      `cbor:"7,keyasint"` // number of partitions that may be missing from the result, at most MaxSkipped
 	Submitted   time.Time   `cbor:"8,keyasint"`
 
 	// StrictBuilds restricts the job to workers of one build: see Manifest.Builds.
 	StrictBuilds     bool          `cbor:"9,keyasint,omitempty"`
-	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // how long the job may take from its beginning; 0: no limit
-	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // how long a partition may take; 0: the definition's limit
+	Timeout          time.Duration `cbor:"10,keyasint,omitempty"` // maximum duration of the job from its beginning; 0 means no limit
+	PartitionTimeout time.Duration `cbor:"11,keyasint,omitempty"` // maximum duration of a partition; 0 means the definition's limit
 	Audit            uint32        `cbor:"12,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 }
 
 // StoredSpec is a spec that was read from storage.
 type StoredSpec struct {
 	Spec
-	Written Version // identifies the write of the spec
-	SHA256  string  // digest of the stored bytes, in hexadecimal
+	Written Version // version of the spec's write
+	SHA256  string  // digest of the stored spec, in hexadecimal
 }
 
 // MaxPriority is the highest priority of a job, and -MaxPriority the lowest.
@@ -65,31 +65,31 @@ const MaxSkipped = 1_000_000
 // an old leader fail.
 type Manifest struct {
 	Epoch         uint64         `cbor:"1,keyasint"` // epoch of the leader that wrote the manifest
-	Sequence      uint64         `cbor:"2,keyasint"` // grows by one with each write
+	Sequence      uint64         `cbor:"2,keyasint"` // number of the write; each write of the manifest increases it by one
 	State         State          `cbor:"3,keyasint"`
-	Error         string         `cbor:"4,keyasint,omitempty"`  // why the job failed
-	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // 0 until the job is planned
-	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished nodes, merged as far as possible, in partition order
-	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // sorted by worker ID
-	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // executions of partitions that workers reported, including repeated ones
-	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that failed too often, sorted
-	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // partitions that failed and are not done, sorted
-	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died while they ran them, sorted
-	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the leaders of the job, ascending
+	Error         string         `cbor:"4,keyasint,omitempty"`  // reason why the job failed
+	Partitions    uint64         `cbor:"5,keyasint,omitempty"`  // number of partitions; 0 until the job is planned
+	Nodes         []StoredNode   `cbor:"6,keyasint,omitempty"`  // finished nodes, merged as far as possible, in the order of their partitions
+	Workers       []Contributor  `cbor:"7,keyasint,omitempty"`  // workers that ran partitions of the job, sorted by ID
+	Executed      uint64         `cbor:"8,keyasint,omitempty"`  // number of reported executions of partitions, including repeated executions
+	Skipped       []uint64       `cbor:"9,keyasint,omitempty"`  // partitions that were skipped because they failed too often, sorted
+	Attempts      []Attempt      `cbor:"10,keyasint,omitempty"` // failures of partitions that are not done, sorted by partition
+	CrashSuspects []CrashSuspect `cbor:"11,keyasint,omitempty"` // spans whose workers died during their execution, sorted
+	Epochs        []uint64       `cbor:"12,keyasint,omitempty"` // epochs of the job's leaders, ascending
 	Started       time.Time      `cbor:"13,keyasint"`
 	Finished      time.Time      `cbor:"14,keyasint"`
 	SHA256        string         `cbor:"15,keyasint,omitempty"` // digest of the result, in hexadecimal
 	Errors        []ErrorText    `cbor:"16,keyasint,omitempty"` // the most frequent errors of failed attempts, the most frequent first
-	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts that Errors does not count
+	OtherErrors   uint64         `cbor:"17,keyasint,omitempty"` // number of failed attempts with errors that are not in Errors
 	SpecSHA256    string         `cbor:"18,keyasint,omitempty"` // digest of the spec when the job began, in hexadecimal; empty in manifests of older programs
-	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // unfinished calls of Plan, Merge and Finish that have failed, or whose workers have died
-	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials, known before the first partial
+	Calls         []CallRecord   `cbor:"20,keyasint,omitempty"` // failures of unfinished calls of Plan, Merge and Finish, and deaths of their workers
+	Builds        []string       `cbor:"21,keyasint,omitempty"` // builds of the workers that computed partials, sorted; with Spec.StrictBuilds, the only build that may compute partials
 	SpecVersion   Version        `cbor:"22,keyasint,omitempty"` // version of the spec when the first manifest was written; used only while Sequence is 1
 
 	Samples []Sample    `cbor:"30,keyasint,omitempty"` // the job's progress over time, for display: see AddSample
-	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // partitions that ran again after a failure or a death, for display; perhaps with neighbours, so that there are few spans
+	Retried []jobs.Span `cbor:"31,keyasint,omitempty"` // for display: partitions that ran again after a failure or a death; may include neighbours, so that there are few spans
 
-	newer *newerFields // fields that this version does not know; nil if there are none; copied together with the manifest
+	newer *newerFields // fields of a later version that this version does not know; nil if there are none
 }
 
 // StoredNode is a finished node with its partial. A small partial is in Data, and a large partial
@@ -98,9 +98,9 @@ type Manifest struct {
 type StoredNode struct {
 	Node  jobs.Node `cbor:"1,keyasint"`
 	Data  []byte    `cbor:"2,keyasint,omitempty"`
-	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the blob: see [Store.PutPartial]
+	Blob  string    `cbor:"3,keyasint,omitempty"` // name of the partial's blob: see [Store.PutPartial]
 	Empty bool      `cbor:"4,keyasint,omitempty"`
-	Large bool      `cbor:"5,keyasint,omitempty"` // the partial is too large for messages, so workers merge it
+	Large bool      `cbor:"5,keyasint,omitempty"` // true if the partial is too large for messages, so that workers merge it
 }
 
 // Contributor is a worker that ran partitions of the job. Each worker numbers the items that it
@@ -114,31 +114,31 @@ type Contributor struct {
 type Attempt struct {
 	Partition uint64 `cbor:"1,keyasint"`
 	Failed    int    `cbor:"2,keyasint"`
-	Error     string `cbor:"3,keyasint,omitempty"` // error of the last attempt; written only by earlier versions
+	Error     string `cbor:"3,keyasint,omitempty"` // text of the last attempt's error; written only by earlier versions
 }
 
 // ErrorText is an error of failed attempts to run partitions.
 type ErrorText struct {
-	Text      string `cbor:"1,keyasint"` // the beginning of the error
+	Text      string `cbor:"1,keyasint"` // beginning of the error's text
 	Count     uint64 `cbor:"2,keyasint"` // number of attempts that failed with the error
 	Partition uint64 `cbor:"3,keyasint"` // one of the partitions that failed with the error
 }
 
-// CrashSuspect is a span that may crash its worker: either workers have died while they ran the
-// span, or the leader's own process was running the span when it wrote the manifest. In the second
-// case only the next leader can know whether that process died while it ran the span.
+// CrashSuspect is a span that may crash its worker: either workers have died while they ran the span, or the
+// leader's own process was running the span when it wrote the manifest. In the second case only the next leader
+// can know whether that process died during the execution.
 type CrashSuspect struct {
 	Span   jobs.Span `cbor:"1,keyasint"`
 	Deaths int       `cbor:"2,keyasint"`
-	Led    int       `cbor:"3,keyasint,omitempty"` // the next leader uses Led in place of Deaths if the leader that wrote the manifest died
+	Led    int       `cbor:"3,keyasint,omitempty"` // number of deaths that counts instead of Deaths if the leader that wrote the manifest died
 }
 
 // CallRecord is the record of an unfinished call of Plan, Merge or Finish. CallRecord counts the
 // failed attempts, and the workers that died while the call was assigned to them.
 type CallRecord struct {
-	Function string    `cbor:"1,keyasint"`           // Plan, Merge or Finish
+	Function string    `cbor:"1,keyasint"`           // name of the function: Plan, Merge or Finish
 	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // of Merge
-	Failed   int       `cbor:"3,keyasint,omitempty"` // attempts that failed
+	Failed   int       `cbor:"3,keyasint,omitempty"` // number of failed attempts
 	Deaths   int       `cbor:"4,keyasint,omitempty"`
-	Led      int       `cbor:"5,keyasint,omitempty"` // the next leader uses Led in place of Deaths if the leader that wrote the manifest died
+	Led      int       `cbor:"5,keyasint,omitempty"` // number of deaths that counts instead of Deaths if the leader that wrote the manifest died
 }

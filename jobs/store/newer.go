@@ -12,8 +12,8 @@ import (
 // not know, including fields of list elements. When a leader of this version replaces the manifest,
 // it writes these fields again.
 type newerFields struct {
-	stored map[uint64]cbor.RawMessage // the fields as stored
-	known  map[uint64]cbor.RawMessage // the fields without the parts that this version does not know
+	stored map[uint64]cbor.RawMessage // fields in their stored form
+	known  map[uint64]cbor.RawMessage // fields after decoding and encoding by this version, which drops unknown parts
 }
 
 // completeFormat is like recordFormat, but refuses to decode a record with unknown fields.
@@ -23,23 +23,23 @@ var completeFormat = func() record.Format {
 	return record.New(formatVersion, cbor.CoreDetEncOptions(), options)
 }()
 
-// newNewerFields returns the unknown fields of a stored manifest. The parameter known is the
-// manifest after decoding and encoding by this version.
+// newNewerFields returns the unknown fields of a stored manifest. The parameter known is the manifest as this
+// version encodes it after decoding.
 func newNewerFields(stored, known []byte) *newerFields {
 	var n newerFields
 	if recordFormat.Decode(stored, &n.stored) != nil || recordFormat.Decode(known, &n.known) != nil {
-		return nil // does not happen: in every version all fields have numbers
+		return nil // unreachable: in every version all fields have numbers
 	}
 	return &n
 }
 
-// restore takes the encoding of a changed manifest and replaces each field that did not change by
-// its stored form, which includes unknown parts. If this version changes a list whose elements have
-// unknown fields, the unknown fields of the list are lost.
+// restore completes the encoding of a changed manifest: each field that did not change is replaced by its
+// stored form, which includes unknown parts. If this version changes a list whose elements have unknown fields,
+// the unknown fields of the list are lost.
 func (n *newerFields) restore(changed []byte) []byte {
 	var fields map[uint64]cbor.RawMessage
 	if err := recordFormat.Decode(changed, &fields); err != nil {
-		panic(err) // a manifest that this version has encoded
+		panic(err) // unreachable: this version has encoded the manifest
 	}
 	for number, stored := range n.stored {
 		before, known := n.known[number]

@@ -8,9 +8,9 @@ import (
 
 // Call describes one finished call of a driver method.
 type Call struct {
-	Name  string // put, get, delete, list, delete_prefix, send, receive, extend, acknowledge
+	Name  string // name of the call: put, get, delete, list, delete_prefix, send, receive, extend or acknowledge
 	Kind  string // the first segment of the key; empty for queue calls
-	Bytes int    // size of the value or message, if any
+	Bytes int    // size of the value or message in bytes, if the call has one
 	Err   error
 }
 

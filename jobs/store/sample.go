@@ -8,19 +8,19 @@ import (
 
 // Sample is the progress of a job at one checkpoint.
 type Sample struct {
-	At       time.Duration `cbor:"1,keyasint"` // since the job began
+	At       time.Duration `cbor:"1,keyasint"` // time since the job began
 	Epoch    uint64        `cbor:"2,keyasint"` // epoch of the leader
 	Done     uint64        `cbor:"3,keyasint"` // finished partitions
 	Executed uint64        `cbor:"4,keyasint,omitempty"`
-	Failing  uint64        `cbor:"5,keyasint,omitempty"` // number of partitions that failed and are not done, including skipped partitions
+	Failing  uint64        `cbor:"5,keyasint,omitempty"` // number of partitions that have failed and are not done, including skipped partitions
 	Workers  int           `cbor:"6,keyasint,omitempty"` // number of workers that have reported
-	Cells    []byte        `cbor:"7,keyasint,omitempty"` // the finished share of each cell, from 0 to 255, rounded down; cells are described at SampleCells
+	Cells    []byte        `cbor:"7,keyasint,omitempty"` // finished share of each cell, from 0 to 255, rounded down; see SampleCells for the cells
 }
 
 const (
 	maxSampleCells = 64
-	// maxSamples is the largest number of samples in a manifest, not counting the newest. All
-	// samples together take about 5 kB.
+	// maxSamples is the maximum number of samples in a manifest, not counting the newest sample. All samples
+	// together take about 5 kB.
 	maxSamples = 64
 )
 
@@ -34,20 +34,18 @@ func SampleCells(partitions uint64) (cells int, size uint64) {
 	return int((partitions-1)/size + 1), size
 }
 
-// AddSample adds a sample of the current progress to the manifest, at a time since the job began.
-// AddSample removes some of the earlier samples, so that their number stays bounded for jobs of any
-// duration.
+// AddSample adds a sample of the current progress to the manifest. at is the time since the job began.
+// AddSample removes some of the earlier samples, so that their number stays bounded for jobs of any duration.
 func (m *Manifest) AddSample(at time.Duration) {
 	s := Sample{At: at, Epoch: m.Epoch, Executed: m.Executed, Failing: uint64(len(m.Attempts) + len(m.Skipped)), Workers: len(m.Workers)}
 	s.Done, s.Cells = m.finishedCells()
-	// The job's time is divided into intervals, and the first sample of each interval is kept. The
-	// interval's length is doubled when needed, so the beginning of a longer interval is also the
-	// beginning of a shorter one.
+	// The job's time is divided into intervals, and the first sample of each interval is kept. If an interval
+	// is too short, its length is doubled, so each interval begins at a border of shorter intervals.
 	interval := time.Millisecond
 	for interval*maxSamples < at {
 		interval *= 2
 	}
-	var kept []Sample // a new array, because earlier manifests share the array of m.Samples
+	var kept []Sample // a new array is needed, because earlier manifests share the array of m.Samples
 	for i, old := range m.Samples {
 		if old.At < at && (i == 0 || old.At/interval > kept[len(kept)-1].At/interval) {
 			kept = append(kept, old)
@@ -60,7 +58,7 @@ func (m *Manifest) AddSample(at time.Duration) {
 func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 	tree, err := jobs.NewTree(m.Partitions)
 	if err != nil {
-		return 0, nil // the job is not planned
+		return 0, nil // the job is not planned yet
 	}
 	cells, size := SampleCells(m.Partitions)
 	finished := make([]uint64, cells)
@@ -74,7 +72,7 @@ func (m *Manifest) finishedCells() (done uint64, shares []byte) {
 			lo = hi
 		}
 	}
-	if m.State == Completed { // a final manifest has the nodes of the checkpoint before it
+	if m.State == Completed { // a final manifest contains the nodes of the previous checkpoint
 		add(jobs.Span{Hi: m.Partitions})
 	} else {
 		for _, n := range m.Nodes {

@@ -18,7 +18,7 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// These are the kinds of keys. The kind is the first segment of a key.
+// The first segment of each key is one of the following kinds.
 const (
 	specs     = "spec/"
 	plans     = "plan/"
@@ -32,21 +32,21 @@ const (
 	attachments = "attachment/"
 )
 
-// Store is the storage of one cluster. The methods may be called from several goroutines. For a
-// malformed job ID they return [ErrNotFound].
+// Store is the storage of one cluster. The methods may be called from several goroutines. If a job ID is
+// malformed, the methods return [ErrNotFound].
 type Store struct {
 	blobs Blobs
 	queue Queue
 	log   *slog.Logger
 
-	remains RemainsDeleter // nil if the driver leaves no remains
-	sizer   Sizer          // nil if storage has no limit
+	remains RemainsDeleter // optional interface of the driver; nil if the driver leaves no remains
+	sizer   Sizer          // optional interface of the driver; nil if storage has no limit
 }
 
 // Config configures a store.
 type Config struct {
 	Blobs Blobs // keeps values
-	Queue Queue // carries submissions; may be nil for a store that only reads and writes values
+	Queue Queue // queue of submissions; may be nil for a store that only reads and writes values
 
 	// Logger gets a warning for each submission that is moved to the poison list, and for each
 	// damaged record that is omitted from a list. If Logger is nil, nothing is logged.
@@ -267,8 +267,8 @@ func (s *Store) HalfRemoved(ctx context.Context) ([]string, error) {
 			add(key)
 		}
 	}
-	// The spec is the first record of a job that is written. So a job that was found above and has
-	// no spec was removed.
+	// Submit writes the spec before all other records of a job. So a job with other records but without a spec
+	// was removed.
 	specs, err := s.Jobs(ctx)
 	if err != nil {
 		return nil, err
@@ -369,8 +369,8 @@ func (s *Store) remove(ctx context.Context, kind, id string) error {
 	return nil
 }
 
-// listIDs returns the IDs of the jobs that have a key of the kind, oldest first. Keys without a
-// valid job ID are ignored.
+// listIDs returns the IDs of the jobs that have a key of a kind, oldest first. Keys without a valid job ID are
+// ignored.
 func (s *Store) listIDs(ctx context.Context, kind string) ([]string, error) {
 	keys, err := s.blobs.List(ctx, kind)
 	if err != nil {
@@ -404,10 +404,9 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot
-// interrupt a goroutine during such a call, and when garbage is collected, all other goroutines
-// wait until it can. A leader that hashed 160 MB in one call would therefore not answer pings for
-// 100 ms.
+// step is the number of bytes that are hashed or copied in one call. The Go runtime cannot preempt a goroutine
+// during such a call, and a garbage collection stops all other goroutines until it can. A leader that hashed
+// 160 MB in one call would therefore not answer pings for 100 ms.
 const step = 1 << 20
 
 // Digest returns the SHA-256 of a value.

@@ -13,9 +13,9 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs"
 )
 
-// MaxDeliveries is the largest number of times that a submission is delivered before a leader has
-// written the job's manifest. A leader writes the manifest before any code of the job runs. So the
-// job is rarely the reason if leaders die at this point, and the limit is high.
+// MaxDeliveries is the largest number of times that a submission is delivered before a leader has written the
+// job's manifest. A leader writes the manifest before any code of the job runs. Leaders that die at this point
+// rarely die because of the job, so the limit is high.
 const MaxDeliveries = 20
 
 // Submission is a submitted job that was received from the queue. A submission is delivered again
@@ -23,13 +23,13 @@ const MaxDeliveries = 20
 type Submission struct {
 	ID         string  // job ID
 	Spec       Version // version of the spec that was submitted; empty if an older program submitted the job
-	Deliveries int     // number of times that the submission was received, including this time
+	Deliveries int     // number of times that the submission has been received so far
 	message    Message
 }
 
-// IsOf reports whether a spec in storage is the spec that this submission refers to. If it is not,
-// the job was removed after its submission, and a delayed write of the submitter has stored the
-// spec again.
+// IsOf reports whether a spec in storage is the spec that this submission refers to. If the spec is another
+// one, the job was removed after its submission, and a delayed write of the submitter has stored the spec
+// again.
 func (s *Submission) IsOf(spec StoredSpec) bool { return s.Spec == "" || s.Spec == spec.Written }
 
 // Extend hides the submission from other receivers for the configured time from now.
@@ -64,7 +64,7 @@ func (s *Store) Submit(ctx context.Context, spec Spec, files ...jobs.File) error
 		err = s.queue.Send(ctx, encodeSubmission(submissionRecord{spec.ID, written}))
 	}
 	switch {
-	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge): // there is no message, so no leader will read the spec
+	case errors.Is(err, ErrFull) || errors.Is(err, ErrTooLarge): // there is no message in the queue, so no leader will read the spec
 		err = errors.Join(err, s.dropAll(ctx, attachments, spec.ID), s.remove(ctx, specs, spec.ID))
 		fallthrough
 	case err != nil:
@@ -90,8 +90,7 @@ func (s *Store) putFiles(ctx context.Context, id string, files []jobs.File) erro
 	return nil
 }
 
-// check checks a spec before it is written and after it was read, because other programs can write
-// to storage too.
+// check checks a spec before each write and after each read, because other programs can write to storage too.
 func (s Spec) check() error {
 	switch {
 	case !ValidID(s.ID):
@@ -116,10 +115,9 @@ func (s Spec) check() error {
 	return jobs.CheckKind(s.Job, s.Version)
 }
 
-// Receive waits for a submission until ctx is done. According to its manifest, the job may have
-// begun or ended already. Receive moves two kinds of messages to the poison list: messages that are
-// not submissions, and submissions that were delivered more than [MaxDeliveries] times before a
-// leader wrote a manifest.
+// Receive waits for a submission until ctx is done. The job may have begun or ended already. Receive moves two
+// kinds of messages to the poison list: messages that are not submissions, and submissions that were delivered
+// more than [MaxDeliveries] times before a leader wrote a manifest.
 func (s *Store) Receive(ctx context.Context) (*Submission, error) {
 	for {
 		message, err := s.queue.Receive(ctx)
@@ -161,14 +159,14 @@ func (s *Store) judge(ctx context.Context, message Message) (submission *Submiss
 	if removed := errors.Is(known, ErrNotFound) || known == nil && !submission.IsOf(spec); errors.Is(begun, ErrNotFound) && !removed {
 		return submission, fmt.Sprintf("delivered %d times and never begun", submission.Deliveries), nil
 	}
-	return submission, "", nil // the leader handles the submission; the job may have been removed
+	return submission, "", nil // the leader handles the submission, whose job may have been removed
 }
 
 // Poisoned is a message that was moved from the queue to the poison list.
 type Poisoned struct {
-	Name       string    `cbor:"-" json:"name"`                    // name in the poison list
-	Reason     string    `cbor:"1,keyasint" json:"reason"`         // why the message was moved
-	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // job ID, if the message was a submission
+	Name       string    `cbor:"-" json:"name"`                    // name of the entry in the poison list
+	Reason     string    `cbor:"1,keyasint" json:"reason"`         // reason why the message was moved
+	Job        string    `cbor:"2,keyasint,omitempty" json:"job"`  // ID of the job; empty if the message was not a submission
 	Deliveries int       `cbor:"3,keyasint" json:"deliveries"`     // number of deliveries before the message was moved
 	Body       []byte    `cbor:"4,keyasint,omitempty" json:"body"` // body of the message
 	At         time.Time `cbor:"5,keyasint,omitempty" json:"at"`   // when the message was moved
@@ -209,8 +207,8 @@ func (s *Store) PoisonList(ctx context.Context) ([]Poisoned, error) {
 	return list, err
 }
 
-// PoisonPage returns a part of the poison list: up to limit entries whose names are above
-// after. More is the number of entries above them.
+// PoisonPage returns a part of the poison list: up to limit entries whose names are above after. The result
+// More is the number of entries after the returned ones.
 func (s *Store) PoisonPage(ctx context.Context, after string, limit int) (entries []Poisoned, more int, err error) {
 	keys, err := s.blobs.List(ctx, poisons)
 	if err != nil {

@@ -18,12 +18,12 @@ type TermRecord struct {
 	Cause  string    `cbor:"3,keyasint" json:"cause"`
 	At     time.Time `cbor:"4,keyasint" json:"at"`
 
-	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // until the predecessor is believed dead
-	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // until the lease is held
-	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // until every manifest contains the epoch
-	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // until the jobs are read
-	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // until a span is assigned to a worker
-	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // until a worker reports a new node
+	Detect          time.Duration  `cbor:"5,keyasint,omitempty" json:"detect"`           // time until the predecessor was considered dead
+	Elect           time.Duration  `cbor:"6,keyasint,omitempty" json:"elect"`            // time until the leader had the lease
+	Fence           time.Duration  `cbor:"7,keyasint,omitempty" json:"fence"`            // time until every manifest contained the epoch
+	Resume          time.Duration  `cbor:"8,keyasint,omitempty" json:"resume"`           // time until the leader had read the jobs
+	FirstAssignment *time.Duration `cbor:"9,keyasint,omitempty" json:"first_assignment"` // time until a span was assigned to a worker
+	FirstResult     *time.Duration `cbor:"10,keyasint,omitempty" json:"first_result"`    // time until a worker reported a new node
 }
 
 // Equal reports whether two records are the same.
@@ -38,7 +38,7 @@ func (t TermRecord) Equal(o TermRecord) bool {
 
 const (
 	keptTerms  = 1000
-	pruneEvery = 100 // number of epochs between two deletions of old records, so the list has at most about 1,100 entries
+	pruneEvery = 100 // old records are deleted once per this number of epochs, so the list has at most about 1,100 entries
 )
 
 // PutTerm writes the record of a term and replaces an earlier record of the same epoch. About 1,000

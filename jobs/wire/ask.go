@@ -16,7 +16,7 @@ type LeaderInfo struct {
 	PID    int       `cbor:"4,keyasint" json:"pid"`
 	Since  time.Time `cbor:"5,keyasint" json:"since"`
 
-	Storage string `cbor:"6,keyasint,omitempty" json:"storage"` // identity of the leader's storage
+	Storage string `cbor:"6,keyasint,omitempty" json:"storage"` // identity of the storage that the leader uses
 }
 
 // WorkerInfo is one worker in the answer to AskWorkers.
@@ -26,39 +26,39 @@ type WorkerInfo struct {
 	PID    int       `cbor:"3,keyasint" json:"pid"`
 	Slots  int       `cbor:"4,keyasint" json:"slots"` // usable slots
 	Leader bool      `cbor:"5,keyasint" json:"leader"`
-	State  string    `cbor:"6,keyasint" json:"state"` // idle, busy, draining, silent
+	State  string    `cbor:"6,keyasint" json:"state"` // state of the worker: idle, busy, draining or silent
 	Since  time.Time `cbor:"7,keyasint" json:"since"`
 
-	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // slots that are occupied by code of jobs that does not return
+	Lost    int    `cbor:"9,keyasint,omitempty" json:"lost"`     // number of slots that are occupied by code that does not return
 	Build   string `cbor:"8,keyasint,omitempty" json:"build"`    // how the worker's program was compiled, such as "amd64/v1 go1.26.0"
-	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of its program; empty in older programs
+	Version string `cbor:"10,keyasint,omitempty" json:"version"` // version of the worker's program; empty for older programs
 
-	// The fields below are only in answers to a WorkerQuery.
-	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // slots that run a span
+	// The following fields are only in answers to a WorkerQuery.
+	Busy    int           `cbor:"20,keyasint,omitempty" json:"busy"`    // number of slots that run a span
 	Spans   int           `cbor:"21,keyasint,omitempty" json:"spans"`   // number of spans that the worker holds, including running spans
-	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of resources, as in its last report
-	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // slot-seconds of work that would be repeated if the worker died now
+	Usage   Usage         `cbor:"22,keyasint,omitzero" json:"usage"`    // the worker's use of its machine, according to its last report
+	Cost    float64       `cbor:"23,keyasint,omitempty" json:"cost"`    // work that would be repeated if the worker died now, in slot-seconds
 	Running []RunningSpan `cbor:"24,keyasint,omitempty" json:"running"` // the running spans, at most the first MaxRunning
-	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, from 0, below MaxRunning
+	LostAt  []int         `cbor:"25,keyasint,omitempty" json:"lost_at"` // numbers of the lost slots, beginning with 0, below MaxRunning
 }
 
 // RunningSpan is a span that a slot runs.
 type RunningSpan struct {
 	Number uint64        `cbor:"1,keyasint" json:"number"` // SpanID.Number
 	Job    string        `cbor:"2,keyasint" json:"job"`
-	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // an earlier attempt failed, or its worker died
+	Again  bool          `cbor:"3,keyasint,omitempty" json:"again"` // true if an earlier attempt failed or its worker died
 	For    time.Duration `cbor:"4,keyasint" json:"for_ns"`          // time since a partition of the span was last reported
-	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // 1 + number of the slot; 0: an older worker, which does not say it
+	Slot   int           `cbor:"5,keyasint,omitempty" json:"slot"`  // number of the slot plus 1; 0 for an older worker, which does not report the number
 }
 
 // MaxRunning is the largest number of running spans that an answer lists for each worker.
 const MaxRunning = 64
 
-// WorkerQuery is the content of the request AskWorkers. Programs that do not show the list in pages
-// send an empty request.
+// WorkerQuery is the content of the request AskWorkers. Programs that list all workers at once send an empty
+// request.
 type WorkerQuery struct {
-	After string `cbor:"1,keyasint,omitempty"` // only workers whose ID is greater
-	Limit int    `cbor:"2,keyasint,omitempty"` // the largest number of workers to list, at most MaxQueried
+	After string `cbor:"1,keyasint,omitempty"` // only workers with greater IDs are listed
+	Limit int    `cbor:"2,keyasint,omitempty"` // maximum number of workers in the answer, at most MaxQueried
 }
 
 // MaxQueried is the largest number of workers in the answer to a WorkerQuery, so that the
@@ -74,14 +74,14 @@ type Totals struct {
 	Busy     int     `cbor:"5,keyasint,omitempty" json:"busy"`
 	Lost     int     `cbor:"6,keyasint,omitempty" json:"lost"`
 	Memory   uint64  `cbor:"7,keyasint,omitempty" json:"memory"`
-	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second over all jobs, averaged over the last seconds
+	Rate     float64 `cbor:"8,keyasint,omitempty" json:"rate"` // partitions per second over all jobs, averaged over the last few seconds
 
-	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the MaxBuilds most frequent builds
+	Builds      []BuildCount `cbor:"9,keyasint,omitempty" json:"builds"` // the most frequent builds, at most MaxBuilds
 	OtherBuilds int          `cbor:"10,keyasint,omitempty" json:"other_builds"`
 
-	// The following are the numbers of jobs that have not ended: jobs that are being planned or
-	// resumed, active jobs, jobs that wait because there are too many active jobs, and jobs that
-	// wait for a leader that knows their definition.
+	// The following fields are numbers of jobs that have not ended: jobs that are being planned or resumed,
+	// active jobs, jobs that wait for the end of active jobs, and jobs that wait for a leader that knows their
+	// definition.
 	Planning int `cbor:"11,keyasint,omitempty" json:"planning"`
 	Running  int `cbor:"12,keyasint,omitempty" json:"running"`
 	Queued   int `cbor:"13,keyasint,omitempty" json:"queued"`
@@ -89,13 +89,13 @@ type Totals struct {
 
 	Leader LeaderInfo `cbor:"15,keyasint,omitzero" json:"leader"`
 
-	Versions      []VersionCount `cbor:"16,keyasint,omitempty" json:"versions"` // the MaxBuilds most frequent versions
+	Versions      []VersionCount `cbor:"16,keyasint,omitempty" json:"versions"` // the most frequent versions, at most MaxBuilds
 	OtherVersions int            `cbor:"17,keyasint,omitempty" json:"other_versions"`
 }
 
 // VersionCount is the number of workers of a version of the program.
 type VersionCount struct {
-	Version string `cbor:"1,keyasint" json:"version"` // empty: an older program, which does not say its version
+	Version string `cbor:"1,keyasint" json:"version"` // version of the program; empty for an older program, which does not report its version
 	Workers int    `cbor:"2,keyasint" json:"workers"`
 }
 
@@ -111,10 +111,10 @@ const MaxBuilds = 8
 // Workers is the answer to AskWorkers.
 type Workers struct {
 	Epoch   uint64       `cbor:"1,keyasint"`
-	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first MaxListed workers
-	More    int          `cbor:"3,keyasint,omitempty"` // number of further workers that are not listed
-	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the leader's storage
-	Totals  *Totals      `cbor:"5,keyasint,omitempty"` // in answers to a WorkerQuery
+	Workers []WorkerInfo `cbor:"2,keyasint"`           // the first workers in the order of their IDs, at most MaxListed
+	More    int          `cbor:"3,keyasint,omitempty"` // number of workers that are not listed
+	Storage string       `cbor:"4,keyasint,omitempty"` // identity of the storage that the leader uses
+	Totals  *Totals      `cbor:"5,keyasint,omitempty"` // figures of the cluster; only in answers to a WorkerQuery
 }
 
 // MaxListed is the largest number of workers, or of waiting jobs, in an answer. An answer
@@ -126,8 +126,8 @@ const MaxListed = 2000
 type JobQuery struct {
 	Job string `cbor:"1,keyasint,omitempty"`
 
-	// Each of Windows requests a map of some of the job's partitions. The leader may answer with
-	// maps that are half a second old.
+	// Each element of Windows requests a map of some of the job's partitions. The leader may answer with maps
+	// that are half a second old.
 	Windows []Window `cbor:"2,keyasint,omitempty"`
 
 	// If Recent is true, the answer may be half a second old, so that the leader need not compute
@@ -135,7 +135,7 @@ type JobQuery struct {
 	Recent bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Window requests a map of the partitions from Lo on. The map divides them into cells of Step
+// Window requests a map of the partitions from the partition Lo on. The map divides them into cells of Step
 // partitions each. The last cell is shorter if it would reach beyond the last partition.
 type Window struct {
 	Lo    uint64 `cbor:"1,keyasint,omitempty"`
@@ -149,15 +149,15 @@ const MaxCells = 4096
 
 // JobMap shows the states of the partitions of an active job, and which workers hold them.
 type JobMap struct {
-	Maps    []CellMap  `cbor:"1,keyasint"`           // one for each window
+	Maps    []CellMap  `cbor:"1,keyasint"`           // one map for each window
 	Holders []string   `cbor:"2,keyasint,omitempty"` // IDs of the workers to which the maps refer
-	Total   Cell       `cbor:"3,keyasint"`           // the states of all partitions
-	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the upper TreeLevels levels of the tree, beginning with the root; within a level from the left
+	Total   Cell       `cbor:"3,keyasint"`           // numbers of all partitions by state
+	Tree    []TreeNode `cbor:"4,keyasint,omitempty"` // the TreeLevels upper levels of the tree, from the root downwards and from left to right
 
 	Errors      []ErrorCount `cbor:"5,keyasint,omitempty"`
 	OtherErrors uint64       `cbor:"6,keyasint,omitempty"`
 	Started     time.Time    `cbor:"7,keyasint"` // when the job began
-	Checkpoint  time.Time    `cbor:"8,keyasint"` // when this leader last wrote the job's checkpoint; zero if it has not
+	Checkpoint  time.Time    `cbor:"8,keyasint"` // time at which this leader last wrote the job's checkpoint; zero before the first time
 }
 
 // TreeLevels is the number of levels in JobMap.Tree, if the tree is high enough.
@@ -166,7 +166,7 @@ const TreeLevels = 7
 // TreeNode is a node of the aggregation tree.
 type TreeNode struct {
 	Done   uint64 `cbor:"1,keyasint,omitempty" json:"done"`   // finished partitions
-	Merged bool   `cbor:"2,keyasint,omitempty" json:"merged"` // the node is finished
+	Merged bool   `cbor:"2,keyasint,omitempty" json:"merged"` // true if the node is finished
 }
 
 // ErrorCount is an error of failed attempts to run partitions.
@@ -176,17 +176,17 @@ type ErrorCount struct {
 	Partition uint64 `cbor:"3,keyasint" json:"partition"` // one of the partitions that failed with the error
 }
 
-// CellMap is the map of one window, stored as runs of equal cells. So the map is small if the
-// partitions form few ranges of equal state, even for a large number of partitions.
+// CellMap is the map of one window, stored as runs of equal cells. The map is small if the partitions form few
+// ranges of equal state, no matter how many partitions there are.
 type CellMap struct {
 	Window Window   `cbor:"1,keyasint"`
 	Runs   CellRuns `cbor:"2,keyasint,omitempty"`
 
-	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells that contain partitions that ran again after a failure or the death of a worker
+	Retried []jobs.Span `cbor:"3,keyasint,omitempty"` // ranges of the window's cells with partitions that ran again after a failure or the death of a worker
 }
 
-// CellRuns is a []CellRun that is encoded without reflection, which would take too long: a leader
-// encodes thousands of runs for each viewer. The encoded bytes are those of a []CellRun.
+// CellRuns is a []CellRun with its own encoder, because encoding by reflection would take too long for the
+// thousands of runs of each viewer. The encoded bytes are those of a []CellRun.
 type CellRuns []CellRun
 
 // MarshalCBOR returns an array of arrays of numbers.
@@ -222,18 +222,18 @@ type CellRun struct {
 	_      struct{} `cbor:",toarray"`
 	Repeat uint64   // number of cells
 	Cell
-	Holder uint64 // 1 + index in JobMap.Holders of a worker that holds partitions of the cell; 0: none
+	Holder uint64 // index in JobMap.Holders of a worker that holds partitions of the cell, plus 1; 0 if no worker does
 }
 
-// Cell contains the numbers of a range's partitions by state. The range's other partitions are
-// waiting: they are assigned to no worker.
+// Cell contains the numbers of partitions by state in a range of partitions. The remaining partitions of the
+// range are waiting: they are not assigned to a worker.
 type Cell struct {
 	_        struct{} `cbor:",toarray"`
 	Held     uint64   `json:"held"`     // number of partitions assigned to a worker
-	Computed uint64   `json:"computed"` // finished, but not in a durable checkpoint
-	Durable  uint64   `json:"durable"`  // in a durable checkpoint
-	Retrying uint64   `json:"retrying"` // will run again, or are running again, after a failure or a worker's death
-	Failed   uint64   `json:"failed"`   // skipped, or failed and waiting for the end of a backoff
+	Computed uint64   `json:"computed"` // number of finished partitions that no durable checkpoint contains
+	Durable  uint64   `json:"durable"`  // number of finished partitions in a durable checkpoint
+	Retrying uint64   `json:"retrying"` // number of partitions that run again or will run again after a failure or a worker's death
+	Failed   uint64   `json:"failed"`   // number of partitions that were skipped, or that failed and wait for the end of a backoff
 }
 
 // JobProgress is the progress of an active job.
@@ -244,9 +244,9 @@ type JobProgress struct {
 	Done       uint64   `cbor:"4,keyasint"`
 	Executed   uint64   `cbor:"5,keyasint"`
 	Skipped    []uint64 `cbor:"6,keyasint,omitempty"` // the first MaxSkipped skipped partitions
-	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last seconds
+	Rate       float64  `cbor:"7,keyasint"`           // partitions per second, averaged over the last few seconds
 	Workers    int      `cbor:"8,keyasint"`           // number of workers that hold a span of the job
-	Trouble    string   `cbor:"9,keyasint,omitempty"` // the reason why the job makes no progress, or the job's last failure
+	Trouble    string   `cbor:"9,keyasint,omitempty"` // reason why the job makes no progress, or the job's last failure
 
 	// MergesLeft is the number of merges that remain until the partial of the root is computed.
 	// MergesLeft is 0 until all partitions are done.
@@ -268,7 +268,7 @@ type JobProgress struct {
 // Usage describes a worker's use of its machine's resources, for display.
 type Usage struct {
 	Memory uint64 `cbor:"1,keyasint,omitempty" json:"memory"` // memory in bytes that the process has obtained from the operating system
-	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // number of partials and other items that the worker keeps until they are durable
+	Items  int    `cbor:"2,keyasint,omitempty" json:"items"`  // number of partials and other items that the worker keeps because they are not durable
 	Bytes  int    `cbor:"3,keyasint,omitempty" json:"bytes"`  // size of these items in bytes
 
 	Nodes     int    `cbor:"4,keyasint,omitempty" json:"nodes"`      // number of large partials that the worker holds
@@ -279,26 +279,25 @@ type Usage struct {
 type Merging struct {
 	Node   jobs.Node     `cbor:"1,keyasint"`
 	Worker string        `cbor:"2,keyasint"`
-	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold
+	Bytes  uint64        `cbor:"3,keyasint,omitempty"` // size of the operands that workers hold, in bytes
 	For    time.Duration `cbor:"4,keyasint,omitempty"` // how long the merge has been running
 }
 
 // MaxMerging is the largest number of merges that an answer lists for each job.
 const MaxMerging = 20
 
-// MaxSkipped is the largest number of skipped partitions that an answer lists for each
-// job, so that an answer has room for all active jobs of a leader. The job's manifest
-// lists all skipped partitions.
+// MaxSkipped is the maximum number of skipped partitions that an answer lists for each job, so that the answer
+// has space for all active jobs of a leader. The job's manifest lists all skipped partitions.
 const MaxSkipped = 1000
 
 // Jobs is the answer to AskJobs.
 type Jobs struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Workers int           `cbor:"2,keyasint"`           // number of workers in the cluster
-	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and the first MaxListed waiting jobs
-	More    int           `cbor:"4,keyasint,omitempty"` // number of further waiting jobs that are not listed
-	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the leader's storage
-	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // set if the request has windows and the job is active
+	Jobs    []JobProgress `cbor:"3,keyasint"`           // running jobs, and at most the first MaxListed waiting jobs
+	More    int           `cbor:"4,keyasint,omitempty"` // number of waiting jobs that are not listed
+	Storage string        `cbor:"5,keyasint,omitempty"` // identity of the storage that the leader uses
+	Map     *JobMap       `cbor:"6,keyasint,omitempty"` // map of the job; set if the request has windows and the job is active
 }
 
 // Cancel is the content of the request AskCancel, which asks the leader to cancel a job. The leader
@@ -310,5 +309,5 @@ type Cancel struct {
 // Done is the answer to AskCancel.
 type Done struct {
 	Error   string `cbor:"1,keyasint,omitempty"`
-	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the storage that the leader uses
 }

@@ -15,11 +15,11 @@ const MaxBuild = 60
 // MaxVersion is the largest number of bytes in the version of a program.
 const MaxVersion = 80
 
-// ThisBuild describes how this program was compiled, as far as it decides how floats are rounded:
-// the architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". From level v3 on,
-// for example, Go's compiler fuses multiplication and addition on amd64. So two builds of the same
-// source may compute different bytes. The level is the value of GOAMD64, GOARM64 and so on. Some
-// build systems omit the settings from the program; then the level is "unknown".
+// ThisBuild describes the compilation of this program, as far as it determines how floats are rounded: the
+// architecture, its level and the version of Go, such as "amd64/v1 go1.26.0". From level v3 on, for example,
+// Go's compiler fuses multiplication and addition on amd64. So two builds of the same source may compute
+// different bytes. The level is the value of GOAMD64, GOARM64 and so on. Some build systems omit the settings
+// from the program; in this case the level is "unknown".
 func ThisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return describeBuild(runtime.GOARCH, runtime.Version(), info)
@@ -43,5 +43,5 @@ func describeBuild(arch, version string, info *debug.BuildInfo) string {
 	return build[:min(len(build), MaxBuild)]
 }
 
-// KnownBuild reports whether a build contains everything that decides how floats are rounded.
+// KnownBuild reports whether a build contains everything that determines how floats are rounded.
 func KnownBuild(build string) bool { return build != "" && !strings.Contains(build, UnknownBuild) }

@@ -19,7 +19,7 @@ func NewPartial(node jobs.Node, data []byte) Partial {
 
 // Checksum returns the CRC-32C of data.
 func Checksum(data []byte) (sum uint32) {
-	for piece := range slices.Chunk(data, 1<<20) { // the Go runtime cannot interrupt a goroutine during one update
+	for piece := range slices.Chunk(data, 1<<20) { // the Go runtime cannot preempt a goroutine during one update, so updates are short
 		sum = crc32.Update(sum, castagnoli, piece)
 	}
 	return sum
@@ -31,12 +31,10 @@ func NewOutput(function Function, partitions uint64, data []byte) Output {
 	return Output{Function: function, Partitions: partitions, Data: data, Sum: Checksum(data)}
 }
 
-// Check returns an error if Sum is not the checksum of Data.
 func (p Partial) Check() error {
 	return check(p.Data, p.Sum, "partial of node "+p.Node.String())
 }
 
-// Check returns an error if Sum is not the checksum of Data.
 func (o Output) Check() error {
 	return check(o.Data, o.Sum, "output of "+o.Function.String())
 }

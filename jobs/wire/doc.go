@@ -40,11 +40,10 @@
 // worker/internal/bulk. A leader of an earlier version does not know held nodes: it ignores Nodes,
 // assigns their partitions again, and refuses reports with items that it does not know.
 //
-// A worker numbers its items of each job from 1 and continues the numbers under the next leader.
-// Items may be missing between those that a leader has and JobReport.First. This happens only if
-// the worker has dropped the missing items because a leader said that the job had ended. If the
-// number Received in a receipt is below the number of the last reported item, the next report
-// repeats the items after Received.
+// A worker numbers its items of each job from 1 and continues the numbers under the next leader. There may be a
+// gap between the items that a leader has and the item JobReport.First. A gap is possible only if the worker
+// has dropped the missing items because a leader said that the job had ended. If the number Received in a
+// receipt is below the number of the last reported item, the next report repeats the items after Received.
 //
 // A receipt with Refused contains no orders. After a pause, the worker then starts over with a new
 // Conversation, Sequence 1 and a Hello. If a Hello of an earlier conversation arrives late, the

@@ -15,24 +15,23 @@ type Report struct {
 	Epoch    uint64      `cbor:"1,keyasint"` // epoch of the leader that receives the report
 	Worker   string      `cbor:"2,keyasint"`
 	Sequence uint64      `cbor:"3,keyasint"`           // number of the report; the first report to a leader has number 1
-	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // in the first report only
-	Draining bool        `cbor:"5,keyasint,omitempty"` // the worker does not want more work, and leaves as soon as it holds no work
-	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans that the worker holds, in the order in which it will run them
+	Hello    *Hello      `cbor:"4,keyasint,omitempty"` // description of the worker; only in the first report to a leader
+	Draining bool        `cbor:"5,keyasint,omitempty"` // true if the worker accepts no more work, and leaves as soon as it holds no work
+	Spans    []HeldSpan  `cbor:"6,keyasint,omitempty"` // all spans and calls that the worker holds, in the order in which it will run them
 	Jobs     []JobReport `cbor:"7,keyasint,omitempty"`
-	More     bool        `cbor:"8,keyasint,omitempty"` // the next report has more items; this one has no Spans
+	More     bool        `cbor:"8,keyasint,omitempty"` // true if further items follow in the next report, so that this report has no Spans
 
 	// Conversation identifies the conversation that began with the worker's last Hello. Each
 	// process uses a different value, and a process that starts over uses a new value.
 	Conversation uint64 `cbor:"9,keyasint,omitempty"`
 
-	// LostSlots and LostCalls are the numbers of slots and calls that are occupied by code of jobs
-	// although the report does not list a span or call for it: the job has ended, or the code did
-	// not return within its limit.
+	// LostSlots and LostCalls are the numbers of slots and calls that run code without a span or call in the
+	// report, because the job has ended or the code did not return within its time limit.
 	LostSlots int `cbor:"10,keyasint,omitempty"`
 	LostCalls int `cbor:"11,keyasint,omitempty"`
 
 	Nodes  []HeldNode `cbor:"12,keyasint,omitempty"` // all large partials that the worker holds; only in a report with Spans
-	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, from 0, for display
+	LostAt []int      `cbor:"13,keyasint,omitempty"` // numbers of the lost slots, beginning with 0, for display
 
 	Usage Usage `cbor:"20,keyasint,omitzero"`
 }
@@ -43,11 +42,11 @@ type Hello struct {
 	PID   int       `cbor:"2,keyasint"`
 	Slots int       `cbor:"3,keyasint"`
 	Since time.Time `cbor:"4,keyasint"` // when the process started
-	Knows []JobKind `cbor:"5,keyasint"` // the definitions that the worker has
+	Knows []JobKind `cbor:"5,keyasint"` // names and versions of the worker's definitions
 
 	Storage string `cbor:"6,keyasint,omitempty"` // identity of the worker's storage
-	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's definitions were compiled: see [ThisBuild]; empty in older programs
-	Holds   bool   `cbor:"8,keyasint,omitempty"` // the worker holds large partials, and fetches operands from their holders
+	Build   string `cbor:"7,keyasint,omitempty"` // how the worker's program was compiled: see [ThisBuild]; empty for older programs
+	Holds   bool   `cbor:"8,keyasint,omitempty"` // true if the worker can hold large partials, and can fetch operands from their holders
 
 	Version string `cbor:"9,keyasint,omitempty"` // version of the worker's program, for display
 }
@@ -64,24 +63,24 @@ type SpanID struct {
 	Number uint64 `cbor:"2,keyasint"`
 }
 
-// HeldSpan is the part of an assigned span that the worker has not reported yet, or an assigned
-// call whose outcome it has not reported yet.
+// HeldSpan is the unreported part of an assigned span, or an assigned call whose outcome the worker has not
+// reported.
 type HeldSpan struct {
 	ID       SpanID    `cbor:"1,keyasint"`
 	Job      string    `cbor:"2,keyasint"`
-	Span     jobs.Span `cbor:"3,keyasint"`           // Lo is the next partition to report; empty for a call
-	Running  bool      `cbor:"4,keyasint,omitempty"` // a slot has begun the span, or the call has begun
-	Function Function  `cbor:"5,keyasint,omitempty"` // for a call: the function to call
-	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // for a merge: the node
+	Span     jobs.Span `cbor:"3,keyasint"`           // the span; Lo is the next partition to report; empty for a call
+	Running  bool      `cbor:"4,keyasint,omitempty"` // true if a slot has begun the span, or if the call has begun
+	Function Function  `cbor:"5,keyasint,omitempty"` // function to call; only for a call
+	Node     jobs.Node `cbor:"6,keyasint,omitzero"`  // node to compute; only for a merge
 
-	// Step is set if the assignment has Alone set and the worker has begun it. Step is the function
-	// of the job's definition that the worker will call next. The worker waits for the receipt
-	// before it calls the function.
+	// Step is set if the assignment has the flag Alone and the worker has begun the assignment. Step is the
+	// function of the job's definition that the worker will call next. The worker waits for the receipt before
+	// it calls the function.
 	Step string `cbor:"7,keyasint,omitempty"`
 
-	Done uint64 `cbor:"8,keyasint,omitempty"` // number of partitions from Span.Lo on that were run and are not reported yet
+	Done uint64 `cbor:"8,keyasint,omitempty"` // number of partitions from Span.Lo on that have run but are not reported
 
-	Slot int `cbor:"9,keyasint,omitempty"` // 1 + number of the slot that runs the span, for display
+	Slot int `cbor:"9,keyasint,omitempty"` // number of the slot that runs the span, plus 1, for display
 }
 
 // HeldNode is a finished node whose large partial a worker holds. If the worker dies, the partial
@@ -90,10 +89,10 @@ type HeldNode struct {
 	Job  string    `cbor:"1,keyasint"`
 	Node jobs.Node `cbor:"2,keyasint"`
 	Size uint64    `cbor:"3,keyasint"` // bytes
-	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the bytes
+	Sum  uint32    `cbor:"4,keyasint"` // CRC-32C of the partial's bytes
 
-	// Lacking is 0 if the partial contains all partitions of the node. Otherwise it identifies the
-	// skipped partitions that are missing from the partial: see Call.Lacking.
+	// Lacking is 0 if the partial contains all partitions of the node. Otherwise Lacking identifies the skipped
+	// partitions that are missing from the partial: see Call.Lacking.
 	Lacking uint64 `cbor:"5,keyasint,omitempty"`
 }
 
@@ -128,7 +127,6 @@ func (i Item) NeedsPlan() bool {
 // only Plan, Merge or Finish.
 type Function uint8
 
-// The functions of a definition. The zero Function is Map.
 const (
 	Map Function = iota
 	Plan
@@ -158,15 +156,15 @@ func (f Function) operands() int {
 
 var functionNames = [...]string{"Map", "Plan", "Merge", "Finish", "Open"}
 
-// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is too
-// large for a message, Blob is the name of the blob that contains the data. Epoch is the epoch of
-// the leader that chose the operands.
+// Output is the output of a call of Plan or Finish: the plan, or the result. If the data is too large for a
+// message, Blob is the name of the blob that contains the data. Epoch is the epoch of the leader that chose the
+// operands of the call.
 type Output struct {
 	Function   Function `cbor:"1,keyasint"`
-	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan
+	Partitions uint64   `cbor:"2,keyasint,omitempty"` // number of partitions in the plan; 0 for Finish
 	Data       []byte   `cbor:"3,keyasint,omitempty"` // the plan's data, or the result
 	Sum        uint32   `cbor:"4,keyasint"`           // CRC-32C of Data
-	Blob       string   `cbor:"5,keyasint,omitempty"` // SHA-256 in hexadecimal
+	Blob       string   `cbor:"5,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 	Epoch      uint64   `cbor:"6,keyasint"`
 }
 
@@ -178,7 +176,7 @@ type Partial struct {
 	Node jobs.Node `cbor:"1,keyasint"`
 	Data []byte    `cbor:"2,keyasint,omitempty"`
 	Sum  uint32    `cbor:"3,keyasint"`           // CRC-32C of Data
-	Blob string    `cbor:"4,keyasint,omitempty"` // SHA-256 in hexadecimal
+	Blob string    `cbor:"4,keyasint,omitempty"` // name of the blob, which is its SHA-256 in hexadecimal
 
 	MergedFor uint64 `cbor:"5,keyasint,omitempty"`
 
@@ -198,12 +196,12 @@ type Partial struct {
 type Failure struct {
 	Partition uint64    `cbor:"1,keyasint"` // of Map
 	Error     string    `cbor:"2,keyasint"`
-	Permanent bool      `cbor:"3,keyasint,omitempty"` // a retry cannot succeed
-	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map includes merges within a span
+	Permanent bool      `cbor:"3,keyasint,omitempty"` // true if a retry cannot succeed
+	Function  Function  `cbor:"5,keyasint,omitempty"` // the function that failed; Map if a merge within a span failed
 	Node      jobs.Node `cbor:"6,keyasint,omitzero"`  // node for which Merge failed
 
-	// Holder is set if an operand of a call could not be fetched: it is the worker that holds the
-	// operand. In that case the call has not begun.
+	// If an operand of a call could not be fetched, Holder is the worker that holds the operand. In that case
+	// the call has not begun.
 	Holder string `cbor:"7,keyasint,omitempty"`
 }
 
@@ -211,37 +209,36 @@ type Failure struct {
 // the orders in the receipt are carried out once.
 type Receipt struct {
 	Epoch    uint64        `cbor:"1,keyasint"`
-	Sequence uint64        `cbor:"2,keyasint"`           // Sequence of the report
-	Refused  string        `cbor:"3,keyasint,omitempty"` // the reason why the report was refused; empty if it was accepted
-	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // jobs of the assignments that the worker has not opened
+	Sequence uint64        `cbor:"2,keyasint"`           // sequence number of the report that the receipt answers
+	Refused  string        `cbor:"3,keyasint,omitempty"` // reason why the report was refused; empty if it was accepted
+	Opens    []Opening     `cbor:"4,keyasint,omitempty"` // data for opening the jobs of the assignments, if the worker has not opened them
 	Assigned []Assignment  `cbor:"5,keyasint,omitempty"`
 	Cuts     []Cut         `cbor:"6,keyasint,omitempty"`
 	Jobs     []JobReceipt  `cbor:"7,keyasint,omitempty"`
 	Every    time.Duration `cbor:"8,keyasint"`            // time until the next report, unless something is urgent
-	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the leader's storage
-	Holds    bool          `cbor:"10,keyasint,omitempty"` // the leader supports held nodes; false for a leader of an earlier version
+	Storage  string        `cbor:"9,keyasint,omitempty"`  // identity of the storage that the leader uses
+	Holds    bool          `cbor:"10,keyasint,omitempty"` // true if the leader supports held nodes; false for a leader of an earlier version
 }
 
-// ParamsInStore replaces parameters that are too large for a message and that the worker reads from
-// storage. ParamsInStore is not a JSON object, so a worker of an earlier version does not open the
-// job.
+// ParamsInStore replaces parameters that are too large for a message; the worker reads these parameters from
+// storage. ParamsInStore is not a JSON object, so a worker of an earlier version does not open the job.
 var ParamsInStore = jobs.Params("null")
 
 // Opening contains the data that a worker needs to open a job.
 type Opening struct {
-	Job        string      `cbor:"1,keyasint"` // the job's ID
+	Job        string      `cbor:"1,keyasint"` // ID of the job
 	Kind       JobKind     `cbor:"2,keyasint"`
 	Params     jobs.Params `cbor:"3,keyasint"`
 	Priority   int         `cbor:"4,keyasint"`
-	Partitions uint64      `cbor:"5,keyasint"`           // 0 while the job is not planned
+	Partitions uint64      `cbor:"5,keyasint"`           // number of partitions; 0 while the job is not planned
 	Data       []byte      `cbor:"6,keyasint,omitempty"` // data of the job's plan
-	InStore    bool        `cbor:"7,keyasint,omitempty"` // the plan's data is too large for a message, so the worker reads it from storage
+	InStore    bool        `cbor:"7,keyasint,omitempty"` // true if the plan's data is too large for a message, so that the worker reads it from storage
 
 	// ParamsSHA256 is set if the parameters are too large for a message. Params is then
 	// [ParamsInStore], and the worker reads the parameters from storage.
 	ParamsSHA256 []byte `cbor:"8,keyasint,omitempty"`
 
-	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"`  // how long a partition may take; 0: the definition's limit
+	PartitionTimeout time.Duration `cbor:"9,keyasint,omitempty"`  // time limit of a partition; 0 means the definition's limit
 	Audit            uint32        `cbor:"10,keyasint,omitempty"` // share of the partitions that are computed twice, in millionths
 }
 
@@ -249,10 +246,10 @@ type Opening struct {
 type Assignment struct {
 	ID   SpanID    `cbor:"1,keyasint"`
 	Job  string    `cbor:"2,keyasint"`
-	Span jobs.Span `cbor:"3,keyasint"` // empty for a call
+	Span jobs.Span `cbor:"3,keyasint"` // the assigned span; empty for a call
 	Call *Call     `cbor:"4,keyasint,omitempty"`
 
-	// Alone is true if workers have died while they ran the span. Then the span is one partition,
+	// Alone is true if workers have died while they ran the span. In this case the span is one partition,
 	// nothing else is assigned to the worker, and the worker reports each step.
 	Alone bool `cbor:"5,keyasint,omitempty"`
 }
@@ -260,8 +257,8 @@ type Assignment struct {
 // Call is one call of a job's Plan, Merge or Finish.
 type Call struct {
 	Function Function  `cbor:"1,keyasint"`
-	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // for Merge: the node whose partial is to be computed
-	Operands []Partial `cbor:"3,keyasint,omitempty"` // for Merge: the node's children; for Finish: the root
+	Node     jobs.Node `cbor:"2,keyasint,omitzero"`  // node whose partial is to be computed; only for Merge
+	Operands []Partial `cbor:"3,keyasint,omitempty"` // operands of the call: the node's children for Merge, the root for Finish
 
 	// Lacking is a hash of the node's skipped partitions that are missing from the operands of
 	// Merge, or 0 if none are missing. A later leader accepts the result only if it has skipped the
@@ -285,13 +282,12 @@ type Cut struct {
 // JobReceipt acknowledges a worker's items of a job.
 type JobReceipt struct {
 	Job      string `cbor:"1,keyasint"`
-	Received uint64 `cbor:"2,keyasint"`           // the leader has received the items up to this number
-	Durable  uint64 `cbor:"3,keyasint"`           // the items up to this number are durable, and the worker may drop them
-	Ended    bool   `cbor:"4,keyasint,omitempty"` // the job has ended, so the worker drops its items and stops its partitions
+	Received uint64 `cbor:"2,keyasint"`           // number of the last item that the leader has received
+	Durable  uint64 `cbor:"3,keyasint"`           // number of the last durable item; the worker may drop this item and earlier ones
+	Ended    bool   `cbor:"4,keyasint,omitempty"` // true if the job has ended, so that the worker drops its items and stops its partitions
 
-	// Release and Store are orders concerning nodes in Report.Nodes: the worker must drop the nodes
-	// in Release, and write the nodes in Store to storage. The worker ignores an order that it gets
-	// again.
+	// Release and Store are orders concerning nodes in Report.Nodes: the worker must drop the nodes in Release,
+	// and write the nodes in Store to storage. The worker ignores a repeated order.
 	Release []jobs.Node `cbor:"5,keyasint,omitempty"`
 	Store   []jobs.Node `cbor:"6,keyasint,omitempty"`
 }
@@ -302,17 +298,17 @@ type Beacon struct {
 	Epoch   uint64        `cbor:"1,keyasint"`
 	Worker  string        `cbor:"2,keyasint"`
 	LeaseID string        `cbor:"3,keyasint"`
-	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, on which the interval of each worker's pings depends
+	Workers int           `cbor:"4,keyasint"`           // number of workers in the cluster, which determines the interval of each worker's pings
 	Next    time.Duration `cbor:"5,keyasint"`           // time until the next beacon is due
-	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the leader's storage
-	Leaving bool          `cbor:"7,keyasint,omitempty"` // the leader's last beacon: it stops answering pings, and hands over or releases the lease
+	Storage string        `cbor:"6,keyasint,omitempty"` // identity of the storage that the leader uses
+	Leaving bool          `cbor:"7,keyasint,omitempty"` // true in the leader's last beacon: the leader stops answering pings, and hands over or releases the lease
 }
 
 // Suspicion is a message that the leader of an epoch seems dead. Each follower that receives a
 // suspicion checks the leader itself.
 type Suspicion struct {
 	Epoch  uint64 `cbor:"1,keyasint"`
-	Worker string `cbor:"2,keyasint"` // the follower that suspects the leader
+	Worker string `cbor:"2,keyasint"` // ID of the follower that suspects the leader
 }
 
 // Ping asks the leader of an epoch whether it is alive. The answer is a Pong. A leader on
@@ -331,14 +327,14 @@ type Pong struct {
 // Nudge asks a worker to report now. A nudge has no answer.
 type Nudge struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the storage that the leader uses
 }
 
 // Probe asks a worker whether it is alive, and also asks the worker to report now. The answer is a
 // ProbeAnswer.
 type Probe struct {
 	Epoch   uint64 `cbor:"1,keyasint"`
-	Storage string `cbor:"2,keyasint,omitempty"` // identity of the leader's storage
+	Storage string `cbor:"2,keyasint,omitempty"` // identity of the storage that the leader uses
 }
 
 // ProbeAnswer answers a Probe.
@@ -350,6 +346,6 @@ type ProbeAnswer struct {
 // Offer hands the lease to a worker. The leader has changed the ID of the lease to
 // LeaseID. The worker claims the lease with this ID.
 type Offer struct {
-	Epoch   uint64 `cbor:"1,keyasint"` // epoch of the leader that stops
+	Epoch   uint64 `cbor:"1,keyasint"` // epoch of the leader that is stopping
 	LeaseID string `cbor:"2,keyasint"`
 }

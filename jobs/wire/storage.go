@@ -8,8 +8,8 @@ import (
 // ErrOtherStorage means that the sender of a message uses another storage than the receiver.
 var ErrOtherStorage = errors.New("another storage")
 
-// SameStorage reports whether two storage identities in messages may belong to one storage.
-// An empty identity is unknown: a program that does not send identities wrote the message.
+// SameStorage reports whether two storage identities in messages may belong to one storage. An empty identity
+// is unknown, because older programs do not send identities.
 func SameStorage(a, b string) bool { return a == "" || b == "" || a == b }
 
 // CheckStorage returns [ErrOtherStorage] if the sender of a message uses another storage than the

@@ -45,7 +45,7 @@ func (d *Driver) Get(ctx context.Context, key string) (value []byte, version sto
 	return value, store.Version(*answer.ETag), nil
 }
 
-// readAll reads and closes a body of a known size.
+// readAll reads a body of known size and closes it.
 func readAll(body io.ReadCloser, size int) ([]byte, error) {
 	value := make([]byte, size)
 	_, err := io.ReadFull(body, value)
@@ -83,7 +83,7 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 			}
 			answer, err = client.Upload(ctx, account.NewBody(value), options)
 		}
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // a Put with IfVersion, but the blob is missing
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // the condition is IfVersion, but the blob does not exist
 			return fmt.Errorf("%w: %w", store.ErrConflict, d.account.Explain(err))
 		}
 		if err == nil {
@@ -117,7 +117,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	}
 	return d.call(ctx, 0, func(ctx context.Context) error {
 		_, err := d.blobs.NewBlobClient(key).Delete(ctx, &blob.DeleteOptions{
-			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // a blob can be deleted only together with its snapshots
+			DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude), // Azure deletes a blob that has snapshots only together with the snapshots
 		})
 		if bloberror.HasCode(err, notFound...) {
 			return nil
@@ -144,7 +144,7 @@ func (d *Driver) List(ctx context.Context, prefix string) ([]string, error) {
 			}
 			return nil
 		})
-		if errors.Is(err, store.ErrNotFound) { // the container is missing
+		if errors.Is(err, store.ErrNotFound) { // the container does not exist
 			return nil, nil
 		}
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// deadline bounds a call. The limit can be extended during the call, because a read learns the size
-// of the value only when the answer begins.
+// deadline is the time limit of a call. The limit can be extended during the call, because the size of a value
+// is unknown until the answer begins.
 type deadline struct {
 	timer *time.Timer
 }

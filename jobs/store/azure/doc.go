@@ -7,8 +7,8 @@
 //	bellwether-C   a container with one block blob per key; the key is the blob's name
 //	bellwether-C   a queue of submissions
 //
-// The version of a value is the blob's ETag. A Put is one request, which is atomic and durable for
-// a value of any size. The request has the condition If-Match or If-None-Match: *, or no condition.
+// The version of a value is the blob's ETag. A Put is one HTTP request, which is atomic and durable for a value
+// of any size. The request has the condition If-Match or If-None-Match: *, or no condition.
 //
 // The queue's messages are text, so bodies are encoded in base64. A message that is not base64, for
 // example a message that was sent by hand, is received unchanged. The receiver decides whether the
@@ -38,14 +38,14 @@
 //
 // # What can fail
 //
-//   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within
-//     [Config.CallTimeout] plus one second for each MiB of the value. The SDK retries within that
-//     time. A try whose answer was lost may have taken effect. So a Put with a condition may return
-//     store.ErrConflict because an earlier attempt of the same call took effect.
+//   - Storage is unreachable, slow or busy: the call returns store.ErrUnavailable within [Config.CallTimeout]
+//     plus one second for each MiB of the value. The SDK retries within that time. A try without an answer may
+//     have taken effect. So a Put with a condition may return store.ErrConflict because an earlier attempt of
+//     the same call took effect.
 //   - Access is denied: the error, which is also account.ErrDenied, says how to fix
 //     the cause.
-//   - The context of a Receive ends during a request that returns a message: Receive makes the
-//     message visible again at once. This delivery is counted.
+//   - The context of a Receive ends during a request that returns a message: Receive makes the message visible
+//     again at once. The delivery count of the message increases all the same.
 //
 // The driver was tested on Azurite 3.37, and not on Azure.
 package azure

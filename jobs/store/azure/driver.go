@@ -23,8 +23,8 @@ import (
 
 // Config is the configuration of a [Driver].
 type Config struct {
-	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single dashes. Cluster
-	// does not end with a dash.
+	// Cluster is the cluster's name: 1 to 40 lower-case letters, digits and single dashes. The name must not
+	// end with a dash.
 	Cluster string
 
 	// HideFor is the time for which a received submission stays hidden: whole seconds, 1 s
@@ -164,7 +164,7 @@ func (d *Driver) mayNotCreate(what string, err error) error {
 // perMiB is the additional time of a call for each MiB that it transfers.
 const perMiB = time.Second
 
-// call bounds a call that transfers size bytes and translates its error.
+// call sets the time limit of a call that transfers size bytes, and translates the call's error.
 func (d *Driver) call(ctx context.Context, size int, do func(context.Context) error) error {
 	bound, cancel := context.WithTimeout(ctx, d.timeout(size))
 	defer cancel()
@@ -175,8 +175,8 @@ func (d *Driver) timeout(size int) time.Duration {
 	return d.cfg.CallTimeout + time.Duration(size>>20)*perMiB
 }
 
-// These error codes are translated to ErrNotFound and ErrConflict, unless the caller of call
-// handles the code.
+// The following error codes are translated to ErrNotFound and ErrConflict, unless the caller of call handles
+// the code.
 var (
 	notFound = []bloberror.Code{bloberror.BlobNotFound, bloberror.ContainerNotFound}
 	conflict = []bloberror.Code{bloberror.BlobAlreadyExists, bloberror.ConditionNotMet}

@@ -41,8 +41,8 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 	})
 }
 
-// orCreateQueue calls do. If the queue is missing, orCreateQueue creates the queue
-// and calls do again.
+// orCreateQueue calls the function do. If the queue does not exist, orCreateQueue creates the queue and calls
+// do again.
 func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 	err := do()
 	if !queueerror.HasCode(err, queueerror.QueueNotFound) {
@@ -57,7 +57,7 @@ func (d *Driver) orCreateQueue(ctx context.Context, do func() error) error {
 // Receive implements store.Queue. Receive retries while storage is unavailable or denies access.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	var (
-		wait    = minPoll / 2 // doubled before it is used
+		wait    = minPoll / 2 // the loop doubles the wait before it is used
 		trouble = false
 	)
 	for {
@@ -82,7 +82,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 			return m, nil
 		}
 		wait = min(2*wait, d.cfg.PollEvery)
-		timer := time.NewTimer(wait - rand.N(wait/8+1)) // jitter, so that receivers do not poll at the same times
+		timer := time.NewTimer(wait - rand.N(wait/8+1)) // the jitter prevents receivers from polling at the same time
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -92,7 +92,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 	}
 }
 
-// dequeue makes one request for a message. dequeue returns nil if there is no message.
+// dequeue makes one request for a message. If there is no message, dequeue returns nil.
 func (d *Driver) dequeue(ctx context.Context) (*message, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 	defer cancel()
@@ -126,11 +126,11 @@ func (d *Driver) hideSeconds() *int32 { return to.Ptr(int32(d.cfg.HideFor / time
 type message struct {
 	driver     *Driver
 	id         string
-	text       string // the text in the queue
+	text       string // text of the message in the queue
 	body       []byte
 	deliveries int
 
-	mu      sync.Mutex // held during each request, because the request may change the receipt
+	mu      sync.Mutex // held during each request, because a request may change the receipt
 	receipt string
 }
 

@@ -40,7 +40,7 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 		case e.revision == seen:
 			return nil, "", fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 		}
-		seen = e.revision // the value was replaced or is damaged: read the value again
+		seen = e.revision // the value was replaced or is damaged, so read it again
 	}
 }
 
@@ -48,14 +48,14 @@ func (d *Driver) Get(ctx context.Context, key string) ([]byte, store.Version, er
 type entry struct {
 	revision uint64
 	value    []byte
-	large    *pointer // nil if value is complete
+	large    *pointer // pointer to the chunks of the value; nil if the value is in the entry
 }
 
 func (e entry) version() store.Version { return makeVersion(e.revision, e.large) }
 
 func (d *Driver) entry(ctx context.Context, token string) (entry, error) {
 	got, err := d.last(ctx, d.bucket, d.names.value(token))
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && got.Header.Get("KV-Operation") != "" { // deleted by a NATS tool
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && got.Header.Get("KV-Operation") != "" { // a NATS tool has deleted the message
 		return entry{}, jetstream.ErrKeyNotFound
 	}
 	if err != nil {
@@ -94,10 +94,10 @@ func (d *Driver) Put(ctx context.Context, key string, value []byte, cond store.C
 		d.dropLarge(ctx, p.Name)
 		return "", translate(ctx, err)
 	}
-	pointerCtx, cancel := d.uncancelled(ctx) // if the write were cancelled, nobody would know whether a pointer to the chunks is stored
+	pointerCtx, cancel := d.uncancelled(ctx) // after a cancelled write it would be unknown whether the pointer to the chunks is stored
 	defer cancel()
 	version, err := d.putBody(pointerCtx, token, encodePointer(p), &p, cond)
-	if errors.Is(err, store.ErrConflict) { // a conflict means that the pointer to the chunks was not stored; after other errors it may have been
+	if errors.Is(err, store.ErrConflict) { // a conflict proves that the pointer to the chunks was not stored; other errors do not
 		d.dropLarge(ctx, p.Name)
 	}
 	return version, err
@@ -135,7 +135,7 @@ func (d *Driver) swap(ctx context.Context, token string, body []byte, large *poi
 	return makeVersion(revision, large), nil
 }
 
-// overwrite writes unconditionally. overwrite uses compare-and-swap, because it needs to know which
+// overwrite writes a value without a condition. Internally it uses compare-and-swap, because it must know which
 // chunks the write replaced.
 func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large *pointer) (store.Version, error) {
 	for {
@@ -153,8 +153,8 @@ func (d *Driver) overwrite(ctx context.Context, token string, body []byte, large
 		if !errors.Is(err, store.ErrConflict) {
 			return version, err
 		}
-		// A conflict means that another writer succeeded, so concurrent writers do not block each
-		// other for ever.
+		// A conflict means that another writer succeeded, so at least one of the concurrent writers makes
+		// progress.
 	}
 }
 
@@ -175,7 +175,7 @@ func (d *Driver) Delete(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return translate(ctx, err)
 	}
-	// Purge only up to the revision that was read, because a later revision must be kept.
+	// Purge only up to the revision that was read, because later revisions must be kept.
 	err = d.bucket.Purge(ctx, jetstream.WithPurgeSubject(d.names.value(token)), jetstream.WithPurgeSequence(e.revision+1))
 	if err != nil {
 		return translate(ctx, err)

@@ -72,14 +72,14 @@ type Driver struct {
 	names names
 
 	values jetstream.KeyValue
-	bucket jetstream.Stream // the stream of the values
+	bucket jetstream.Stream // stream that contains the values
 	chunks jetstream.Stream
 	queue  jetstream.Consumer
 
-	direct      bool                  // the streams cannot have replicas, so direct reads are safe: see the method last
-	leaderReads nats.JetStreamContext // used only for reads
+	direct      bool                  // true if the streams cannot have replicas, so that direct reads are safe: see the method last
+	leaderReads nats.JetStreamContext // API that is used only for reads
 
-	limited    bool // the account has a storage limit
+	limited    bool // true if the account has a storage limit
 	maxMessage int  // largest number of bytes of a value or chunk in one message
 }
 

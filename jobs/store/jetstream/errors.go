@@ -43,7 +43,7 @@ func translate(ctx context.Context, err error) error {
 	return err
 }
 
-// These are error codes of JetStream for which the client library has no names.
+// The following error codes of JetStream have no names in the client library.
 const (
 	accountResourcesExceeded jetstream.ErrorCode = 10002
 	insufficientResources    jetstream.ErrorCode = 10023
@@ -70,7 +70,7 @@ func unavailable(err error) bool {
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
 		nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
 		nats.ErrDisconnected, nats.ErrNoServers, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // a new stream that is not known to all servers yet
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, // not all servers know the new stream yet
 		jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDeleted,
 		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
 	} {
@@ -102,8 +102,8 @@ func (d *Driver) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, d.cfg.CallTimeout)
 }
 
-// connected waits for the connection, at most for the call timeout. Without connected, a request
-// would wait in the client's buffer, and might be sent long after its caller got an error.
+// connected waits until there is a connection, but at most for the call timeout. Without a connection, a
+// request would wait in the client's buffer, and might be sent long after its caller got an error.
 func (d *Driver) connected(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

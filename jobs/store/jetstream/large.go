@@ -18,12 +18,12 @@ const (
 	maxMessage = 512 << 10
 	// messageOverhead is the space for a message's headers.
 	messageOverhead = 4 << 10
-	// chunksInFlight bounds the memory for chunks in flight. With more than one chunk in flight,
-	// the next chunk is sent while the server syncs the last one to disk.
+	// chunksInFlight is the number of chunks in flight, which bounds their memory. While the server syncs one
+	// chunk to disk, the next one is sent.
 	chunksInFlight = 4
 )
 
-// errChunkGone means that the value was replaced or deleted during the read.
+// errChunkGone means that the value was replaced or deleted while it was being read.
 var errChunkGone = errors.New("chunk of a large value is missing")
 
 // putLarge writes the chunks of a value under a new name. A value that replaces another value may
@@ -37,7 +37,7 @@ func (d *Driver) putLarge(ctx context.Context, token string, value []byte, isNew
 		group.Go(func() error {
 			lo, hi := p.bounds(i)
 			if isNew {
-				if err := d.room(groupCtx, int(hi-lo)); err != nil { // check before each chunk, because other writers need space at the same time
+				if err := d.room(groupCtx, int(hi-lo)); err != nil { // check before each chunk, because other writers use the same space
 					return err
 				}
 			}
@@ -129,7 +129,7 @@ func (d *Driver) dropLarge(ctx context.Context, name string) {
 	}
 }
 
-// uncancelled returns a context that does not end with ctx, but after the timeout of a call.
+// uncancelled returns a context that is independent of ctx and ends after the timeout of a call.
 func (d *Driver) uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d.cfg.CallTimeout)
 }

@@ -11,8 +11,8 @@ import (
 // names are the names of a cluster's streams and subjects.
 type names struct {
 	bucket        string // name of the bucket for values
-	bucketStream  string // the bucket's stream; JetStream prescribes the prefix
-	valueSubjects string // subject prefix of all keys, which JetStream prescribes
+	bucketStream  string // name of the bucket's stream, whose prefix is prescribed by JetStream
+	valueSubjects string // prefix of the subjects of all keys, which is prescribed by JetStream
 	chunksStream  string
 	chunkSubjects string
 	queueStream   string
@@ -34,9 +34,8 @@ func newNames(cluster string) names {
 
 func (n names) value(token string) string { return n.valueSubjects + token }
 
-// chunk returns the subject of one chunk of a large value. The key is the last part of the subject,
-// so that a wildcard for the keys under a prefix does not match chunks of the key that equals the
-// prefix.
+// chunk returns the subject of one chunk of a large value. The key is the last part of the subject, so that the
+// wildcard for keys under a prefix does not match the chunks of a key that is equal to the prefix.
 func (n names) chunk(token, name string, i int) string {
 	return n.chunkSubjects + name + "." + strconv.Itoa(i) + "." + token
 }
@@ -50,15 +49,15 @@ func (n names) chunksUnder(token string) string { return n.chunkSubjects + "*.*.
 // chunksOf returns the subjects of all chunks that were ever written for one key.
 func (n names) chunksOf(token string) string { return n.chunkSubjects + "*.*." + token }
 
-// chunkToken returns the token of the key for which a chunk was written.
+// chunkToken returns the token in a chunk's subject that stands for the key.
 func (n names) chunkToken(subject string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, n.chunkSubjects), ".")
 	_, token, _ := strings.Cut(rest, ".")
 	return token
 }
 
-// A key is mapped to tokens of a subject. Slashes become the dots between tokens, so that
-// a prefix becomes a wildcard. Dots become underscores, which keys do not contain.
+// A subject contains a key as tokens. Slashes in the key become dots between tokens, so that a prefix becomes a
+// wildcard. Dots in the key become underscores, which keys do not contain.
 var (
 	toToken   = strings.NewReplacer("/", ".", ".", "_")
 	fromToken = strings.NewReplacer(".", "/", "_", ".")

@@ -15,14 +15,14 @@ import (
 const (
 	// consumerName is the name of the queue's consumer, which all receivers share.
 	consumerName = "receivers"
-	// pullHeartbeat is the interval at which the server confirms that it still has the receiver's
-	// request for a message. A server that restarts loses the request; the receiver repeats it when
-	// no confirmation has come for twice this interval.
+	// pullHeartbeat is the interval at which the server confirms that it still has the receiver's request for a
+	// message. A restarted server has lost the request; if there is no confirmation for twice this interval,
+	// the receiver repeats the request.
 	pullHeartbeat = time.Second
-	// pullTimeout is the time after which the receiver repeats its request for a message. If a
-	// receiver is cut off, the server may answer its last request until then with a message that
-	// stays hidden for HideFor. The client library requires two heartbeats at least, and lets the
-	// request expire at the server after 9/10 of this time.
+	// pullTimeout is the time after which the receiver repeats its request for a message. If a receiver is
+	// disconnected, the server may send a message in answer to the receiver's last request, and this message
+	// stays hidden for HideFor. The client library requires at least two heartbeats, and lets the request
+	// expire on the server after 9/10 of this time.
 	pullTimeout = 3 * time.Second
 
 	minBackoff = 50 * time.Millisecond
@@ -46,8 +46,8 @@ func (d *Driver) consumerConfig() jetstream.ConsumerConfig {
 		Durable:       consumerName,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       d.cfg.HideFor,
-		MaxDeliver:    -1, // the receiver decides which messages are poison
-		MaxAckPending: -1, // no limit, because a submission stays unacknowledged until its job ends
+		MaxDeliver:    -1, // the server must not limit deliveries, because the receiver decides which messages are poison
+		MaxAckPending: -1, // there is no limit, because a submission stays unacknowledged until its job ends
 	}
 }
 
@@ -85,7 +85,7 @@ func (d *Driver) Send(ctx context.Context, body []byte) error {
 // queue if it is missing. The only reasons for an error are that ctx is done or that the connection
 // is closed.
 func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
-	backoff := time.Duration(0) // 0 if the last request succeeded
+	backoff := time.Duration(0) // time to wait before the next request; 0 if the last request succeeded
 	for {
 		msg, err := d.receive(ctx)
 		if err == nil || errors.Is(err, errNothingYet) {
@@ -120,8 +120,7 @@ func (d *Driver) Receive(ctx context.Context) (store.Message, error) {
 var errNothingYet = errors.New("no message yet")
 
 func (d *Driver) receive(ctx context.Context) (store.Message, error) {
-	// The deadline of ctx applies to the wait for a message. The calls before the wait have a
-	// shorter deadline.
+	// The deadline of ctx applies to the wait for a message. The other calls have a shorter deadline.
 	call, cancelCall := context.WithTimeout(ctx, d.cfg.CallTimeout)
 	defer cancelCall()
 	if err := d.connected(call); err != nil {
@@ -159,7 +158,7 @@ type message struct {
 	driver     *Driver
 	body       []byte
 	deliveries int
-	reply      string // the subject for acknowledgements
+	reply      string // subject to which acknowledgements are sent
 }
 
 func newMessage(d *Driver, msg jetstream.Msg) (*message, error) {

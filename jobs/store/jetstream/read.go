@@ -10,14 +10,15 @@ import (
 
 // last returns the last message of a subject, or jetstream.ErrMsgNotFound.
 //
-// The leader of the stream answers the request, because a lagging replica could return an old
-// message. If [Driver.direct] is set, the stream has no replicas. Then the request is a direct
-// read, whose subject contains the key, so that permissions can be limited to some keys.
+// The leader of the stream answers the request, because a lagging replica could return an old message. If
+// [Driver.direct] is set, the stream has no replicas. In that case the request is a direct read, whose subject
+// contains the key, so that permissions can be limited to some keys.
 func (d *Driver) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	if d.direct {
 		return stream.GetLastMsgForSubject(ctx, subject)
 	}
-	// Unlike package jetstream, this API asks the leader even if the stream allows direct reads.
+	// Unlike package jetstream, this older API asks the leader of the stream even if the stream allows direct
+	// reads.
 	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	msg, err := d.leaderReads.GetLastMsg(stream.CachedInfo().Config.Name, subject, nats.Context(ctx))

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// One part in reservedPart of the account's limit is reserved, at most maxReserved bytes. New
-	// large values and new submissions may not use the reserved space. So even when no other space
-	// is left, the lease can be renewed, jobs can end and be cancelled, and values can be deleted.
+	// One reservedPart-th of the account's storage limit is reserved, but at most maxReserved bytes. New large
+	// values and new submissions may not use the reserved space. The reserved space is for renewing the lease,
+	// for ending and cancelling jobs, and for deleting values.
 	reservedPart = 8
 	maxReserved  = 1 << 30
-	// smallValue is the largest size in bytes of a new value that may use the reserved space, such
-	// as the manifest of a cancelled job. There are only few such values, because no new jobs can
-	// be submitted.
+	// smallValue is the largest size in bytes of a new value that may use the reserved space, such as the
+	// manifest of a cancelled job. There are only few such values, because no jobs can be submitted while other
+	// space is used up.
 	smallValue = 4 << 10
 )
 
-// room returns store.ErrFull if size more bytes would reach into the reserved space of the account,
-// and store.ErrTooLarge if this would be the case even with nothing else stored.
+// room returns store.ErrFull if size more bytes would use the reserved space of the account, and
+// store.ErrTooLarge if they would use it even in an empty account.
 func (d *Driver) room(ctx context.Context, size int) error {
 	if !d.limited {
 		return nil
@@ -53,7 +53,7 @@ func (d *Driver) Fits(ctx context.Context, size int64) error {
 	return d.tooLarge(ctx, int(size), nil)
 }
 
-// tier returns the account's storage use and limits.
+// tier returns the account's use of storage and its limits.
 func (d *Driver) tier(ctx context.Context) (jetstream.Tier, error) {
 	info, err := d.js.AccountInfo(ctx)
 	if err != nil {

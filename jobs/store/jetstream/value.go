@@ -13,10 +13,10 @@ import (
 	"github.com/bellwether-compute/bellwether/jobs/store"
 )
 
-// These are the values of the first byte of a stored value.
+// The first byte of a stored value is one of the following.
 const (
-	valueInline  = 1 // the value follows
-	valuePointer = 2 // a pointer follows, in CBOR
+	valueInline  = 1 // the rest is the value
+	valuePointer = 2 // the rest is a pointer in CBOR
 )
 
 // pointer names the chunks of a large value.
@@ -27,7 +27,6 @@ type pointer struct {
 	SHA256 [sha256.Size]byte `cbor:"4,keyasint"`
 }
 
-// chunks returns the number of chunks.
 func (p pointer) chunks() int { return int((p.Size + p.Chunk - 1) / p.Chunk) }
 
 // bounds returns the range of chunk i in the value.

@@ -5,23 +5,23 @@ import "sync"
 // Operation is the name of a driver's method.
 type Operation string
 
-// These are the operations of Blobs, Queue and Message.
+// The following are the operations of Blobs, Queue and Message.
 const (
 	Get     Operation = "get"
 	Put     Operation = "put"
 	Delete  Operation = "delete"
 	List    Operation = "list"
 	Send    Operation = "send"
-	Receive Operation = "receive" // done when a message has been received
+	Receive Operation = "receive" // Receive ends when a message has been received
 	Extend  Operation = "extend"
-	Discard Operation = "discard" // a message's Delete
+	Discard Operation = "discard" // the method Delete of a message
 )
 
 // Call describes the operation for which a [Fault] is called.
 type Call struct {
 	Operation Operation
-	Key       string // the prefix for List; empty for operations of a queue
-	Done      bool   // false before the operation, true after it
+	Key       string // key of the operation; for List, the prefix; empty for operations of a queue
+	Done      bool   // false before the operation and true after it
 }
 
 // Fault is called before and after each operation. An error before the operation prevents the
@@ -53,8 +53,8 @@ func (i *injector) check(call Call) error {
 	return fault(call)
 }
 
-// around performs an operation between two calls of the fault. An error of the operation
-// takes precedence over an error of the second call.
+// around performs an operation, and calls the fault before and after it. An error of the operation takes
+// precedence over the fault's error after the operation.
 func (i *injector) around(operation Operation, key string, do func() error) error {
 	if err := i.check(Call{operation, key, false}); err != nil {
 		return err

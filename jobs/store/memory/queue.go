@@ -17,8 +17,8 @@ type Queue struct {
 	hideFor time.Duration
 
 	mu       sync.Mutex
-	messages []*message    // in the order in which they were sent
-	changed  chan struct{} // closed when a message may have become visible
+	messages []*message    // messages in the order in which they were sent
+	changed  chan struct{} // the channel is closed when a message may have become visible
 }
 
 type message struct {
@@ -90,9 +90,8 @@ func (q *Queue) wait(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// take delivers the first visible message. If no message is visible, it returns the time
-// at which the next message becomes visible, if any, and a channel that is closed when a
-// message is sent.
+// take delivers the first visible message. If no message is visible, take returns the time at which the next
+// message becomes visible, if any, and a channel that is closed when a message is sent.
 func (q *Queue) take() (d *delivery, next time.Time, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

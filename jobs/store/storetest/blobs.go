@@ -90,7 +90,7 @@ func conditions(t *testing.T, b store.Blobs) {
 		wantConflict(t, b, key, one, store.IfVersion(v1))
 		wantValue(t, b, key, two, v2)
 
-		v3 := put(t, b, key, two, store.Always) // writing the same bytes also makes a new version
+		v3 := put(t, b, key, two, store.Always) // writing the same bytes also creates a new version
 		wantConflict(t, b, key, one, store.IfVersion(v2))
 
 		must(t, b.Delete(t.Context(), key))
@@ -275,8 +275,8 @@ func overwriteRace(t *testing.T, b store.Blobs) {
 	}
 }
 
-// readWhileLargeValuesChange replaces and deletes large values during reads. Each read must return
-// a complete value or ErrNotFound.
+// readWhileLargeValuesChange reads large values while they are replaced and deleted. Each read must return a
+// complete value or ErrNotFound.
 func readWhileLargeValuesChange(t *testing.T, b store.Blobs) {
 	const writes = 15
 	values := [][]byte{randomBytes(0, large), randomBytes(1, 600<<10), randomBytes(2, 10)}
@@ -386,7 +386,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// atOnce runs n calls of do concurrently and waits until all have returned.
 func atOnce(t *testing.T, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -66,7 +66,7 @@ func receiveWaits(t *testing.T, q store.Queue, hideFor time.Duration) {
 			}
 			return m.Delete(ctx)
 		}
-		if err := wantNothing(ctx, q, hideFor/10); err != nil { // gives the receiver time to start its wait
+		if err := wantNothing(ctx, q, hideFor/10); err != nil { // gives the receiver time to begin to wait
 			return err
 		}
 		return q.Send(ctx, []byte("late"))
@@ -103,7 +103,7 @@ func deliveredAgain(t *testing.T, q store.Queue, hideFor time.Duration) {
 			t.Errorf("delivery %d came after %v, it should be hidden for %v", n, time.Since(last), hideFor)
 		}
 		last = time.Now()
-		if n == 1 { // a hidden message does not delay other messages
+		if n == 1 { // a hidden message must not delay other messages
 			must(t, q.Send(t.Context(), []byte("other")))
 			other := receive(t, q)
 			if string(other.Body()) != "other" {
@@ -126,7 +126,7 @@ func extendedStaysHidden(t *testing.T, q store.Queue, hideFor time.Duration) {
 		}
 		must(t, m.Extend(t.Context()))
 	}
-	again := receive(t, q) // no longer extended
+	again := receive(t, q) // the message is no longer extended
 	if again.Deliveries() != 2 {
 		t.Errorf("delivery after the last Extend counts %d, want 2", again.Deliveries())
 	}

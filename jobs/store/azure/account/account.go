@@ -40,13 +40,13 @@ type Config struct {
 
 // Account is a storage account. Account creates clients for the account's containers and queues.
 type Account struct {
-	blobURL, queueURL string // without a trailing slash
-	sas               string // without the question mark; may be empty
+	blobURL, queueURL string // endpoints without a trailing slash
+	sas               string // SAS without the question mark; empty if a key or an identity is used
 	key               key
-	credential        azcore.TokenCredential // nil if a key or SAS is used
+	credential        azcore.TokenCredential // nil if a key or a SAS is used
 
 	transport policy.Transporter
-	idle      func() // closes idle connections
+	idle      func() // function that closes idle connections
 }
 
 // key is an account key; empty if a SAS or an identity is used.
@@ -82,7 +82,7 @@ func open(cfg Config) (*Account, error) {
 			return nil, err
 		}
 	}
-	if a.key.secret != "" { // try whether the SDK can decode the key
+	if a.key.secret != "" { // check that the SDK can decode the key
 		if _, err := azblob.NewSharedKeyCredential(a.key.account, a.key.secret); err != nil {
 			return nil, fmt.Errorf("the AccountKey is not base64: copy the connection string again: %w", err)
 		}
@@ -134,18 +134,17 @@ func newTransport() *http.Transport {
 // in a slash.
 func (a *Account) BlobURL() string { return a.blobURL }
 
-// Close closes idle connections. The account may still be used.
+// Close closes idle connections. The account may be used after Close.
 func (a *Account) Close() { a.idle() }
 
 // Retry bounds the retries of the SDK after a response with status 408, 429 or 5xx, or after no
 // response. The SDK never retries after the end of the call's context.
 type Retry struct {
-	// Within is the time that a call may take. Pauses between tries are short. If storage
-	// asks for a pause longer than a quarter of Within, the call fails at once.
+	// Within is the time limit of a call. Pauses between tries are short. If storage asks for a pause longer
+	// than a quarter of Within, the call fails at once.
 	Within time.Duration
-	// Try is the longest time of one try, so that there is time for another try if a packet is
-	// lost. 0 means that only the whole call is bounded, as is right for calls that transfer large
-	// values.
+	// Try is the time limit of one try, so that there is time for another try if a packet is lost. 0 means no
+	// limit for a single try, which is right for calls that transfer large values.
 	Try time.Duration
 }
 
@@ -153,7 +152,7 @@ func (r Retry) options() policy.RetryOptions {
 	return policy.RetryOptions{
 		MaxRetries:    3,
 		TryTimeout:    r.Try,
-		RetryDelay:    50 * time.Millisecond, // the next delays are three and seven times as long
+		RetryDelay:    50 * time.Millisecond, // the next two delays are three and seven times as long
 		MaxRetryDelay: max(r.Within/4, time.Millisecond),
 	}
 }
@@ -201,7 +200,7 @@ func (a *Account) options(retry Retry) policy.ClientOptions {
 	}
 }
 
-// service returns the service that a URL belongs to.
+// service returns the storage service that a URL belongs to.
 func (a *Account) service(u *url.URL) Service {
 	if strings.HasPrefix(u.Scheme+"://"+u.Host+u.Path, a.queueURL+"/") {
 		return Queue

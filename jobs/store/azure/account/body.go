@@ -8,12 +8,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Body is the body of a request. Each try of the request uses a separate reader of the body, for
-// this reason: busy storage may answer before it has read the whole request. The bodies of the SDK
-// use one reader. The next try would rewind that reader while the last try is still sending from
-// it, and storage might receive wrong bytes.
+// Body is the body of a request. A new reader is needed because busy storage may answer before it has read the
+// whole request. The bodies of the SDK use the same reader for all tries. So a second try would rewind the
+// reader while the first try is still reading from it, and storage might receive wrong bytes.
 type Body struct {
-	*bytes.Reader // the SDK seeks in the reader to learn the size
+	*bytes.Reader // the SDK seeks to the end of the reader to determine the size
 	value         []byte
 }
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// endpoint splits an endpoint's URL from the SAS that may follow it.
+// endpoint splits an endpoint's URL into the URL without query and the SAS.
 func endpoint(raw string) (base, sas string, err error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Fragment != "" {
-		return "", "", errors.New("the URL is not of the form https://NAME.blob.core.windows.net, with or without ? and a SAS") // the error does not quote the URL, which may contain a secret
+		return "", "", errors.New("the URL is not of the form https://NAME.blob.core.windows.net, with or without ? and a SAS") // the error must not contain the URL, which may contain a secret
 	}
 	sas, u.RawQuery = u.RawQuery, ""
 	base = strings.TrimRight(u.String(), "/")
@@ -70,8 +70,8 @@ func (a *Account) fromConnectionString(s string) error {
 	return nil
 }
 
-// These are the services, resource types and permissions that an account SAS needs. The
-// permissions are read, write, delete, list, add, create, update and process.
+// The following services, resource types and permissions are required in an account SAS. The permissions are
+// read, write, delete, list, add, create, update and process.
 const (
 	sasServices    = "bq"
 	sasResources   = "co"

@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// The roles that an identity needs on the storage account.
+// An identity needs the following roles on the storage account.
 const (
 	BlobRole  = "Storage Blob Data Contributor"
 	QueueRole = "Storage Queue Data Contributor"
@@ -24,7 +24,7 @@ const (
 // settings or the credentials change.
 var ErrDenied = errors.New("access to Azure storage is denied")
 
-// Code returns the error code of storage's answer, or "" if err has another cause.
+// Code returns the error code in storage's answer, or "" if err is not an answer of storage.
 func Code(err error) string {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {

@@ -8,7 +8,6 @@ import (
 // Service is a service of a storage account.
 type Service string
 
-// The services that Bellwether uses.
 const (
 	Blob  Service = "blob"
 	Queue Service = "queue"
@@ -17,7 +16,6 @@ const (
 // Kind is the operation of a request.
 type Kind string
 
-// These are the kinds of requests that Bellwether makes.
 const (
 	AcquireLease    Kind = "acquire lease"
 	ChangeLease     Kind = "change lease"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// hidden replaces a secret in a text.
+// In error texts, hidden replaces each secret.
 const hidden = "REDACTED"
 
 // secretForm matches the secret fields of a SAS and of a connection string. secretForm also matches
@@ -19,7 +19,7 @@ var secretForm = regexp.MustCompile(`(?i)\b(sig|AccountKey|SharedAccessSignature
 // identityVariables are the variables from which azidentity reads secrets.
 var identityVariables = []string{"AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_PASSWORD"}
 
-// secrets returns the account's secrets in each form in which they may appear in a text.
+// secrets returns the account's secrets in all forms in which a text may contain them.
 func (a *Account) secrets() []string {
 	list := []string{a.key.secret}
 	for field := range strings.SplitSeq(a.sas, "&") {
